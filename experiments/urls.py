@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLResolver, include, path, register_converter
 
-from experiments.core.topics import TopicConsumer
+from experiments.core.sockets import TopicConsumer
 from experiments.runs.events.socket import RunConsumer
 from experiments.units.addresses import Name, Number
 

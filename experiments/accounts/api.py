@@ -20,7 +20,7 @@ from experiments.core import access, sessions
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import InvalidFilters
-from experiments.models import ApiToken, AuditEntry, Invitation
+from experiments.models import ApiToken, Invitation
 from experiments.models.api_token import TokenScope
 from experiments.models.invitation import NOTE_CHARS
 from experiments.models.member import Role
@@ -249,7 +249,7 @@ def revoke_invitation(request: HttpRequest, pk: Id) -> Status[None]:
 # --- the audit ---
 
 
-class AuditOut(Schema):
+class AuditOut(RowOut):
     """What somebody did."""
 
     id: int
@@ -276,10 +276,6 @@ class AuditFilters(Schema):
     until: Words = Field("", description="a day, such as 2026-11-21")
 
 
-def audit_out(row: AuditEntry) -> AuditOut:
-    return AuditOut(id=row.pk, **audit_query.describe(row))
-
-
 @router.get("/audit", response=ListPage[AuditOut], summary="Read the audit", tags=AUDIT)
 def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query[Paging]) -> ListPage[AuditOut]:
     """Who did what, the newest first."""
@@ -287,4 +283,4 @@ def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query
     found = audit_query.AuditQuery.read(filters.model_dump())
     if found.problems:
         raise InvalidFilters(found.problems)
-    return page(request, found.entries, ["-pk"], paging, audit_out)
+    return page(request, found.entries, ["-pk"], paging, AuditOut.from_orm)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlencode
 
 from django.db import connection
@@ -127,32 +126,16 @@ def distinct(column: str) -> list[str]:
 # --- a file ---
 
 
-def describe(entry: AuditEntry) -> dict[str, Any]:
-    """An entry as a file has it."""
-    return {name: getattr(entry, name) for name in COLUMNS}
-
-
-def as_csv(entry: AuditEntry) -> bytes:
-    return csv_line([cell(value) for value in describe(entry).values()])
-
-
-def as_json(entry: AuditEntry) -> bytes:
-    return json_line(describe(entry))
-
-
-FORMATS: Mapping[str, tuple[str, bytes, Callable[[AuditEntry], bytes]]] = {
-    "csv": ("text/csv; charset=utf-8", csv_line(COLUMNS), as_csv),
-    "jsonl": ("application/jsonl; charset=utf-8", b"", as_json),
-}
-"""Ending of a file -> its type, its first line, and how an entry is written."""
+FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
+"""Ending of a file -> its type."""
 
 
 async def stream_entries(asked: AuditQuery, form: str) -> AsyncIterator[bytes]:
     """The filtered entries as a file, the newest first, in pieces. Each chunk is a query of its own: a slow reader
     holds no transaction open."""
-    _, head, write = FORMATS[form]
-    yield head
+    yield csv_line(COLUMNS) if form == "csv" else b""
     entries = asked.entries
     while found := [each async for each in entries[:CHUNK]]:
-        yield b"".join(write(each) for each in found)
+        rows = [{name: getattr(each, name) for name in COLUMNS} for each in found]
+        yield b"".join(csv_line(map(cell, row.values())) if form == "csv" else json_line(row) for row in rows)
         entries = _older_than(asked.entries, found[-1])

@@ -38,14 +38,8 @@ class JoinForm(UserCreationForm):  # type: ignore[type-arg]
         return username
 
     def clean_name(self) -> str:
-        return names.clean_name(self.cleaned_data["name"])
-
-    def save(self, commit: bool = True) -> User:
-        user = super().save(commit=False)
-        user.first_name = self.cleaned_data["name"]
-        if commit:
-            user.save()
-        return user
+        self.instance.first_name = names.clean_name(self.cleaned_data["name"])
+        return self.instance.first_name
 
 
 class InviteForm(forms.Form):

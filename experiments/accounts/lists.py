@@ -48,13 +48,17 @@ def find_users(words: str = "") -> QuerySet[User]:
 
 
 def list_people(words: str = "") -> PeoplePage:
-    """Members by name, strangers newest first, invitations."""
+    """Members by name, strangers newest first, invitations: the open ones, and the latest of those that are not."""
     found = find_users(words)
     members = list(found.filter(member__isnull=False).order_by("username")[: MOST + 1])
     strangers = list(found.filter(member__isnull=True).order_by("-date_joined", "-pk")[: MOST + 1])
     rows = describe([*members[:MOST], *strangers[:MOST]])
     count = min(len(members), MOST)
-    return PeoplePage(rows[:count], rows[count:], max(len(members), len(strangers)) > MOST, recent_invitations())
+    invitations = Invitation.objects.select_related("made_by", "taken_by")
+    still = list(invitations.filter(pk__in=Invitation.still_open())[:MOST])
+    others = invitations.exclude(pk__in=[each.pk for each in still])[:INVITATIONS]
+    is_more = max(len(members), len(strangers)) > MOST
+    return PeoplePage(rows[:count], rows[count:], is_more, [*still, *others])
 
 
 def describe(users: list[User]) -> list[Person]:
@@ -69,10 +73,3 @@ def describe(users: list[User]) -> list[Person]:
         role, seen = Role(member.role) if member else None, max(filter(None, times), default=None)
         rows.append(Person(user, role, seen, tuple(way for way, has in ways if has)))
     return rows
-
-
-def recent_invitations() -> list[Invitation]:
-    """The open ones, and the latest of those that are not."""
-    found = Invitation.objects.select_related("made_by", "taken_by")
-    still = list(found.filter(pk__in=Invitation.still_open())[:MOST])
-    return [*still, *found.exclude(pk__in=[each.pk for each in still])[:INVITATIONS]]

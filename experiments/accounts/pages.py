@@ -308,5 +308,5 @@ def audit_file(request: HttpRequest, form: str) -> StreamingHttpResponse:
     name = f'attachment; filename="audit-{timezone.now():%Y-%m-%d}.{form}"'
     headers = {"Content-Disposition": name, "X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
     return StreamingHttpResponse(
-        audit_query.stream_entries(found, form), content_type=audit_query.FORMATS[form][0], headers=headers
+        audit_query.stream_entries(found, form), content_type=audit_query.FORMATS[form], headers=headers
     )

@@ -20,7 +20,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from experiments.accounts import names, refusals
+from experiments.accounts import names
 from experiments.accounts.actions import admit
 from experiments.core import audit
 from experiments.core.actors import Actor
@@ -45,7 +45,11 @@ def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
             # Sign somebody in, and take the invitation that they came with
             further = login.state.get("next")
             if not person.is_active:
-                return refusals.answer_inactive(request)
+                return refuse(
+                    request,
+                    "Your account is closed",
+                    "This account was deactivated. Ask an admin of your team, who can open it again.",
+                )
             request.came_by = "single sign-on"  # type: ignore[attr-defined]
             sign_in(request, person)
             if invitation is not None:
@@ -54,16 +58,20 @@ def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
                 return render(request, "accounts/no_role.html")
             return redirect(further or "overview")
     except IntegrityError:
-        return refusals.answer_interrupted(request)
+        return refuse_interrupted(request)
 
 
 def connect(request: HttpRequest, account: SocialAccount, known: User | None, user_id: Any) -> HttpResponse:
     """From now on the identity is one more way into the account of who is signed in."""
     user = request.user
     if not isinstance(user, User) or user.pk != user_id:
-        return refusals.answer_interrupted(request)
+        return refuse_interrupted(request)
     if known is not None and known != user:
-        return refusals.answer_connected_elsewhere(request)
+        return refuse(
+            request,
+            "Already connected",
+            f"This identity of {settings.OIDC_NAME} is connected to another account of the team. Nothing was changed.",
+        )
     if known is None:
         account.user = user
         try:
@@ -71,7 +79,7 @@ def connect(request: HttpRequest, account: SocialAccount, known: User | None, us
                 account.save()
                 audit.record(request, Verb.SIGN_ON_CONNECTED, user)
         except IntegrityError:
-            return refusals.answer_interrupted(request)
+            return refuse_interrupted(request)
     return redirect("settings-you")
 
 
@@ -80,10 +88,21 @@ def create_account(request: HttpRequest, account: SocialAccount, invitation: Inv
     told = account.extra_data
     email = verified_email(told)
     invited = invitation is not None and invitation.state == "open"
-    if settings.OIDC_DOMAINS and not invited and not is_ours(email):
-        return refusals.answer_foreign(request)
+    ours = {domain.casefold().lstrip("@") for domain in settings.OIDC_DOMAINS}
+    if ours and not invited and email.rpartition("@")[2].casefold() not in ours:
+        return refuse(
+            request,
+            "You are not expected here",
+            f"Only people with a verified e-mail address at {' or '.join(settings.OIDC_DOMAINS)} come in by "
+            "themselves. An admin of the team can send you an invitation.",
+        )
     if email and User.objects.filter(email__iexact=email).exists():
-        return refusals.answer_address_in_use(request)
+        return refuse(
+            request,
+            "This e-mail address has an account",
+            f"An account of this team has your e-mail address already, and {settings.OIDC_NAME} was never connected to "
+            "it. If it is yours, sign in as you do otherwise, and connect the two under Settings, You.",
+        )
     person = User(
         username=names.free(wanted_name(told)), email=email, first_name=names.clean_name(str(told.get("name", "")))
     )
@@ -92,14 +111,9 @@ def create_account(request: HttpRequest, account: SocialAccount, invitation: Inv
     account.user = person
     account.save()
     if settings.OIDC_ROLE != "none" and not invited:
-        member = Member.objects.create(user=person, role=Role[settings.OIDC_ROLE.upper()])
-        audit.record(
-            Actor.behind(request, person),
-            Verb.PERSON_ADMITTED,
-            person,
-            role=Role(member.role).label,
-            by="single sign-on",
-        )
+        role, actor = Role[settings.OIDC_ROLE.upper()], Actor.behind(request, person)
+        Member.objects.create(user=person, role=role)
+        audit.record(actor, Verb.PERSON_ADMITTED, person, role=role.label, by="single sign-on")
     return person
 
 
@@ -115,10 +129,6 @@ def verified_email(told: dict[str, Any]) -> str:
     return email
 
 
-def is_ours(email: str) -> bool:
-    return email.rpartition("@")[2].casefold() in {domain.casefold().lstrip("@") for domain in settings.OIDC_DOMAINS}
-
-
 def wanted_name(told: dict[str, Any]) -> str:
     """What the provider calls the person, as far as a user name may hold it."""
     for key in ("preferred_username", "email", "name"):
@@ -126,3 +136,13 @@ def wanted_name(told: dict[str, Any]) -> str:
         if found:
             return found
     return "newcomer"
+
+
+def refuse(request: HttpRequest, title: str, words: str, status: int = 403) -> HttpResponse:
+    """The page for who came by single sign-on and is not let in: why, and what to do."""
+    return render(request, "accounts/refused.html", {"title": title, "words": words}, status=status)
+
+
+def refuse_interrupted(request: HttpRequest) -> HttpResponse:
+    words = "Something else happened at the same moment: you signed out, or came twice. Begin again."
+    return refuse(request, "You could not be signed in", words, 409)

@@ -27,7 +27,7 @@ from django.urls import reverse
 from django.utils.crypto import salted_hmac
 from requests import RequestException
 
-from experiments.accounts import provisioning, refusals
+from experiments.accounts.provisioning import receive_identity, refuse
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,7 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
             request, "login", next_url=next_url, data=data, state_id=state, auth_params={"nonce": nonce_of(state)}
         )
     except (OAuth2Error, RequestException) as error:
-        log.warning("Single sign-on cannot begin: %s", error)
-        return refusals.answer_unreachable(request)
+        return refuse_unreachable(request, error)
     return str(response["Location"])
 
 
@@ -73,8 +72,16 @@ def come_back(request: HttpRequest) -> HttpResponse:
     try:
         return OAuth2CallbackView.adapter_view(Connection(request, name()))(request)
     except (OAuth2Error, RequestException) as error:
-        log.warning("Single sign-on broke off: %s", error)
-        return refusals.answer_unreachable(request)
+        return refuse_unreachable(request, error)
+
+
+def refuse_unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
+    log.warning("Single sign-on broke off: %s", error)
+    words = (
+        f"{settings.OIDC_NAME} does not answer, or not as it should. Try again in a moment; if it stays so, "
+        "tell an admin of your team: the web's log says more."
+    )
+    return refuse(request, "You could not be signed in", words, 502)
 
 
 def name() -> str:
@@ -186,11 +193,16 @@ class Adapter(DefaultSocialAccountAdapter):
         return Provider(request, app())
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> Never:
-        raise ImmediateHttpResponse(provisioning.receive_identity(request, sociallogin))
+        raise ImmediateHttpResponse(receive_identity(request, sociallogin))
 
     def on_authentication_error(self, request: HttpRequest, provider: Any, **told: Any) -> Never:  # noqa: ARG002
         log.warning("Single sign-on failed (%s): %s", told.get("error"), told.get("exception"))
-        cancelled = str(told.get("error")) == "cancelled"
-        raise ImmediateHttpResponse(
-            refusals.answer_cancelled(request) if cancelled else refusals.answer_not_believed(request)
+        title, words = (
+            "You could not be signed in",
+            f"What came back from {settings.OIDC_NAME} does not belong to a sign-in that this browser began, "
+            "or is too old. Begin again from the sign-in page.",
         )
+        if str(told.get("error")) == "cancelled":
+            title = "You were not signed in"
+            words = f"You cancelled at {settings.OIDC_NAME}. Nothing was changed."
+        raise ImmediateHttpResponse(refuse(request, title, words))

@@ -104,23 +104,19 @@ LONGEST = 1_000
 
 def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = None, **details: Detail) -> None:
     """What somebody did. Of a row that is deleted, record it before it is gone."""
-    by = (
-        actor
-        if isinstance(actor, Actor)
-        else Actor.behind(actor, (actor.user if isinstance(actor.user, User) else None))
-    )
-    # What the audit calls rows of a model, such as "run" and "saved view"
+    if isinstance(actor, HttpRequest):
+        actor = Actor.behind(actor, actor.user if isinstance(actor.user, User) else None)
     AuditEntry(
-        user=by.user,
-        name=clean_text(by.user.get_username(), NAME_CHARS) if by.user else "",
+        user=actor.user,
+        name=clean_text(actor.user.get_username(), NAME_CHARS) if actor.user else "",
         verb=verb,
         row_kind=str(row._meta.verbose_name) if row is not None else "",
         row_pk=row.pk if row is not None and isinstance(row.pk, int) else None,
         row_words=clean_text(str(row), WORDS_CHARS) if row is not None else "",
         details={name: clean_detail(value) for name, value in details.items()},
-        address=by.address,
-        agent=clean_text(by.agent, AGENT_CHARS),
-        token=clean_text(by.token, WORDS_CHARS),
+        address=actor.address,
+        agent=clean_text(actor.agent, AGENT_CHARS),
+        token=clean_text(actor.token, WORDS_CHARS),
     ).save()
 
 

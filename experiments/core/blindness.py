@@ -1,4 +1,5 @@
-"""Who may see whose opinion. Every page, answer of the API, export and figure that shows reviews of others asks here.
+"""Who may review what, and who may see whose opinion. Every page, answer of the API, export and figure that shows
+reviews of others asks here.
 
 In a blind queue an opinion is seen by those who have submitted theirs of the same item; by everybody once the item is
 complete or its queue closed, save for who still writes a draft of it. Whoever is to judge the run in another blind
@@ -11,16 +12,45 @@ What a synthetic neuron is called waits for the same: see `names`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core.access import role_of
-from experiments.core.review_rights import UNDO, queues_of
-from experiments.models import Review, ReviewItem, ReviewQueue
+from experiments.models import Member, Review, ReviewItem, ReviewQueue
 from experiments.models.member import Role
 from experiments.models.review import ReviewState
+
+MAKES_QUEUES = Role.RESEARCHER
+"""Who may make queues and put runs into theirs."""
+UNDO = timedelta(minutes=10)
+"""How long a submission can be taken back, by who has not seen what others say."""
+OPEN = Q(item__complete=True) | Q(item__queue__closed__isnull=False)
+"""Of reviews: those that everybody may read who is not to review the run themselves."""
+
+
+def queues_of(user: User) -> QuerySet[ReviewQueue]:
+    """Open queues in which this person may review."""
+    member = Member.objects.filter(user=user, user__is_active=True, role__gte=Role.REVIEWER)
+    named = ReviewQueue.reviewers.through.objects.filter(reviewqueue=OuterRef("pk"))
+    return ReviewQueue.objects.filter(Exists(member), ~Exists(named) | Exists(named.filter(user=user)), closed=None)
+
+
+def waiting(user: User, now: datetime | None = None) -> QuerySet[ReviewItem]:
+    """Items with a slot for this person, who has neither submitted nor declined them."""
+    reviews = Review.objects.filter(item=OuterRef("pk")).order_by()
+    done = reviews.filter(reviewer=user).exclude(state=ReviewState.DRAFT)
+    live = Q(state=ReviewState.SUBMITTED) | Q(reserved_until__gt=now or timezone.now())
+    taken = reviews.filter(live, slot__isnull=False).exclude(reviewer=user)
+    counted = taken.values("item").annotate(count=Count("pk")).values("count")
+    rows = ReviewItem.objects.filter(queue__in=queues_of(user), complete=False).exclude(Exists(done))
+    return rows.alias(taken=Coalesce(Subquery(counted), 0)).filter(taken__lt=F("queue__reviewers_per_item"))
+
+
+# --- opinions ---
 
 
 def visible(user: User) -> QuerySet[Review]:

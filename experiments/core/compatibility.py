@@ -35,27 +35,19 @@ def explain_incompatibility(backbone: str, toolset: str) -> str:
 
 def advise(model: str, toolset: str, backbone: str = "") -> str:
     """What to know of a choice that is possible but says little; "" for a sound one."""
-    notes = [_warn_of_other_domain(model, toolset), _warn_of_no_describer(model, toolset, backbone)]
-    return " ".join(note for note in notes if note)
-
-
-def _warn_of_no_describer(model: str, toolset: str, backbone: str) -> str:
-    """Whether the tools leave images without words: toybox-eyes know toys alone, and only some backbones see."""
-    if backbone not in (PERSON, SCRIPTED) or (is_toybox(model) and toolset == TOYBOX):
-        return ""
-    return (
-        "Nobody describes photographs here: describe_images and summarize_images refuse them. Choose a vision-language "
-        "model as the backbone if images shall be put into words."
-    )
-
-
-def _warn_of_other_domain(model: str, toolset: str) -> str:
-    """What a model has learnt, against what the tools draw."""
-    if is_toybox(model) and toolset != TOYBOX:
-        return f"{model} has only ever seen toys: with photographs its units are off their ground."
-    if not is_toybox(model) and toolset == TOYBOX:
-        return f"The tools of toybox draw toys: of what {model} learnt from photographs they reach little."
-    return ""
+    toys, draws_toys = is_toybox(model), toolset == TOYBOX
+    notes = []
+    if toys and not draws_toys:
+        notes.append(f"{model} has only ever seen toys: with photographs its units are off their ground.")
+    if draws_toys and not toys:
+        notes.append(f"The tools of toybox draw toys: of what {model} learnt from photographs they reach little.")
+    if backbone in (PERSON, SCRIPTED) and not (toys and draws_toys):
+        # toybox-eyes know toys alone, and only some backbones see
+        notes.append(
+            "Nobody describes photographs here: describe_images and summarize_images refuse them. Choose a "
+            "vision-language model as the backbone if images shall be put into words."
+        )
+    return " ".join(notes)
 
 
 def fitting(model: str) -> dict[str, str]:

@@ -5,8 +5,8 @@ was drawn from tells what it shows. Everything else, words in titles say, and pa
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from experiments.models import Image
 from workers.errors import ToolMisuse
@@ -54,12 +54,8 @@ def names_thing(words: Sequence[Word]) -> bool:
 def scenes(keys: Collection[str]) -> Mapping[str, Scene]:
     """The scenes of those images that toybox drew, by key; one query."""
     rows = Image.objects.filter(pk__in=set(keys), scene__isnull=False).values_list("pk", "scene")
-    found = ((key, scene_of(data)) for key, data in rows)
-    return {key: scene for key, scene in found if scene is not None}
-
-
-def scene_of(data: Any) -> Scene | None:
-    try:
-        return Scene.from_json(data)
-    except ToolMisuse:
-        return None
+    found: dict[str, Scene] = {}
+    for key, data in rows:
+        with suppress(ToolMisuse):
+            found[key] = Scene.from_json(data)
+    return found

@@ -6,7 +6,7 @@ How the run stands after an event is told by the table of events; what else foll
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.utils import timezone
@@ -65,10 +65,10 @@ def _keep_result(run: Run, result: record.ExperimentEnded, rows: RowWriter) -> N
     experiment.seq, experiment.observation_count = run.last_seq, len(logged)
     experiment.best_activation = max((each.activation for each in logged), default=None)
     edited = {each.original for each in logged if each.original}
-    before = _activations_before(edited, logged, rows)
-    rows.add_result(
-        experiment, [observation_row(experiment, place, each, before) for place, each in enumerate(logged, 1)]
-    )
+    # What the originals of edits reached: in the same experiment, else when the run first logged them
+    before = {**rows.find_activations(edited), **{each.image: each.activation for each in logged}} if edited else {}
+    made = [observation_row(experiment, place, each, before) for place, each in enumerate(logged, 1)]
+    rows.add_result(experiment, made)
     if edited:
         rows.mark_originals(edited)
     run.observation_count += len(logged)
@@ -78,13 +78,6 @@ def _keep_result(run: Run, result: record.ExperimentEnded, rows: RowWriter) -> N
     reached = [each.activation for each in logged if each.origin != Origin.EXEMPLAR]
     known = [each for each in (run.best_activation, result.best) if each is not None]
     run.best_activation = max([*reached, *known], default=None)
-
-
-def _activations_before(edited: Collection[str], logged: Sequence[Logged], rows: RowWriter) -> dict[str, float]:
-    """What the originals of edits reached: in the same experiment, else when the run first logged them."""
-    if not edited:
-        return {}
-    return dict(rows.find_activations(edited)) | {each.image: each.activation for each in logged}
 
 
 def observation_row(experiment: Experiment, position: int, logged: Logged, before: Mapping[str, float]) -> Observation:

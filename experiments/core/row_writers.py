@@ -177,18 +177,14 @@ class Bulk:
             numbers = dict(Experiment.objects.filter(run=key).values_list("number", "pk"))
             observations.insert([key] * len(places), [numbers[number] for number, _ in places])
             save_labels(self.run, self.labels)
-            passages.write(key, find_observations(key, places))
+            saved = Observation.objects.filter(run=key).order_by()
+            saved_places = saved.values_list("experiment__number", "position", "pk").iterator()
+            keys = {(number, position): pk for number, position, pk in saved_places}
+            passages.write(key, [keys[place] for place in places])
             if self.summary is not None:
                 texts.Written(self.run).set_summary(self.summary)
 
         return save
-
-
-def find_observations(run: int, places: Sequence[tuple[int, int]]) -> list[int]:
-    """Keys of the observations at these places of a run."""
-    rows = Observation.objects.filter(run=run).values_list("experiment__number", "position", "pk")
-    found = {(number, position): pk for number, position, pk in rows.order_by().iterator()}
-    return [found[place] for place in places]
 
 
 def labels_of(run: Run, texts: Iterable[str]) -> list[Label]:

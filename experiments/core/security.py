@@ -12,21 +12,10 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 
 from experiments.core.params import clean_text
 
-POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    ]
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-
-
 UNSAID = "private, no-store"
 """Cache-Control of what does not say itself how long it may be kept. Images and the API do."""
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")

@@ -57,15 +57,13 @@ class BrowserSession:
 
 def browser_sessions(user: User) -> list[BrowserSession]:
     """The sessions of a person that last, newest use first."""
-    found = [_describe(row) for row in Session.objects.filter(user=user, expire_date__gt=timezone.now())]
+    found = []
+    for row in Session.objects.filter(user=user, expire_date__gt=timezone.now()):
+        kept = row.get_decoded().get(VISIT, {})
+        began, seen = (datetime.fromtimestamp(kept[name], UTC) if name in kept else None for name in ("began", "seen"))
+        how, address, agent = kept.get("how", ""), kept.get("address") or "", kept.get("agent", "")
+        found.append(BrowserSession(row.session_key, began, seen, how, address, agent))
     return sorted(found, key=lambda each: each.seen.timestamp() if each.seen else 0, reverse=True)
-
-
-def _describe(row: Session) -> BrowserSession:
-    kept = row.get_decoded().get(VISIT, {})
-    began, seen = (datetime.fromtimestamp(kept[name], UTC) if name in kept else None for name in ("began", "seen"))
-    how, address, agent = kept.get("how", ""), kept.get("address") or "", kept.get("agent", "")
-    return BrowserSession(row.session_key, began, seen, how, address, agent)
 
 
 def end_all(user: User, but: str | None = None) -> int:

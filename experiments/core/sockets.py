@@ -1,4 +1,5 @@
-"""What all sockets share: who may listen, the bell that says when to look, pings.
+"""What all sockets share: who may listen, the bell that says when to look, pings; and
+the one by which a page hears of its topics.
 
 The bell may be lost and Redis may be dead: what a listener does every few seconds, in `look`, must do without it.
 """
@@ -12,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
+from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -19,7 +21,7 @@ from channels.layers import get_channel_layer
 from django.db import DatabaseError
 from redis import RedisError
 
-from experiments.core import access
+from experiments.core import access, notify
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +37,8 @@ MOST_HEARD = 20
 """Messages a browser may send between two looks."""
 LONGEST_HEARD = 100
 """Characters of one."""
+MOST_TOPICS = 10
+"""Topics that one socket hears."""
 
 
 class Listener(AsyncWebsocketConsumer, ABC):
@@ -165,3 +169,38 @@ def is_ping(text: str) -> bool:
         return bool(json.loads(text) == {"type": "ping"})
     except ValueError:
         return False
+
+
+class TopicConsumer(Listener):
+    """Tells a page when something about its topics has changed; the page then asks for its parts again.
+
+    A bell never carries data, so what a person may see is decided where it is asked for. A lost bell hides nothing: the
+    page also asks by itself, every half minute and whenever the bells begin anew.
+
+    To the browser: {"type": "ready"} each time bells begin to be heard, {"type": "bell", topic}, {"type": "pong"}. From
+    the browser: {"type": "ping"}, and nothing else.
+    """
+
+    def begin(self) -> bool:
+        asked = parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        self.topics = list(dict.fromkeys(asked.get("topic", [])))
+        return len(self.topics) <= MOST_TOPICS
+
+    def allowed(self) -> bool:
+        return access.may_hear(self.scope["user"], self.topics)
+
+    def groups_heard(self) -> Sequence[str]:
+        return [notify.topic_group(topic) for topic in self.topics]
+
+    async def look(self) -> int:
+        """Until the person may not hear all of it any more."""
+        while await self.may_stay():
+            self.heard = 0
+            await asyncio.sleep(LOOK_EVERY)
+        return NOT_YOURS
+
+    async def on_joined(self) -> None:
+        await self.send_message({"type": "ready"})
+
+    async def answer(self, message: dict[str, Any]) -> None:
+        await self.send_message({"type": "bell", "topic": message["topic"]})

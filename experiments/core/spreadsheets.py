@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 FORMULA = ("=", "+", "-", "@", "|", "%")
@@ -30,7 +30,7 @@ def json_line(row: dict[str, Any]) -> bytes:
     return json.dumps(shown, ensure_ascii=False).encode() + b"\n"
 
 
-def csv_line(cells: Sequence[str]) -> bytes:
+def csv_line(cells: Iterable[str]) -> bytes:
     line = io.StringIO()
     csv.writer(line).writerow(cells)
     return line.getvalue().encode()

@@ -17,28 +17,21 @@ def unit_number(written: str, layer: str, units: int, names: Sequence[str] = ())
     A name is enough where a layer has names; of units with the same name, the number in brackets tells.
     """
     text = written.strip()
-    if text.casefold() in (folded := [name.casefold() for name in names]):
-        return require_one(text, [number for number, name in enumerate(folded) if name == text.casefold()], layer)
+    called = [number for number, name in enumerate(names) if name.casefold() == text.casefold()]
+    if len(called) == 1:
+        return called[0]
+    if called:
+        listed = ", ".join(f"“{text} ({number})”" for number in called)
+        raise UnknownName(f"{len(called)} units of {layer} are called “{text}”. Choose one of: {listed}.")
     bracket = WITH_NUMBER.fullmatch(text) if names else None
     if DIGITS.fullmatch(digits := bracket[1] if bracket else text):
         if 0 <= int(digits) < units:
             return int(digits)
         raise UnknownName(f"There is no unit {digits}: {layer} has units 0 to {units - 1}.")
     or_name = ", or the name of one" if names else ""
-    raise UnknownName(f"Choose a unit: a whole number from 0 to {units - 1}{or_name}.{hint_names(text, names)}")
-
-
-def require_one(text: str, numbers: Sequence[int], layer: str) -> int:
-    if len(numbers) == 1:
-        return numbers[0]
-    listed = ", ".join(f"“{text} ({number})”" for number in numbers)
-    raise UnknownName(f"{len(numbers)} units of {layer} are called “{text}”. Choose one of: {listed}.")
-
-
-def hint_names(text: str, names: Sequence[str]) -> str:
-    """A few names that hold the words, as a hint."""
-    found = [name for name in names if text and text.casefold() in name.casefold()][:5]
-    return f" Names with “{text}”: {', '.join(found)}." if found else ""
+    similar = [name for name in names if text and text.casefold() in name.casefold()][:5]
+    hint = f" Names with “{text}”: {', '.join(similar)}." if similar else ""
+    raise UnknownName(f"Choose a unit: a whole number from 0 to {units - 1}{or_name}.{hint}")
 
 
 def format_unit(number: int, names: Sequence[str]) -> str:

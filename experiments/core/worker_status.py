@@ -8,6 +8,7 @@ model.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, cast
 
 from redis import RedisError
@@ -34,10 +35,8 @@ def publish_status(name: str, report: dict[str, Any]) -> bool:
 
 def remove_worker(name: str) -> None:
     """Take a worker that ends off the list."""
-    try:
+    with suppress(RedisError):
         notify.redis().delete(_PREFIX + name)
-    except RedisError:
-        return
 
 
 def present() -> list[dict[str, Any]] | None:
@@ -82,30 +81,22 @@ def describe_job(job: dict[str, Any]) -> dict[str, Any]:
     kind, row = str(job["name"]).rpartition(".")[2], int(job.get("row") or 0)
     words = _WORDS.get(kind, kind.replace("_", " ").capitalize())
     found = {"words": words, "subject": "", "url": "", "progress": "", "seconds": job.get("seconds", 0.0)}
-    if kind == "advance":
-        run = Run.objects.filter(pk=row).first()
-        report = notify.current(run.pk)[1] if run else None
-        return found | ({"subject": run.question, "url": run.get_absolute_url()} if run else {}) | _progress(report)
-    if kind == "work":
-        task = Job.objects.filter(pk=row).first()
-        return (
-            found
-            | ({"words": _JOBS.get(task.kind) or task.get_kind_display(), "subject": task.subject} if task else {})
-            | (_progress(notify.read_report(task.topic)) if task else {})
-        )
-    if kind == "write_exemplars":
+    report = None
+    if kind == "advance" and (run := Run.objects.filter(pk=row).first()):
+        found |= {"subject": run.question, "url": run.get_absolute_url()}
+        _, report = notify.current(run.pk)
+    elif kind == "work" and (task := Job.objects.filter(pk=row).first()):
+        found |= {"words": task.get_kind_display(), "subject": task.subject}
+        report = notify.read_report(task.topic)
+    elif kind == "write_exemplars":
         profile = UnitProfile.objects.filter(pk=row).select_related("unit__layer__model").first()
-        return (
-            found | {"subject": str(profile.unit) if profile else ""} | _progress(notify.read_report(f"profile:{row}"))
-        )
+        found["subject"] = str(profile.unit) if profile else ""
+        report = notify.read_report(f"profile:{row}")
+    if report:
+        found["progress"] = f"{report['what']}: {report['done']} of {report['total']}"
     return found
 
 
-def _progress(report: dict[str, Any] | None) -> dict[str, Any]:
-    return {"progress": f"{report['what']}: {report['done']} of {report['total']}"} if report else {}
-
-
-_JOBS = {"dataset": "Add a dataset"}
 _WORDS = {
     "advance": "A round of a run",
     "work": "A job",

@@ -18,7 +18,7 @@ from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, rev
 from django.utils.encoding import escape_uri_path
 from django.utils.functional import SimpleLazyObject
 
-from experiments.core import review_rights, sandbox_report
+from experiments.core import blindness, sandbox_report
 from experiments.core.access import role_in
 from experiments.core.system_names import Names
 from experiments.models import Role, Run
@@ -121,7 +121,7 @@ def counts(user: Any) -> Mapping[str, str]:
     found = dict(rows.values_list("status").annotate(Count("pk")))
     live, waiting = sum(found.get(status, 0) for status in ACTIVE), found.get(Status.WAITING, 0)
     # How many items wait for this person's review; "" for none. Beyond some the number does not matter.
-    count = review_rights.waiting(user)[: COUNTED + 1].count()
+    count = blindness.waiting(user)[: COUNTED + 1].count()
     return {
         "overview": f"{waiting} wait{'s' * (waiting == 1)}" if waiting else "",
         "runs": f"{live} live" if live else "",

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from experiments.core import blindness
+from experiments.core.blindness import OPEN
 from experiments.core.display_name import person
-from experiments.core.review_rights import OPEN
 from experiments.models import Adjudication, Outcome, Review, ReviewState, Run
 
 REVIEWED, UNREVIEWED, FINAL = "reviewed", "none", "final"

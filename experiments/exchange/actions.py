@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,30 +65,24 @@ def discard_export(actor: Actor, export: Export) -> None:
         transaction.on_commit(partial(export.path.unlink, missing_ok=True))
 
 
-@dataclass(frozen=True)
-class BroughtFiles:
-    """Files of which a worker was told, and those that cannot be taken, each with the reason."""
-
-    taken: Sequence[Import]
-    left_out: Sequence[tuple[str, str]]
-
-
-def bring_files(actor: Actor, kind: str, typed: Mapping[str, str], files: Sequence[UploadedFile[Any]]) -> BroughtFiles:
+def bring_files(
+    actor: Actor, kind: str, typed: Mapping[str, str], files: Sequence[UploadedFile[Any]]
+) -> tuple[list[Import], list[tuple[str, str]]]:
     """Have a worker read files, each by itself: one that cannot be taken does not keep the others. `typed` holds for
-    all. Raises InvalidInput if none can be taken."""
-    problem = form.problem_with(kind, typed, actor.person)
-    if not (problem or files):
-        problem = "Choose a file that is not empty."
-    elif not problem and len(files) > form.AT_ONCE:
-        problem = f"{len(files)} files at once are too many: bring at most {form.AT_ONCE}."
-    if problem:
+    all. Returns what is being read, and the names of what cannot be, each with the reason. Raises InvalidInput if none
+    can be taken."""
+    if problem := form.problem_with(kind, typed, actor.person):
         raise InvalidInput(problem)
+    if not files:
+        raise InvalidInput("Choose a file that is not empty.")
+    if len(files) > form.AT_ONCE:
+        raise InvalidInput(f"{len(files)} files at once are too many: bring at most {form.AT_ONCE}.")
     looked = [(each, form.problem_of(kind, each.name or "file", each.size or 0, typed)) for each in files]
     left = [(each.name or "file", refused) for each, refused in looked if refused]
     if len(left) == len(files):
         # Of a single one its name goes without saying
         raise InvalidInput(left[0][1] if len(left) == 1 else " ".join(f"{name}: {why}" for name, why in left[:5]))
-    return BroughtFiles([_keep_file(actor, each, kind, typed) for each, refused in looked if not refused], left)
+    return [_keep_file(actor, each, kind, typed) for each, refused in looked if not refused], left
 
 
 def _keep_file(actor: Actor, given: UploadedFile[Any], kind: str, typed: Mapping[str, str]) -> Import:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import zipfile
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -99,14 +99,10 @@ def images_of(keys: set[str]) -> list[Image]:
     found: dict[str, Image] = {}
     wanted = set(keys)
     while wanted:
-        rows = [row for some in slices(sorted(wanted)) for row in Image.objects.filter(key__in=some)]
-        found |= {row.key: row for row in rows}
-        wanted = {key for row in rows for key in (row.raw, row.original) if key} - found.keys() - wanted
+        rows = Image.objects.in_bulk(wanted)
+        found |= rows
+        wanted = {key for row in rows.values() for key in (row.raw, row.original) if key} - found.keys() - wanted
     return [found[key] for key in sorted(found)]
-
-
-def slices(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (keys[start : start + AT_ONCE] for start in range(0, len(keys), AT_ONCE))
 
 
 def pixels(key: str) -> Iterator[bytes]:

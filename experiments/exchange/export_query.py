@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
 from experiments.core import tagging
+from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.exchange import review_tables
@@ -46,26 +47,24 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
     """The rows, oldest first; of opinions those that this person may read, by their system those of which they may know
     it. Raises ExchangeError for what makes no sense."""
     given = parse_query(what, query)
-    if what == ExportSubject.BUNDLE:
-        return told_whole(runs(given, viewer).order_by("pk"), viewer)
-    if what == ExportSubject.RUNS:
-        return runs(given, viewer).order_by("pk")
-    if what == ExportSubject.EXPERIMENTS:
-        return Experiment.objects.filter(
-            of_runs(given, viewer, leave=("q", "tag")) & filter_experiments(given)
-        ).order_by("pk")
-    if what == ExportSubject.OBSERVATIONS:
-        return Observation.objects.filter(
-            of_runs(given, viewer, leave=("q", "tag")) & filter_observations(given)
-        ).order_by("pk")
-    if what in {ExportSubject.REVIEWS, ExportSubject.VERDICTS}:
-        asked = {name: text for name, text in given.items() if name != "queue"}
-        rows: Any = (review_tables.reviews if what == ExportSubject.REVIEWS else review_tables.verdicts)(given, viewer)
-        rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
-        return rows.order_by("pk")
-    if what == ExportSubject.AGREEMENT:
-        return review_tables.agreement(given, viewer)
-    return Label.objects.filter(filter_labels(given, viewer)).distinct().order_by("pk")
+    rows: Any
+    match what:
+        case ExportSubject.BUNDLE:
+            rows = told_whole(runs(given, viewer), viewer)
+        case ExportSubject.RUNS:
+            rows = runs(given, viewer)
+        case ExportSubject.EXPERIMENTS | ExportSubject.OBSERVATIONS:
+            rows = select_logged(what, given, viewer)
+        case ExportSubject.REVIEWS | ExportSubject.VERDICTS:
+            asked = {name: text for name, text in given.items() if name != "queue"}
+            opinions = review_tables.reviews if what == ExportSubject.REVIEWS else review_tables.verdicts
+            rows = opinions(given, viewer)
+            rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
+        case ExportSubject.AGREEMENT:
+            return review_tables.agreement(given, viewer)
+        case ExportSubject.LABELS:
+            rows = Label.objects.filter(filter_labels(given, viewer)).distinct()
+    return rows.order_by("pk")
 
 
 def parse_query(what: ExportSubject, query: str) -> dict[str, str]:
@@ -96,7 +95,8 @@ def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
 def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """The same runs, for a bundle, which names what they study. Raises ExchangeError where this person is to judge
     that."""
-    hidden = rows.filter(Names(viewer).are_hidden()).values_list("pk", flat=True)[:NAMED] if viewer else ()
+    names = Names(viewer)
+    hidden = rows.filter(names.are_hidden()).order_by("pk").values_list("pk", flat=True)[:NAMED] if viewer else ()
     if numbers := ", ".join(map(str, hidden)):
         raise ExchangeError(
             f"You are still to judge what runs {numbers} study, and a bundle names it: "
@@ -105,59 +105,37 @@ def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     return rows
 
 
-def of_runs(given: Mapping[str, str], viewer: User | None, leave: tuple[str, ...] = ()) -> Q:
-    """What belongs to the runs that the filter chooses; everything if it says nothing of runs."""
-    asked = {name: text for name, text in given.items() if name in OF_RUNS and name not in leave}
-    return Q(run__in=runs(asked, viewer).order_by().values("pk")) if asked else Q()
-
-
-def filter_experiments(given: Mapping[str, str]) -> Q:
-    """Experiments by what they logged."""
-    return filters_in(given).on_experiments(find_titles(given["q"]) if "q" in given else None)
-
-
-def filter_observations(given: Mapping[str, str]) -> Q:
-    """Images by origin, activation, tag, and words in the title or the prompt."""
-    filters = filters_in(given)
-    asked = filters.on_images()
-    if tag := filters.get("tag"):
-        asked &= tagging.images(tag)
-    return asked & Q(pk__in=find_titles(given["q"])) if "q" in given else asked
-
-
-def filters_in(given: Mapping[str, str]) -> Filters:
-    """What the filter says of images themselves. Raises ExchangeError with the sentence that the page would show."""
+def select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
+    """Experiments or images by their runs and by what was logged: origin, activation, tag, words in the title or the
+    prompt. Raises ExchangeError with the sentence that the page would show."""
     filters = Filters({name: text for name, text in given.items() if name in OWN}, Names(None))
     if not filters.is_valid():
         name, messages = next(iter(filters.errors.items()))
         raise ExchangeError(f"{name}: {messages[0]}")
-    return filters
-
-
-def find_titles(typed: str) -> QuerySet[Any, Any]:
-    """Keys of the observations with these words. Raises ExchangeError with the sentence that the page would show."""
-    asked = words.parse_words(typed)
-    if asked.problem:
-        raise ExchangeError(f"q: {asked.problem}")
-    return finding.images(asked.terms)
+    titles = None
+    if "q" in given:
+        found = words.parse_words(given["q"])
+        if found.problem:
+            raise ExchangeError(f"q: {found.problem}")
+        titles = finding.images(found.terms)
+    asked = {name: text for name, text in given.items() if name in OF_RUNS - {"q", "tag"}}
+    of_runs = Q(run__in=runs(asked, viewer).order_by().values("pk")) if asked else Q()
+    if what == ExportSubject.EXPERIMENTS:
+        return Experiment.objects.filter(of_runs & filters.on_experiments(titles))
+    images = Observation.objects.filter(of_runs & filters.on_images())
+    if tag := filters.get("tag"):
+        images = images.filter(tagging.images(tag))
+    return images if titles is None else images.filter(pk__in=titles)
 
 
 def filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
     columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
     asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
     if "unit" in given:
-        asked &= Q(units__number=int(figure("unit", given["unit"])))
+        number = parse_number(given["unit"])
+        if number is None:
+            raise ExchangeError(f"unit: “{given['unit'][:40]}” is no number.")
+        asked &= Q(units__number=number)
     if given.keys() & {"model", "layer", "unit"}:
         asked &= ~Names(viewer).are_hidden("run__")
     return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
-
-
-def figure(name: str, text: str) -> float:
-    """Raises ExchangeError for what is no number."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = float("nan")
-    if not abs(found) < 1e300:
-        raise ExchangeError(f"{name}: “{text[:40]}” is no number.")
-    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from experiments.exchange import opinions, opinions_decoding, run_decoding, run_
 from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
 from experiments.exchange.run_decoding import RunDetails, parse_time, require_field, shorten_value
 from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive
-from experiments.exchange.validate_bundle import KEY, look_at_events, look_at_images, look_at_rest, steps
+from experiments.exchange.validate_bundle import KEY, check_page, look_at_images, steps
 from experiments.models import Image, Import, ImportedRun, Layer, Run, Tag, Unit
 from experiments.models.exchange import ImportKind
 from workers.record.events import Ended
@@ -76,38 +76,30 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
     """The run of one folder of the archive."""
     told = strip_unstorable(archive.json(f"{folder}run.json"))
     if told.get("schema") != run_record.SCHEMA:
-        words = (
-            f"run.json is of schema {shorten_value(told.get('schema'))}; this version reads schema {run_record.SCHEMA}."
+        raise ExchangeError(
+            f"run.json is of schema {shorten_value(told.get('schema'))}; this version reads schema "
+            f"{run_record.SCHEMA}. Update MAIA Web, or export the run again."
         )
-        raise ExchangeError(f"{words} Update MAIA Web, or export the run again.")
     if there := known_run(told):
         return Taken(there, known=True)
     run, said = run_record.run_from(told, source.by), run_decoding.decode_details(told)
-    people = opinions_in(archive, folder)
+    name = f"{folder}people.json"  # bundles of earlier versions have none
+    people = archive.json(name) if name in archive.members else {}
+    opinions_told = opinions_decoding.decode_opinions(strip_unstorable(people))
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         images = look_at_images(archive, folder, Path(waiting), laboratory, progress)
         keys = {row.key for row in images}
-        look_at_events(archive, folder, keys, progress)
-        look_at_rest(archive, folder)
+        for number, _ in enumerate(steps(archive, folder, keys), 1):
+            progress("Looking at events", number, number + 1)
+        check_page(archive, folder)
         save_events = replay_events(run, steps(archive, folder, keys))
         progress("Saving", 1, 2)
         with store_images(images, Path(waiting)), transaction.atomic():
             save_images(images)
             save(run, save_events)
-            finish(run, said)
-            opinions.save(run, people)
-            record_origin(run, told["identity"], said, source)
+            finish(run, said, told["identity"], source)
+            opinions.save(run, opinions_told)
     return Taken(run, known=False)
-
-
-def opinions_in(archive: Archive, folder: str) -> opinions.Said:
-    """What people made of the run; bundles of earlier versions do not tell. Raises ExchangeError."""
-    name = f"{folder}people.json"
-    return (
-        opinions_decoding.decode_opinions(strip_unstorable(archive.json(name)))
-        if name in archive.members
-        else opinions.Said()
-    )
 
 
 def known_run(told: Mapping[str, Any]) -> Run | None:
@@ -183,8 +175,9 @@ def close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEve
         yield ImportedEvent("cancelled", Ended("It had not ended when it was exported, and cannot go on here."), last)
 
 
-def finish(run: Run, said: RunDetails) -> None:
-    """What the events do not tell: exact times, seconds of work, scores of labels, labels of others."""
+def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:
+    """What the events do not tell: exact times, seconds of work, scores of labels, labels of others, tags, and where
+    the run comes from; its parent is found again if it is here."""
     run.seconds = said.seconds
     run.started, run.ended = said.started or run.started, said.ended or run.ended
     run.save()
@@ -192,10 +185,6 @@ def finish(run: Run, said: RunDetails) -> None:
     # The rows of tags, made where they are new: three queries, however many they are
     Tag.objects.bulk_create([Tag(name=name) for name in said.tags], ignore_conflicts=True)
     run.tags.set(list(Tag.objects.filter(name__in=said.tags)))
-
-
-def record_origin(run: Run, identity: str, said: RunDetails, source: Source) -> None:
-    """Note where the run comes from; its parent is found again if it is here."""
     ImportedRun.objects.create(
         run=run,
         upload=source.row,
@@ -204,7 +193,7 @@ def record_origin(run: Run, identity: str, said: RunDetails, source: Source) -> 
         identity=identity,
         owner=said.owner,
         number=said.number,
-        parent=asdict(said.parent) if said.parent.identity else {},
+        parent=said.parent,
         time=timezone.now(),
     )
     link_parent(run)

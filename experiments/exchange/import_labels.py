@@ -43,10 +43,8 @@ def take(
     found: dict[tuple[int, int], list[LabelLine]] = {}
     rows = LabelFile(path, layer.strip())
     for number, line in enumerate(rows, 1):
-        place = layer_of(line, layers, model)
-        if not 0 <= line.unit - first < place.units:
-            raise ExchangeError(out_of_range(line, place, first))
-        found.setdefault((place.pk, line.unit - first), []).append(line)
+        layer_key = layer_of(line, layers, model, first).pk
+        found.setdefault((layer_key, line.unit - first), []).append(line)
         progress("Reading labels", number, number + 1)
     by_key = {each.pk: each for each in layers.values()}
     with transaction.atomic():
@@ -57,19 +55,18 @@ def take(
     return " ".join([*told, *hints(found, by_key, first), *filter(None, [registry.weights_warning(model)])])
 
 
-def layer_of(line: LabelLine, layers: Mapping[str, Layer], model: str) -> Layer:
-    """Raises ExchangeError, with what there is."""
+def layer_of(line: LabelLine, layers: Mapping[str, Layer], model: str, first: int) -> Layer:
+    """The layer, which has the unit of the line. Raises ExchangeError, with what there is."""
     name = line.layer.casefold()
-    if found := layers.get(name) or next((layers[each] for each in ALIASES.get(name, ()) if each in layers), None):
-        return found
-    there = ", ".join(sorted({each.name for each in layers.values()}))
-    raise ExchangeError(f"{line.where}: {model} has no layer {line.layer[:60]!r}. Its layers are {there[:600]}.")
-
-
-def out_of_range(line: LabelLine, layer: Layer, first: int) -> str:
-    last = layer.units - 1 + first
-    counted = " If the file counts units from 1, say so." if not first and line.unit == layer.units else ""
-    return f"{line.where}: {layer.name} has units {first} to {last}, not {line.unit}.{counted}"
+    layer = next((layers[each] for each in (name, *ALIASES.get(name, ())) if each in layers), None)
+    if layer is None:
+        there = ", ".join(sorted({each.name for each in layers.values()}))
+        raise ExchangeError(f"{line.where}: {model} has no layer {line.layer[:60]!r}. Its layers are {there[:600]}.")
+    if not 0 <= line.unit - first < layer.units:
+        last = layer.units - 1 + first
+        counted = " If the file counts units from 1, say so." if not first and line.unit == layer.units else ""
+        raise ExchangeError(f"{line.where}: {layer.name} has units {first} to {last}, not {line.unit}.{counted}")
+    return layer
 
 
 def hints(found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[int, Layer], first: int) -> list[str]:
@@ -100,6 +97,8 @@ def save(
     """Save what is new, in the transaction under way. Returns how many are, and how many were here."""
     Unit.objects.bulk_create((Unit(layer_id=layer, number=number) for layer, number in found), ignore_conflicts=True)
     units = {(unit.layer_id, unit.number): unit for unit in Unit.objects.filter(layer__in=layers)}
+    for unit in units.values():
+        unit.layer = layers[unit.layer_id]
     kept = Label.objects.filter(source=source, units__layer__in=layers)
     here = set(kept.values_list("units__layer", "units__number", "text"))
     fresh = [
@@ -108,17 +107,11 @@ def save(
         for position, line in enumerate(lines, 1)
         if (*key, line.text) not in here
     ]
-    for start in range(0, len(fresh), AT_ONCE):
-        save_some(fresh[start : start + AT_ONCE], layers)
-        progress("Saving labels", min(start + AT_ONCE, len(fresh)), len(fresh))
-    return len(fresh), sum(map(len, found.values())) - len(fresh)
-
-
-def save_some(pairs: Sequence[tuple[Unit, Label]], layers: Mapping[int, Layer]) -> None:
-    """The labels, each with its unit, and found by search from then on."""
-    Label.objects.bulk_create([label for _, label in pairs])
     through = Label.units.through
-    through.objects.bulk_create(through(label_id=label.pk, unit_id=unit.pk) for unit, label in pairs)
-    for unit, _ in pairs:
-        unit.layer = layers[unit.layer_id]
-    texts.write(label_of(label, unit) for unit, label in pairs)
+    for start in range(0, len(fresh), AT_ONCE):
+        some = fresh[start : start + AT_ONCE]
+        Label.objects.bulk_create([label for _, label in some])
+        through.objects.bulk_create(through(label_id=label.pk, unit_id=unit.pk) for unit, label in some)
+        texts.write(label_of(label, unit) for unit, label in some)
+        progress("Saving labels", start + len(some), len(fresh))
+    return len(fresh), sum(map(len, found.values())) - len(fresh)

@@ -236,9 +236,7 @@ def make_start(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
 
 def result(turns: Sequence[HistoryMessage], round_number: int, number: int) -> dict[str, Any]:
     """What came of a program: the images that have an activation; the other words are its text."""
-    found = pair_images([turn.parts for turn in turns])
-    observations = [{"title": each.title, "activation": each.activation, "image": each.image} for each in found.shown]
-    words = found.text
+    observations, words = pair_images([turn.parts for turn in turns])
     failed = "Traceback (most recent call last)" in words
     entries = [{"observations": observations, "text": "" if failed else words}] if observations or words else []
     status = "program_error" if failed else "ok"

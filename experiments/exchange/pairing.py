@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 ACTIVATION = re.compile(
     r"activations?(?: value| score)?\s{0,3}(?::|=|is|of)?\s{0,3}"
@@ -22,28 +23,6 @@ TITLE_CHARS = 300
 
 Part = tuple[str, str]
 """("text", words) or ("image", key)."""
-
-
-@dataclass(frozen=True)
-class PairedImage:
-    """An image with what its words say."""
-
-    title: str
-    activation: float
-    image: str
-
-
-@dataclass
-class Paired:
-    """What the messages after a program show; `left` counts the images that are left out."""
-
-    shown: list[PairedImage] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    left: int = 0
-
-    @property
-    def text(self) -> str:
-        return "\n".join(words for words in self.texts if words)
 
 
 @dataclass(frozen=True)
@@ -62,11 +41,11 @@ class Block:
         return len(ACTIVATION.findall(self.words)) == 1
 
 
-def pair_images(messages: Sequence[Sequence[Part]]) -> Paired:
-    """The images of some messages, each with its words."""
-    found = Paired()
+def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]], str]:
+    """What the messages after a program show: their images as title, activation and image; and all other words."""
+    shown: list[dict[str, Any]] = []
+    texts: list[str] = []
     for parts in messages:
-        # Add what one message shows
         row = list(blocks(parts))
         step = 1 if words_follow(row) else -1
         taken: set[int] = set()
@@ -75,14 +54,13 @@ def pair_images(messages: Sequence[Sequence[Part]]) -> Paired:
             alone = block.kind == "image" and len(block.said) == 1
             if alone and 0 <= other < len(row) and (named := named_by(row[other], step)):
                 title, activation, rest = named
-                found.shown.append(PairedImage(title, activation, block.said[0]))
-                found.texts.append(rest)
+                shown.append({"title": title, "activation": activation, "image": block.said[0]})
+                texts.append(rest)
                 taken |= {place, other}
         for place, block in enumerate(row):
             if place not in taken:
-                found.texts += [block.words] if block.kind == "text" else [LEFT_OUT] * len(block.said)
-                found.left += len(block.said) if block.kind == "image" else 0
-    return found
+                texts += [block.words] if block.kind == "text" else [LEFT_OUT] * len(block.said)
+    return shown, "\n".join(filter(None, texts))
 
 
 def blocks(parts: Sequence[Part]) -> Iterator[Block]:

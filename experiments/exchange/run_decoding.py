@@ -42,22 +42,14 @@ class LabelTold:
 
 
 @dataclass(frozen=True)
-class Parent:
-    """What a run was forked from; `identity` is empty if it is no fork."""
-
-    identity: str = ""
-    number: int | None = None
-    created: str = ""
-
-
-@dataclass(frozen=True)
 class RunDetails:
     """What run.json says beside the query."""
 
     owner: str
     number: int | None
     """Of the run where it took place; None of a published transcript."""
-    parent: Parent
+    parent: Json
+    """Identity, number and time of what the run was forked from; empty if it is no fork."""
     seconds: float
     started: datetime | None
     ended: datetime | None
@@ -168,13 +160,16 @@ def unit(given: Any) -> tuple[str, str, int]:
     return given[0][:200], given[1][:200], check_count(given[2], f"the unit {shorten_value(given)}")
 
 
-def parent(given: Any) -> Parent:
+def parent(given: Any) -> dict[str, Any]:
     if not given:
-        return Parent()
+        return {}
     if not isinstance(given, dict) or any(not isinstance(given.get(name), str) for name in ("identity", "created")):
         raise ExchangeError(f"run.json: parent is {shorten_value(given)}, and that is no run.")
     check_time(given["created"], "run.json: created of parent")
-    return Parent(given["identity"][:64], number_of(given, "number of parent"), given["created"])
+    if not given["identity"]:
+        return {}
+    number = number_of(given, "number of parent")
+    return {"identity": given["identity"][:64], "number": number, "created": given["created"]}
 
 
 def number_of(given: Json, what: str) -> int | None:

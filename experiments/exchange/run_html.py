@@ -42,8 +42,7 @@ HEAD = """<!doctype html>
 <body>
 """
 AT_ONCE = 20
-"""Events that are drawn together."""
-FOOT = "</body>\n</html>\n"
+"""Events that are drawn together: what they are drawn with is looked up once for all."""
 
 
 @dataclass(frozen=True)
@@ -59,26 +58,16 @@ class Embedded:
 
 def document(run: Run, events: Iterable[Event], small: Small, viewer: User | None = None) -> Iterator[str]:
     """The file for a person, piece by piece: no more than a few events are held at a time."""
-    yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles())
+    folder = Path(settings.BASE_DIR) / "static" / "css"
+    styles = "\n".join((folder / f"{name}.css").read_text() for name in STYLES)
+    yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles)
     yield render_to_string("exchange/exports/head.html", head(run) | {"names": Names(viewer)})
-    for some in batch_events(events, AT_ONCE):
+    left = iter(events)
+    while some := list(islice(left, AT_ONCE)):
         for _, html in render_events(run, some, Names(viewer), Audience.FILE, Embedded(small)):
             yield html
-    yield "</main>\n" + FOOT
-
-
-def batch_events(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
-    """Events in lists of so many: what they are drawn with is looked up once for each."""
-    left = iter(events)
-    while some := list(islice(left, size)):
-        yield some
+    yield "</main>\n</body>\n</html>\n"
 
 
 def head(run: Run) -> dict[str, Any]:
     return {"run": run, "task": tasks.label(run.task), "asked_by": asked_by(run)}
-
-
-def styles() -> str:
-    """Our own style sheets; there is no address in them."""
-    folder = Path(settings.BASE_DIR) / "static" / "css"
-    return "\n".join((folder / f"{name}.css").read_text() for name in STYLES)

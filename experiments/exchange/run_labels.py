@@ -16,23 +16,19 @@ Place = tuple[int, int]
 
 
 def save(run: Run, told: Sequence[LabelTold]) -> None:
-    """In the transaction under way."""
-    save_scores(run, {(each.position, each.text): each for each in told if each.source == "run"})
-    save_others(run, [each for each in told if each.source != "run"])
-
-
-def save_scores(run: Run, told: dict[tuple[int, str], LabelTold]) -> None:
-    """Those of the labels that the events tell of."""
-    rows = [row for row in run.label_set.filter(source="run") if (row.position, row.text) in told] if told else []
+    """In the transaction under way. Of its own labels, which the events tell, the scores; each other is one more."""
+    scores = {(each.position, each.text): each.scores for each in told if each.source == "run"}
+    rows = [row for row in run.label_set.filter(source="run") if (row.position, row.text) in scores]
     for row in rows:
-        row.scores = told[row.position, row.text].scores
+        row.scores = scores[row.position, row.text]
     Label.objects.bulk_update(rows, ["scores"], batch_size=AT_ONCE)
+    others = [each for each in told if each.source != "run"]
+    if others:
+        save_others(run, others)
 
 
 def save_others(run: Run, told: Sequence[LabelTold]) -> None:
     """One more label each; of units whose layer is not known here, nothing."""
-    if not told:
-        return
     layers = {(layer.model.name, layer.name): layer for layer in Layer.objects.select_related("model")}
     labels = Label.objects.bulk_create(
         [
@@ -41,20 +37,15 @@ def save_others(run: Run, told: Sequence[LabelTold]) -> None:
         ],
         batch_size=AT_ONCE,
     )
-    places = [known_places(each, layers) for each in told]
-    keys = saved_units({place for each in places for place in each})
+    pairs: set[tuple[int, Place]] = set()
+    for label, each in zip(labels, told, strict=True):
+        for model, name, number in each.units:
+            if (layer := layers.get((model, name))) and number < layer.units:
+                pairs.add((label.pk, (layer.pk, number)))
+    keys = saved_units({place for _, place in pairs})
     through = Label.units.through
-    pairs = [
-        through(label_id=label.pk, unit_id=keys[place])
-        for label, each in zip(labels, places, strict=True)
-        for place in each
-    ]
-    through.objects.bulk_create(pairs, ignore_conflicts=True, batch_size=AT_ONCE)
-
-
-def known_places(told: LabelTold, layers: dict[tuple[str, str], Layer]) -> set[Place]:
-    found = [(layers.get((model, layer)), number) for model, layer, number in told.units]
-    return {(layer.pk, number) for layer, number in found if layer and number < layer.units}
+    rows = [through(label_id=label, unit_id=keys[place]) for label, place in sorted(pairs)]
+    through.objects.bulk_create(rows, ignore_conflicts=True, batch_size=AT_ONCE)
 
 
 def saved_units(places: set[Place]) -> dict[Place, int]:

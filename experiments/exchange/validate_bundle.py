@@ -14,7 +14,7 @@ from typing import Any
 
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange.event_bounds import check_payload
-from experiments.exchange.laboratory import Decoded, Laboratory, Progress
+from experiments.exchange.laboratory import Laboratory, Progress
 from experiments.exchange.run_decoding import check_time, shorten_value
 from experiments.exchange.run_record import dump_json
 from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError
@@ -50,21 +50,19 @@ def look_at_images(
         raise ExchangeError(f"{more[0]!r} is not in images.jsonl.")
     for done, (key, row) in enumerate(rows.items()):
         progress("Looking at images", done, len(rows))
-        decoded = decode(archive.bytes(f"{folder}images/{key}.png", IMAGE), f"{folder}images/{key}.png", laboratory)
+        name = f"{folder}images/{key}.png"
+        data = archive.bytes(name, IMAGE)
+        try:
+            decoded = laboratory.decode(data)
+        except ValueError as error:
+            raise ExchangeError(f"{name!r} cannot be taken: {error}") from None
         if decoded.key != key:
-            raise ExchangeError(f"'{folder}images/{key}.png' shows other pixels than its name says.")
+            raise ExchangeError(f"{name!r} shows other pixels than its name says.")
         if missing := [each for each in (row.raw, row.original) if each and each not in rows]:
             raise ExchangeError(f"Image {key[:12]} was made from {missing[0][:12]}, and that is not in the bundle.")
         row.width, row.height = decoded.width, decoded.height
         (waiting / key).write_bytes(decoded.png)
     return list(rows.values())
-
-
-def decode(data: bytes, where: str, laboratory: Laboratory) -> Decoded:
-    try:
-        return laboratory.decode(data)
-    except ValueError as error:
-        raise ExchangeError(f"{where!r} cannot be taken: {error}") from None
 
 
 def image_row(told: Mapping[str, Any], where: str) -> Image:
@@ -83,20 +81,10 @@ def image_row(told: Mapping[str, Any], where: str) -> Image:
         raise ExchangeError(f"{where}: prompt is no text of at most {TEXT:,} characters.")
     if known["seed"] is not None and (not isinstance(known["seed"], int) or abs(known["seed"]) >= 2**63):
         raise ExchangeError(f"{where}: seed is {shorten_value(known['seed'])}, and that is no seed.")
-    if not is_small(known["scene"]):
+    scene = known["scene"]  # what a renderer notes down
+    if scene is not None and not (isinstance(scene, dict) and len(dump_json(scene)) <= TEXT):
         raise ExchangeError(f"{where}: scene is no small JSON object.")
     return Image(**known)
-
-
-def is_small(scene: Any) -> bool:
-    """Whether it can be what a renderer notes down of a scene."""
-    return scene is None or (isinstance(scene, dict) and len(dump_json(scene)) <= TEXT)
-
-
-def look_at_events(archive: Archive, folder: str, keys: set[str], progress: Progress) -> None:
-    """Read all of them, and keep none."""
-    for number, _ in enumerate(steps(archive, folder, keys), 1):
-        progress("Looking at events", number, number + 1)
 
 
 def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[ImportedEvent]:
@@ -135,8 +123,8 @@ def shown_in(payload: Payload) -> list[str]:
     return [key for each in logged for key in (each.image, each.masked) if key is not None]
 
 
-def look_at_rest(archive: Archive, folder: str) -> None:
-    """What is for people alone is not used, but has to be what the manifest says."""
+def check_page(archive: Archive, folder: str) -> None:
+    """The page for people is not used, but has to be what the manifest says."""
     name = f"{folder}run.html"
     if name in archive.members:
         for _ in archive.chunks(name):

@@ -19,8 +19,8 @@ from experiments.core import audit, blindness, notifications, notify
 from experiments.core.access import role_of
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.blindness import MAKES_QUEUES, UNDO
 from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
-from experiments.core.review_rights import MAKES_QUEUES, UNDO
 from experiments.models import (
     Adjudication,
     NotificationKind,

@@ -20,8 +20,8 @@ from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
 from experiments.core import blindness
 from experiments.core.actors import Actor
+from experiments.core.blindness import MAKES_QUEUES
 from experiments.core.errors import InvalidInput, StateConflict
-from experiments.core.review_rights import MAKES_QUEUES
 from experiments.models import Review, ReviewItem, ReviewQueue, Role, Run, TokenScope
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
 from experiments.reviews import actions, lists, rubric

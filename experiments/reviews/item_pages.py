@@ -15,9 +15,9 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from experiments.core import access
 from experiments.core.actors import Actor
+from experiments.core.blindness import queues_of
 from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
 from experiments.core.params import parse_key
-from experiments.core.review_rights import queues_of
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
 from experiments.reviews import actions, evidence, lists, reservation, rubric
 

@@ -11,7 +11,7 @@ from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquer
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from experiments.core import blindness, review_rights
+from experiments.core import blindness
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Role
 from experiments.reviews import rubric
 
@@ -41,7 +41,7 @@ def with_items(queues: QuerySet[ReviewQueue]) -> QuerySet[Any]:
 
 def list_unfinished(user: Any) -> list[Any]:
     """The newest queues in which this person may review and something is `left`."""
-    rows = with_items(review_rights.queues_of(user)).annotate(left=F("total") - F("complete"))
+    rows = with_items(blindness.queues_of(user)).annotate(left=F("total") - F("complete"))
     return list(rows.filter(left__gt=0)[:SHOWN])
 
 

@@ -16,11 +16,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
+from experiments.core.blindness import MAKES_QUEUES, queues_of
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import parse_key
-from experiments.core.review_rights import MAKES_QUEUES, queues_of
 from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.models import Review, ReviewQueue, ReviewState, Role

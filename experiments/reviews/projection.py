@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from experiments.core import notifications
-from experiments.core.review_rights import OPEN
+from experiments.core.blindness import OPEN
 from experiments.models import Adjudication, NotificationKind, Outcome, Review, ReviewState, Run
 from experiments.models.run import VERDICT_COLUMNS
 

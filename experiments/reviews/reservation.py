@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from experiments.core.review_rights import queues_of, waiting
+from experiments.core.blindness import queues_of, waiting
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState
 from experiments.reviews import projection
 

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.access import HtmxRequest
+from experiments.core.blindness import MAKES_QUEUES
 from experiments.core.paging import Page, number_of
-from experiments.core.review_rights import MAKES_QUEUES
 from experiments.display import verdicts
 from experiments.models import Backbone, Layer, Member, Run, Tag, VisionModelRow
 from experiments.models.member import Role

@@ -128,14 +128,14 @@ def find_newest(
     keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])
     if floor is None or len(keys) > enough:
         return keys, None, floor is None
-    keys, frontier = backend.find_newest(matching, terms, before, limit)
+    keys, frontier = backend.here().find_newest(matching, terms, before, limit)
     return keys, frontier, frontier is None
 
 
 def images(terms: Sequence[str]) -> QuerySet[SearchText, int | None]:
     """Keys of all observations with these words in their titles and prompts, a subquery for `filter(pk__in=…)`."""
     matching = compare_terms(SearchScope(kind=TextKind.TITLE).passages(), terms)
-    return backend.filter_matches(matching, terms).order_by().values_list("anchor", flat=True)
+    return backend.here().filter_matches(matching, terms).order_by().values_list("anchor", flat=True)
 
 
 def compare_terms(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:

@@ -15,7 +15,7 @@ from django.db import transaction
 from redis.asyncio import Redis
 
 from experiments.core import access, notify, sockets
-from experiments.core.topics import MOST_TOPICS
+from experiments.core.sockets import MOST_TOPICS
 from experiments.models import Member
 from experiments.urls import websocket_urlpatterns
 
@@ -131,8 +131,8 @@ async def test_bells_that_may_be_lost_are_told_by_a_new_beginning(
 
 
 def test_a_topic_has_a_name_that_is_known(owner: User, teammate: User, stranger: User) -> None:
-    assert access.may_hear(teammate, "comments.run.7")
-    assert access.may_hear(owner, f"user.{owner.pk}")
-    assert not access.may_hear(owner, f"user.{teammate.pk}")
-    assert not access.may_hear(owner, "secrets.run.7")
-    assert not access.may_hear(stranger, "runs")
+    assert access.may_hear(teammate, ["comments.run.7"])
+    assert access.may_hear(owner, [f"user.{owner.pk}"])
+    assert not access.may_hear(owner, [f"user.{teammate.pk}"])
+    assert not access.may_hear(owner, ["secrets.run.7"])
+    assert not access.may_hear(stranger, ["runs"])

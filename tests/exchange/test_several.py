@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from experiments.exchange import form, import_pages
+from experiments.exchange import form, pages
 from experiments.models import AuditEntry, Import, Job, Member, Run
 from experiments.models.member import Role
 from tests.conftest import member
@@ -78,7 +78,7 @@ def test_where_no_file_can_be_taken_nothing_is_begun(as_owner: Client, monkeypat
 
 
 def test_the_list_shows_as_many_imports_as_can_be_brought_together() -> None:
-    assert import_pages.SHOWN >= form.AT_ONCE
+    assert pages.IMPORTS_SHOWN >= form.AT_ONCE
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from experiments.core import blindness, review_rights
+from experiments.core import blindness
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.models import Review, ReviewItem, ReviewQueue, Run
@@ -76,7 +76,7 @@ def test_each_reviewer_gets_an_item_of_their_own(owner, first, second):
 def test_several_reviewers_have_slots_of_the_same_item(owner, first, second):
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     assert [taken(queue, user).slot for user in (first, second)] == [1, 2]
-    assert not review_rights.waiting(member("third", "REVIEWER")).exists()
+    assert not blindness.waiting(member("third", "REVIEWER")).exists()
 
 
 def test_a_reservation_that_lapses_goes_to_another_and_the_draft_stays(owner, first, second):
@@ -106,7 +106,7 @@ def test_only_those_whom_the_queue_names_may_review(owner, first, second):
 
 def test_a_researcher_gets_nothing(owner):
     assert reservation.take(queue_of(owner), owner) is None
-    assert not review_rights.waiting(owner).exists()
+    assert not blindness.waiting(owner).exists()
 
 
 def test_a_declined_item_goes_to_another(owner, first, second):

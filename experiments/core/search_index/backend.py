@@ -37,27 +37,12 @@ class Backend(Protocol):
         ...
 
 
-def hints(texts: Sequence[str]) -> Sequence[str]:
-    return choose_backend(connection.vendor).hints(texts)
-
-
-def index(rows: Sequence[tuple[int, str]], worked_out: Sequence[str] | None = None) -> None:
-    choose_backend(connection.vendor).index(rows, worked_out=worked_out)
-
-
-def find_newest(
-    passages: QuerySet[SearchText], terms: Sequence[str], before: int, limit: int
-) -> tuple[list[int], int | None]:
-    return choose_backend(connection.vendor).find_newest(passages, terms, before, limit)
-
-
-def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
-    return choose_backend(connection.vendor).filter_matches(passages, terms)
-
-
-def choose_backend(vendor: str) -> Backend:
-    if vendor == "sqlite":
+def here() -> Backend:
+    """That of the database which the connection leads to."""
+    if connection.vendor == "sqlite":
         return sqlite
-    if vendor == "postgresql":
+    if connection.vendor == "postgresql":
         return postgres
-    raise NotImplementedError(f"Search works on SQLite and PostgreSQL, not on {vendor}. Set MAIA_DATABASE_URL.")
+    raise NotImplementedError(
+        f"Search works on SQLite and PostgreSQL, not on {connection.vendor}. Set MAIA_DATABASE_URL."
+    )

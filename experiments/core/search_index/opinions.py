@@ -1,32 +1,42 @@
 """What people said of a run as passages: comments, reviews, final verdicts, what came with an import; and tags.
+Found as soon as their rows are saved, whoever saves them: a form, a command, the API, an import. Loaded by the app.
 
 The newest wording alone is found, and nothing of what was taken back. Who finds it is decided in `search.permissions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.db.models.signals import m2m_changed, post_delete, post_save
+from django.dispatch import receiver
 
-from experiments.core.search_index.texts import in_pieces, write
-from experiments.models import Adjudication, Comment, Experiment, ImportedOpinions, Observation, Review, Run, SearchText
+from experiments.core.search_index.texts import in_pieces, keep_questions, write
+from experiments.models import (
+    Adjudication,
+    Comment,
+    Experiment,
+    ImportedOpinions,
+    Observation,
+    Review,
+    Run,
+    SearchText,
+    Tag,
+)
 from experiments.models.review import ReviewState
 from experiments.models.search_text import TextKind
 
 Opinion = Comment | Review | Adjudication
 Tagged = Run | Experiment | Observation
-
-
-def keep(opinion: Opinion) -> None:
-    """Have an opinion found as it is now."""
-    replace(find_texts(opinion), make_texts(opinion))
-
-
-def forget(opinion: Opinion) -> None:
-    find_texts(opinion).delete()
+KINDS: Mapping[type[Opinion], TextKind] = {
+    Comment: TextKind.COMMENT,
+    Review: TextKind.REVIEW,
+    Adjudication: TextKind.FINAL,
+}
+CHANGES = frozenset({"post_add", "post_remove", "post_clear"})
 
 
 def keep_brought(brought: ImportedOpinions) -> None:
@@ -37,24 +47,28 @@ def keep_brought(brought: ImportedOpinions) -> None:
         texts += [(TextKind.REVIEW, None, each["corrected_label"]), (TextKind.REVIEW, None, each["note"])]
     for each in brought.finals:
         texts += [(TextKind.FINAL, None, each["corrected_label"]), (TextKind.FINAL, None, each["reason"])]
-    replace(SearchText.objects.filter(run=brought.run_id, kind__in=BROUGHT, anchor=None), in_pieces(brought.run, texts))
+    replace(
+        SearchText.objects.filter(run=brought.run_id, kind__in=KINDS.values(), anchor=None),
+        in_pieces(brought.run, texts),
+    )
 
 
 def keep_tags(row: Tagged) -> None:
     """Have the tags found that a run, all experiments of a run, or an image has."""
-    tags = SearchText.objects.filter(kind=TextKind.TAG, run=(row.pk if isinstance(row, Run) else row.run_id))
+    run = row if isinstance(row, Run) else row.run
+    tags = SearchText.objects.filter(kind=TextKind.TAG, run=run)
     if isinstance(row, Run):
-        replace(tags.filter(seq=0), of_run_tags(row))
+        replace(tags.filter(seq=0), in_pieces(run, [(TextKind.TAG, None, tag.name) for tag in row.tags.all()]))
     elif isinstance(row, Experiment):
-        replace(tags.filter(seq__gt=0, anchor=None), of_experiment_tags(row.run))
+        replace(tags.filter(seq__gt=0, anchor=None), of_experiment_tags(run))
     else:
-        replace(tags.filter(anchor=row.pk), of_image_tags(row))
+        replace(tags.filter(anchor=row.pk), of_image_tags(run, pk=row.pk))
 
 
 def keep_tags_within(run: Run) -> None:
     """The same of all experiments and images of a run, in a few queries; for tags put to many of them at once."""
     tags = SearchText.objects.filter(kind=TextKind.TAG, run=run.pk, seq__gt=0)
-    replace(tags, [*of_experiment_tags(run), *of_tags_of_images(run)])
+    replace(tags, [*of_experiment_tags(run), *of_image_tags(run)])
 
 
 @transaction.atomic
@@ -64,69 +78,80 @@ def replace(old: QuerySet[SearchText], new: Iterable[SearchText]) -> None:
 
 
 def find_texts(opinion: Opinion) -> QuerySet[SearchText]:
-    return SearchText.objects.filter(kind=kind_of(opinion), anchor=opinion.pk)
-
-
-def kind_of(opinion: Opinion) -> TextKind:
-    if isinstance(opinion, Comment):
-        return TextKind.COMMENT
-    return TextKind.REVIEW if isinstance(opinion, Review) else TextKind.FINAL
+    return SearchText.objects.filter(kind=KINDS[type(opinion)], anchor=opinion.pk)
 
 
 def make_texts(opinion: Opinion) -> list[SearchText]:
-    if isinstance(opinion, Comment):
-        # None of one that was deleted: its text is empty
-        thread = opinion.thread
-        texts = [(TextKind.COMMENT, opinion.pk, opinion.text)]
-        return in_pieces(thread.run, texts, seq=thread.seq or 0, time=opinion.edited or opinion.created)
-    return make_review_texts(opinion) if isinstance(opinion, Review) else make_final_texts(opinion)
+    """Passages, not saved. None of a comment that was deleted, whose text is empty; of a draft, which is its writer's
+    alone; and of why an item was declined."""
+    fields: dict[str, Any]
+    match opinion:
+        case Comment():
+            run, texts = opinion.thread.run, [opinion.text]
+            fields = {"seq": opinion.thread.seq or 0, "time": opinion.edited or opinion.created}
+        case Review():
+            is_read = opinion.state == ReviewState.SUBMITTED
+            run, texts = opinion.item.run, [opinion.corrected_label, opinion.note] if is_read else []
+            fields = {"time": opinion.submitted or opinion.saved}
+        case Adjudication():
+            run, texts = opinion.item.run, [opinion.corrected_label, opinion.reason]
+            fields = {"time": opinion.created}
+    return in_pieces(run, [(KINDS[type(opinion)], opinion.pk, text) for text in texts], **fields)
 
 
-# --- rows, not saved; a migration hands rows of its own -------------------------------------------------
-
-
-def make_review_texts(review: Any) -> list[SearchText]:
-    """None of a draft, which is its writer's alone, and none of why an item was declined."""
-    if review.state != ReviewState.SUBMITTED:
-        return []
-    texts = [(TextKind.REVIEW, review.pk, text) for text in (review.corrected_label, review.note)]
-    return in_pieces(review.item.run, texts, time=review.submitted or review.saved)
-
-
-def make_final_texts(final: Any) -> list[SearchText]:
-    texts = [(TextKind.FINAL, final.pk, text) for text in (final.corrected_label, final.reason)]
-    return in_pieces(final.item.run, texts, time=final.created)
-
-
-BROUGHT = (TextKind.COMMENT, TextKind.REVIEW, TextKind.FINAL)
-
-
-def of_run_tags(run: Any) -> list[SearchText]:
-    return in_pieces(run, [(TextKind.TAG, None, tag.name) for tag in run.tags.all()])
-
-
-def of_experiment_tags(run: Any) -> list[SearchText]:
+def of_experiment_tags(run: Run) -> list[SearchText]:
     """Of all experiments of the run."""
-    rows = run.experiments.filter(tags__isnull=False).distinct().defer("state").prefetch_related("tags")
-    return [
-        passage
-        for row in rows
-        for tag in row.tags.all()
-        for passage in in_pieces(run, [(TextKind.TAG, None, tag.name)], seq=row.seq)
-    ]
+    rows = run.experiments.filter(tags__isnull=False).order_by("number", "tags__name").values_list("seq", "tags__name")
+    return [passage for seq, name in rows for passage in in_pieces(run, [(TextKind.TAG, None, name)], seq=seq)]
 
 
-def of_image_tags(row: Any) -> list[SearchText]:
-    return in_pieces(row.run, [(TextKind.TAG, row.pk, tag.name) for tag in row.tags.all()], seq=row.experiment.seq)
+def of_image_tags(run: Run, **which: int) -> list[SearchText]:
+    """Of all images of the run, or of those that are chosen."""
+    rows = run.observations.filter(tags__isnull=False, **which).order_by("pk", "tags__name")
+    told = rows.values_list("pk", "experiment__seq", "tags__name")
+    return [passage for pk, seq, name in told for passage in in_pieces(run, [(TextKind.TAG, pk, name)], seq=seq)]
 
 
-def of_tags_of_images(run: Any) -> list[SearchText]:
-    """Of all images of the run."""
-    rows = run.observations.filter(tags__isnull=False).distinct().order_by("pk").prefetch_related("tags")
-    seqs = dict(run.experiments.values_list("pk", "seq"))
-    return [
-        passage
-        for row in rows
-        for tag in row.tags.all()
-        for passage in in_pieces(run, [(TextKind.TAG, row.pk, tag.name)], seq=seqs[row.experiment_id])
-    ]
+# --- as soon as rows are saved ---
+
+
+@receiver(post_save, sender=Run)
+def note_question(instance: Run, *, created: bool, raw: bool, **_: Any) -> None:
+    """Once for each run; rows that a fixture brings come with their passages."""
+    if created and not raw:
+        keep_questions([instance])
+
+
+def note_opinion(instance: Opinion, *, raw: bool, **_: Any) -> None:
+    if not raw:
+        replace(find_texts(instance), make_texts(instance))
+
+
+def forget_opinion(instance: Opinion, **_: Any) -> None:
+    find_texts(instance).delete()
+
+
+for model in KINDS:
+    post_save.connect(note_opinion, sender=model)
+    post_delete.connect(forget_opinion, sender=model)
+
+
+@receiver(post_save, sender=ImportedOpinions)
+def note_brought(instance: ImportedOpinions, *, raw: bool, **_: Any) -> None:
+    if not raw:
+        keep_brought(instance)
+
+
+@receiver(m2m_changed, sender=Tag.runs.through)
+@receiver(m2m_changed, sender=Tag.experiments.through)
+@receiver(m2m_changed, sender=Tag.observations.through)
+def note_tags(instance: Any, action: str, reverse: bool, model: Any, pk_set: set[int] | None, **_: Any) -> None:
+    """`reverse`: the row was given tags, rather than the tag rows."""
+    if action in CHANGES:
+        for row in [instance] if reverse else model.objects.filter(pk__in=pk_set or ()):
+            keep_tags(row)
+
+
+@receiver(post_delete, sender=Tag)
+def forget_tag(instance: Tag, **_: Any) -> None:
+    SearchText.objects.filter(kind=TextKind.TAG, text=instance.name).delete()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import connection
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
@@ -30,15 +29,11 @@ def hints(texts: Sequence[str]) -> list[str]:
     return [" ".join(map(token, sorted(ngrams(normalized)))) for normalized in texts]
 
 
-def index(
-    rows: Sequence[tuple[int, str]],
-    database: BaseDatabaseWrapper = connection,
-    worked_out: Sequence[str] | None = None,
-) -> None:
+def index(rows: Sequence[tuple[int, str]], *, worked_out: Sequence[str] | None = None) -> None:
     """Have passages found from now on."""
     found = hints([normalized for _, normalized in rows]) if worked_out is None else worked_out
     keyed = [(key, hint) for (key, _), hint in zip(rows, found, strict=True)]
-    with database.cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.executemany("INSERT INTO experiments_trigrams (rowid, normalized) VALUES (%s, %s)", rows)
         cursor.executemany("INSERT INTO experiments_ngrams (rowid, ngrams) VALUES (%s, %s)", keyed)
 

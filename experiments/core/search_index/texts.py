@@ -49,7 +49,9 @@ class Written:
         return set(SearchText.objects.filter(run=self.run, kind=TextKind.HYPOTHESIS).values_list("text", flat=True))
 
     def titles(self, number: int) -> list[Text]:
-        return titles(Observation, self.run, number)
+        rows = Observation.objects.filter(experiment__run=self.run, experiment__number=number).order_by("position")
+        told = rows.values_list("pk", "title", "prompt")
+        return [(TextKind.TITLE, pk, title_of(title, prompt)) for pk, title, prompt in told]
 
     def add_passages(self, rows: Sequence[SearchText]) -> None:
         write(rows)
@@ -63,7 +65,14 @@ def keep(run: Run, event: Event, rows: Passages) -> None:
     texts = list(texts_of(event.content))
     if isinstance(event.content, Replied):
         # Agents repeat their list in every round: a hypothesis is found where it was made.
-        texts = without_repeats(texts, rows.read_hypothesis_texts())
+        said, repeated = rows.read_hypothesis_texts(), texts
+        texts = []
+        for text in repeated:
+            is_hypothesis = text[0] == TextKind.HYPOTHESIS
+            if not (is_hypothesis and text[2] in said):
+                texts.append(text)
+            if is_hypothesis:
+                said.add(text[2])
     if isinstance(event.content, ExperimentEnded):
         texts += rows.titles(event.content.number)
     # Its passages, not saved
@@ -130,26 +139,8 @@ def conclusion_texts(conclusion: Conclusion) -> Iterator[Text]:
     yield from ((TextKind.LABEL, None, label) for label in conclusion.labels)
 
 
-def without_repeats(texts: Iterable[Text], said: set[str]) -> list[Text]:
-    """Those that are no hypothesis said before; what is new is added to `said`."""
-    fresh = []
-    for text in texts:
-        if text[0] != TextKind.HYPOTHESIS or text[2] not in said:
-            fresh.append(text)
-        if text[0] == TextKind.HYPOTHESIS:
-            said.add(text[2])
-    return fresh
-
-
-def titles(observations: type[Observation], run: Run, number: int) -> list[Text]:
-    """The titles of an experiment's images, with what these were made from where that says more."""
-    rows = observations.objects.filter(experiment__run=run, experiment__number=number).order_by("position")
-    return [
-        (TextKind.TITLE, pk, title_of(title, prompt)) for pk, title, prompt in rows.values_list("pk", "title", "prompt")
-    ]
-
-
 def title_of(title: str, prompt: str) -> str:
+    """The title of an image, with what this was made from where that says more."""
     return title if normalize(prompt) in normalize(title) else f"{title}\n{prompt}"
 
 
@@ -175,7 +166,7 @@ def passage_of(run: Run, text: Text, **fields: Any) -> SearchText:
 def write(passages: Iterable[SearchText]) -> None:
     """Save passages and have them found, in the transaction under way."""
     rows = SearchText.objects.bulk_create(passages, batch_size=AT_ONCE)
-    backend.index([(row.pk, row.normalized) for row in rows])
+    backend.here().index([(row.pk, row.normalized) for row in rows])
 
 
 class Ready:
@@ -186,11 +177,12 @@ class Ready:
         self.rows = Prepared(SearchText, rows, ["run_id", "anchor"])
         self.anchors = [(row.kind == TextKind.TITLE, row.anchor) for row in rows]
         self.texts = [row.normalized for row in rows]
-        self.hints = backend.hints(self.texts)
+        self.hints = backend.here().hints(self.texts)
 
     def write(self, run: int, images: Sequence[int]) -> None:
         """In the transaction under way; `images` are the keys of the run's images by their places."""
         anchors = [images[anchor] if title and anchor is not None else anchor for title, anchor in self.anchors]
         self.rows.insert([run] * len(anchors), anchors)
         newest = SearchText.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True)[: len(anchors)]
-        backend.index(list(zip(list(newest)[::-1], self.texts, strict=True)), self.hints)
+        rows = list(zip(list(newest)[::-1], self.texts, strict=True))
+        backend.here().index(rows, worked_out=self.hints)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.models import User
 from django.db.models import Case, Count, F, IntegerField, Max, Min, Q, QuerySet, Value, When
 
-from experiments.core import blindness, review_rights
+from experiments.core import blindness
 from experiments.core.access import role_of
 from experiments.core.display_name import person
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def reviews(user: User, queue: ReviewQueue) -> QuerySet[Review]:
     """The submitted reviews that count for this person, who may see the agreement."""
-    may_review = review_rights.queues_of(user).filter(pk=queue.pk).exists()
+    may_review = blindness.queues_of(user).filter(pk=queue.pk).exists()
     sees_all = role_of(user) == Role.ADMIN and not may_review
     unblinded = Review.objects.exclude(item__run__in=blindness.blinded_runs(user))
     rows = unblinded if sees_all else blindness.visible(user)

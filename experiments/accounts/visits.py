@@ -1,4 +1,5 @@
-"""Notes how a session begins, and that it is still used."""
+"""People who come and go: recorded whichever way they sign in; how a session begins, and that it is still used.
+Loaded by the app."""
 
 from __future__ import annotations
 
@@ -8,12 +9,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.contrib.auth.signals import user_logged_in
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from experiments.core import client_ip, sessions
+from experiments.core import audit, client_ip, sessions
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
 from experiments.core.sessions import VISIT
 from experiments.models import Member
 
@@ -23,6 +26,7 @@ BY_ITSELF = "X-By-Itself"
 """The header with which static/js/display/main.js marks what an open page asks again and again, with nobody doing
 anything: that keeps no session alive."""
 AGENT_CHARS = 200
+KNOWN, UNKNOWN = "of an account", "of no account"
 
 
 @receiver(user_logged_in)
@@ -38,6 +42,22 @@ def start_session(request: HttpRequest, user: User, **_: Any) -> None:
     }
     Member.objects.filter(user=user).update(seen=timezone.now())
     sessions.forget_ended()
+    audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_IN, user)
+
+
+@receiver(user_logged_out)
+def record_sign_out(request: HttpRequest, user: User | None, **_: Any) -> None:
+    """Signing out without having signed in is nothing."""
+    if user is not None:
+        audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_OUT, user)
+
+
+@receiver(user_login_failed)
+def record_failure(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
+    """A name is told only if it is somebody's: people type passwords into the wrong field."""
+    tried = User.objects.filter(username=str(credentials.get("username", ""))[:150]).first()
+    actor = Actor.behind(request, None) if request else Actor(None)
+    audit.record(actor, Verb.SIGN_IN_FAILED, tried, name=KNOWN if tried else UNKNOWN)
 
 
 class Seen:

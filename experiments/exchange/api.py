@@ -1,0 +1,207 @@
+"""Exports: files of runs, experiments, observations and labels, written in the background; and imports of such from
+elsewhere, read there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from ninja import Field, File, Form, Query, Router, Schema, Status
+from ninja.files import UploadedFile
+from pydantic import BeforeValidator, StringConstraints
+
+from experiments.api.cursors import ListPage, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Id, JobProgress, RowOut, UserName, binary, find
+from experiments.api.once import answer_once
+from experiments.api.problems import Refusal
+from experiments.core.actors import Actor
+from experiments.exchange import actions, form
+from experiments.exchange.downloads import own_exports, send_file
+from experiments.models import Export, Import
+from experiments.models.api_token import TokenScope
+from experiments.models.exchange import ImportKind
+from experiments.models.member import Role
+
+router = Router(tags=["Exports"])
+IMPORTS = ["Imports"]
+
+Filter = Annotated[str, StringConstraints(max_length=actions.QUERY_CHARS, pattern=NO_NUL)]
+
+
+class ExportIn(Body):
+    """What a file is to hold."""
+
+    what: Literal["bundle", "runs", "experiments", "observations", "labels", "reviews", "verdicts", "agreement"] = (
+        Field(examples=["runs"])
+    )
+    format: Literal["jsonl", "csv", "parquet", "zip"] = Field("jsonl", description="a bundle is always a zip")
+    query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])
+
+
+class ExportOut(RowOut):
+    """A file that you asked for."""
+
+    id: int
+    what: str
+    format: str
+    query: str
+    status: str = Field(validation_alias="job.status")
+    result: str = Field(validation_alias="job.result")
+    progress: JobProgress = Field(validation_alias="job")
+    count: int | None
+    size: int | None = Field(description="bytes; null until the file is whole")
+    expires: datetime
+    file: str | None = Field(None, description="where to fetch it, once it is whole")
+
+
+def export_out(row: Export) -> ExportOut:
+    shown = ExportOut.from_orm(row)
+    shown.file = None if row.size is None else reverse("api:fetch_export", args=[row.pk])
+    return shown
+
+
+@router.get("/exports", response=ListPage[ExportOut], summary="List your exports")
+def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ExportOut]:
+    """The newest first."""
+    user = allow(request)
+    return page(request, own_exports(user), ["-pk"], paging, export_out)
+
+
+@router.post("/exports", response={202: ExportOut}, summary="Have a file written")
+def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
+    """In the background: read the export until its `file` is there."""
+    user = allow(request, Role.VIEWER, TokenScope.WRITE)
+
+    def make() -> tuple[ExportOut, str]:
+        row = actions.make_export(Actor.behind(request, user), asked.what, asked.format, asked.query)
+        return export_out(row), reverse("api:read_export", args=[row.pk])
+
+    return Status(202, answer_once(request, response, user, make))
+
+
+@router.get("/exports/{pk}", response=ExportOut, summary="Read how far an export is")
+def read_export(request: HttpRequest, pk: Id) -> ExportOut:
+    user = allow(request)
+    return export_out(find(own_exports(user), pk=pk))
+
+
+FILE = binary("application/octet-stream")
+
+
+@router.get("/exports/{pk}/file", response=None, openapi_extra=FILE, summary="Fetch the file of an export")
+def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
+    """For a week."""
+    row = find(own_exports(allow(request)), pk=pk)
+    try:
+        return send_file(request, row)
+    except Http404 as error:
+        raise Refusal("missing", str(error)) from None
+
+
+@router.delete("/exports/{pk}", response={204: None}, summary="Remove an export")
+def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
+    """One that is being written is stopped first."""
+    user = allow(request, Role.VIEWER, TokenScope.WRITE)
+    actions.discard_export(Actor.behind(request, user), find(own_exports(user), pk=pk))
+    return Status(204, None)
+
+
+# --- imports ---
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000, pattern=NO_NUL)]
+
+
+class About(Schema):
+    """What the file is, and what has to be said beside it."""
+
+    kind: Literal["bundle", "history", "labels"]
+    model: Text = Field("", description="of a history or labels")
+    layer: Text = Field("", description="of a history; of labels whose file names none")
+    unit: Text = Field("", description="of a history; with the layer it may stand in the file's name: layer4_122.json")
+    question: Text = Field("", description="of a history; may be empty")
+    backbone_model: Text = Field("", description="of a history: what wrote its replies; may be empty")
+    source: Text = Field("", description="of labels: the method they come from")
+    units_from: Literal["", "0", "1"] = Field("", description="of labels: the number of a layer's first unit; else 0")
+    owner: Text = Field("", description="who owns the runs, said by an admin; else whoever brings them")
+
+
+class ImportOut(RowOut):
+    """A file that somebody brought."""
+
+    id: int
+    kind: str
+    name: str
+    size: int
+    asked_by: UserName | None = Field(validation_alias="job.asked_by")
+    created: datetime = Field(validation_alias="job.created")
+    status: str = Field(validation_alias="job.status")
+    result: str = Field(validation_alias="job.result")
+    progress: JobProgress = Field(validation_alias="job")
+    runs: Annotated[list[int], BeforeValidator(lambda rows: [each.run_id for each in rows])] = Field(
+        validation_alias="imported_runs", description="that came of it so far"
+    )
+
+
+class LeftOut(Schema):
+    """A file of several that was not taken."""
+
+    name: str
+    problem: str
+
+
+class BatchOut(Schema):
+    """What was begun of several files, in their order, and what was not."""
+
+    imports: list[ImportOut]
+    left_out: list[LeftOut]
+
+
+ROWS = Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")
+
+
+@router.get("/imports", response=ListPage[ImportOut], summary="List imports", tags=IMPORTS)
+def list_imports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ImportOut]:
+    """The team's, the newest first."""
+    allow(request)
+    return page(request, ROWS.all(), ["-pk"], paging, ImportOut.from_orm)
+
+
+@router.post("/imports", response={202: ImportOut}, summary="Have a file read", tags=IMPORTS)
+def create_import(
+    request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
+) -> Status[ImportOut]:
+    """As a form with a file (multipart/form-data). A run that is here already is recognised, so twice is harmless."""
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    (row,), _ = bring_files(request, user, about, [file])
+    response["Location"] = reverse("api:read_import", args=[row.pk])
+    return Status(202, ImportOut.from_orm(find(ROWS.all(), pk=row.pk)))
+
+
+@router.post("/imports/batch", response={202: BatchOut}, summary="Have several files read", tags=IMPORTS)
+def create_imports(request: HttpRequest, about: Form[About], file: File[list[UploadedFile]]) -> Status[BatchOut]:
+    """The same with the field `file` as often as you like. Each becomes an import of its own; what is said beside them
+    holds for all. Files that cannot be taken are named and do not keep the others; if none can, nothing is begun.
+    """
+    user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
+    taken, refused = bring_files(request, user, about, file)
+    rows = ROWS.filter(pk__in=[row.pk for row in taken]).order_by("pk")
+    left = [LeftOut(name=name, problem=reason) for name, reason in refused]
+    return Status(202, BatchOut(imports=[ImportOut.from_orm(row) for row in rows], left_out=left))
+
+
+@router.get("/imports/{pk}", response=ImportOut, summary="Read how far an import is", tags=IMPORTS)
+def read_import(request: HttpRequest, pk: Id) -> ImportOut:
+    allow(request)
+    return ImportOut.from_orm(find(ROWS.all(), pk=pk))
+
+
+def bring_files(
+    request: HttpRequest, user: User, about: About, files: list[UploadedFile]
+) -> tuple[list[Import], list[tuple[str, str]]]:
+    typed = {name: getattr(about, name) for name in form.FIELDS[ImportKind(about.kind)]}
+    return actions.bring_files(Actor.behind(request, user), about.kind, typed, files)

@@ -1,0 +1,155 @@
+"""Exports: files that a member asked for. Imports: bundles, published transcripts and labels of other methods, one
+file or several, brought by a researcher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from experiments.core import access, notify, worker_status
+from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
+from experiments.core.bodies import UPLOAD
+from experiments.core.errors import InvalidInput
+from experiments.exchange import actions, export_query, form
+from experiments.exchange.downloads import own_exports, send_file
+from experiments.exchange.safe_zip import ExchangeError
+from experiments.models import Import, VisionModelRow
+from experiments.models.exchange import NOUNS, ExportSubject, Format, ImportKind
+from experiments.models.member import Role
+
+EXPORTS_SHOWN, IMPORTS_SHOWN, RUNS_SHOWN = 50, 100, 12
+"""Exports and imports that are listed, and runs named of each import."""
+
+
+@require_safe
+def exports(request: HtmxRequest) -> HttpResponse:
+    """The form, filled in from the address, and the person's own exports; the list alone for htmx."""
+    user = access.require(request)
+    if request.htmx.target == "export-list":
+        return render(request, "exchange/exports/list.html", list_exports(user))
+    asked = request.GET.copy()
+    what, ending = asked.pop("what", [ExportSubject.RUNS])[-1], asked.pop("format", [Format.CSV])[-1]
+    return show_exports(request, user, str(what), str(ending), asked.urlencode())
+
+
+def show_exports(
+    request: HttpRequest, user: User, what: str, ending: str, query: str, problem: str = ""
+) -> HttpResponse:
+    """The page with these choices, and how much they would hold."""
+    what = what if what in ExportSubject.values else ExportSubject.RUNS
+    ending = ending if ending in Format.values and ending != Format.ZIP else Format.CSV
+    count = None
+    try:
+        count = export_query.select_rows(ExportSubject(what), query, user).count()
+    except ExchangeError as error:
+        problem = problem or str(error)
+    context = {
+        "what": what,
+        "whats": [
+            (key, label, ", ".join(sorted(export_query.KNOWN[ExportSubject(key)])))
+            for key, label in ExportSubject.choices
+        ],
+        "form": ending,
+        "formats": [choice for choice in Format.choices if choice[0] != Format.ZIP],
+        "query": query,
+        "parts": [
+            pair
+            for pair in QueryDict(query[: actions.QUERY_CHARS]).items()
+            if pair[0] not in export_query.LOOKS and pair[1]
+        ],
+        "count": count,
+        "noun": NOUNS[ExportSubject(what)],
+        "problem": problem,
+    }
+    return render(request, "exchange/exports/page.html", context | list_exports(user), status=400 if problem else 200)
+
+
+def list_exports(user: User) -> dict[str, Any]:
+    """The person's exports, and how far a worker is with each."""
+    rows = list(own_exports(user)[:EXPORTS_SHOWN])
+    return {
+        "exports": [(row, notify.read_progress(row.job)) for row in rows],
+        "moving": any(row.job.is_moving for row in rows),
+        "worker": worker_status.is_here(),
+        "now": timezone.now(),
+    }
+
+
+@require_POST
+def make_export(request: HttpRequest) -> HttpResponse:
+    """Have a worker write a file."""
+    actor = Actor.of(request)
+    what, ending, query = (request.POST.get(name, "").strip() for name in ("what", "format", "query"))
+    try:
+        actions.make_export(actor, what, ending, query)
+    except InvalidInput as refused:
+        return show_exports(request, actor.person, what, ending, query, str(refused))
+    return redirect("exports")
+
+
+@require_safe
+def export_file(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The file, for whoever asked for it. Raises Http404 if it is not there (yet, or any more)."""
+    return send_file(request, get_object_or_404(own_exports(access.require(request)), pk=pk))
+
+
+@require_POST
+def delete_export(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove a file; one that is being written is stopped first, and gone once it has been."""
+    actor = Actor.of(request)
+    actions.discard_export(actor, get_object_or_404(own_exports(actor.person), pk=pk))
+    return redirect("exports")
+
+
+# --- imports ---
+
+
+@require_safe
+def imports(request: HtmxRequest) -> HttpResponse:
+    """The forms and the latest imports; the list alone for htmx."""
+    user = access.require(request, Role.RESEARCHER)
+    if request.htmx.target == "import-list":
+        return render(request, "exchange/imports/list.html", list_imports())
+    return render(request, "exchange/imports/page.html", fill_imports(user, {}))
+
+
+def fill_imports(user: User, told: dict[str, Any]) -> dict[str, Any]:
+    """All that the page shows; `told` is what was typed, and what is wrong with it. Admins choose an owner."""
+    models = VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
+    owners = list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
+    return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **told, **list_imports()}
+
+
+def list_imports() -> dict[str, Any]:
+    """The team's imports, with the runs that came of them."""
+    rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:IMPORTS_SHOWN])
+    return {
+        "imports": [(row, notify.read_progress(row.job), row.imported_runs.all()[:RUNS_SHOWN]) for row in rows],
+        "moving": any(row.job.is_moving for row in rows),
+        "worker": worker_status.is_here(),
+    }
+
+
+@require_POST
+def bring(request: HttpRequest) -> HttpResponse:
+    """Have a worker read files, each by itself."""
+    actor = Actor.of(request, Role.RESEARCHER)
+    kind = request.POST.get("kind", "")
+    names = form.FIELDS[ImportKind(kind)] if kind in ImportKind.values else ()
+    typed = {name: request.POST.get(name, "").strip() for name in names}
+    try:
+        _, left_out = actions.bring_files(actor, kind, typed, request.FILES.getlist("file"))
+    except InvalidInput as refused:
+        told = {"problem": str(refused), "typed": typed, "problem_kind": kind if names else ""}
+        return render(request, "exchange/imports/page.html", fill_imports(actor.person, told), status=400)
+    for name, why in left_out:
+        messages.warning(request, f"{name} is left out. {why}")
+    return redirect("imports")
