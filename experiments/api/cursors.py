@@ -57,14 +57,11 @@ def page(
         rows = rows.filter(filter_after(by, open_cursor(request, asked.cursor, len(by))))
     found = list(rows.order_by(*by)[: asked.limit + 1])
     shown = found[: asked.limit]
-    more = len(found) > asked.limit
-    return ListPage(
-        items=[shape(row) for row in shown], next=seal(request, read_place(shown[-1], order)) if more else None
-    )
-
-
-def read_place(row: Model, order: Sequence[str]) -> list[Any]:
-    return [getattr(row, field.lstrip("-")) for field in order]
+    cursor = None
+    if len(found) > asked.limit:
+        place = [getattr(shown[-1], field.lstrip("-")) for field in order]
+        cursor = seal(request, place)
+    return ListPage(items=[shape(row) for row in shown], next=cursor)
 
 
 def filter_after(order: Sequence[str], values: Sequence[Any]) -> Q:

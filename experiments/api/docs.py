@@ -75,6 +75,8 @@ def page(request: HttpRequest) -> HttpResponse:
 def describe_operation(schema: Json, path: str, method: str, operation: Json, site: str) -> DocumentedOperation:
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     taken = [parameter(schema, each) for each in operation["parameters"]]
+    good = next(told for status, told in operation["responses"].items() if status.startswith("2"))
+    answer = good.get("content", {}).get("application/json", {}).get("schema", {})
     return DocumentedOperation(
         name=operation["operationId"],
         method=method.upper(),
@@ -82,16 +84,10 @@ def describe_operation(schema: Json, path: str, method: str, operation: Json, si
         summary=operation["summary"],
         description=operation.get("description", ""),
         takes=taken + (list(fields(schema, body, "body")) if body else []),
-        gives=list(fields(schema, find_answer_schema(operation), "")),
+        gives=list(fields(schema, answer, "")),
         answers=[(status, told["description"]) for status, told in operation["responses"].items()],
         curl=curl(site + path, method.upper(), example(schema, body) if body else None),
     )
-
-
-def find_answer_schema(operation: Json) -> Json:
-    """The schema of what a good answer holds."""
-    good = next(told for status, told in operation["responses"].items() if status.startswith("2"))
-    return dict(good.get("content", {}).get("application/json", {}).get("schema", {}))
 
 
 def parameter(schema: Json, told: Json) -> Value:

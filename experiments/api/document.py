@@ -30,35 +30,15 @@ CONFLICTS = frozenset(
 )
 ONCE = frozenset(
     {
-        "create_run",
-        "ask_again",
-        "create_export",
-        "create_label",
-        "create_queue",
-        "add_model",
-        "add_dataset",
-        "add_index",
-        "create_view",
-        "start_thread",
-        "reply_in_thread",
+        *("create_run", "ask_again", "create_export", "create_label", "create_queue", "create_view"),
+        *("add_model", "add_dataset", "add_index", "start_thread", "reply_in_thread"),
     }
 )
 EDITS = frozenset(
     {
-        "edit_label",
-        "delete_label",
-        "set_tags",
-        "set_experiment_tags",
-        "edit_view",
-        "delete_view",
-        "resolve_thread",
-        "edit_comment",
-        "delete_comment",
-        "save_review",
-        "submit_review",
-        "save_reply",
-        "send_reply",
-        "change_limits",
+        *("edit_label", "delete_label", "edit_view", "delete_view", "edit_comment", "delete_comment"),
+        *("set_tags", "set_experiment_tags", "resolve_thread", "change_limits"),
+        *("save_review", "submit_review", "save_reply", "send_reply"),
     }
 )
 RATE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
@@ -103,13 +83,8 @@ def complete(name: str, method: str, operation: Json) -> None:
 
 
 def header(name: str, description: str, **schema: Any) -> Json:
-    return {
-        "in": "header",
-        "name": name,
-        "required": False,
-        "description": description,
-        "schema": {"type": "string", **schema},
-    }
+    told = {"in": "header", "name": name, "required": False, "description": description}
+    return told | {"schema": {"type": "string", **schema}}
 
 
 def integer() -> Json:

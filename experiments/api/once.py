@@ -34,31 +34,20 @@ def answer_once(
     key = request.headers.get(HEADER, "").strip()
     if len(key) > LONGEST or not key.isprintable():
         raise InvalidInput(f"An Idempotency-Key has at most {LONGEST} printable characters.", HEADER)
-    if not key:
-        return set_location(response, *dump_answer(make))
-    IdempotencyKey.objects.filter(created__lt=timezone.now() - KEPT).delete()
-    sent = fingerprint(request)
-    row, fresh = IdempotencyKey.objects.get_or_create(user=user, key=key, defaults={"request": sent})
-    if not fresh:
+    row, fresh = IdempotencyKey(), True
+    if key:
+        IdempotencyKey.objects.filter(created__lt=timezone.now() - KEPT).delete()
+        head = f"{request.method} {request.get_full_path()}\n".encode("utf-8", "replace")
+        sent = hashlib.sha256(head + request.body).hexdigest()
+        row, fresh = IdempotencyKey.objects.get_or_create(user=user, key=key, defaults={"request": sent})
         if row.request != sent:
             raise Refusal("key-reused", f"The key {key!r} came with another request before. Take a new one.")
+    if fresh:
+        shown, row.location = make()
+        row.answer = shown.model_dump(mode="json")
+    else:
         response["Idempotency-Replayed"] = "true"
-        return set_location(response, row.answer, row.location)
-    row.answer, row.location = dump_answer(make)
-    row.save(update_fields=["answer", "location"])
-    return set_location(response, row.answer, row.location)
-
-
-def dump_answer(make: Callable[[], tuple[Schema, str]]) -> tuple[dict[str, Any], str]:
-    shown, location = make()
-    return shown.model_dump(mode="json"), location
-
-
-def set_location(response: HttpResponse, shown: dict[str, Any], location: str) -> dict[str, Any]:
-    response["Location"] = location
-    return shown
-
-
-def fingerprint(request: HttpRequest) -> str:
-    head = f"{request.method} {request.get_full_path()}\n".encode("utf-8", "replace")
-    return hashlib.sha256(head + request.body).hexdigest()
+    if fresh and key:
+        row.save(update_fields=["answer", "location"])
+    response["Location"] = row.location
+    return row.answer

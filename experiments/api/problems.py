@@ -124,13 +124,5 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
 
 def handle(api: NinjaAPI) -> None:
     """Have the API answer its exceptions so."""
-    for kind in (
-        ActionRefused,
-        ValidationError,
-        HttpError,
-        Http404,
-        PermissionDenied,
-        SuspiciousOperation,
-        Exception,
-    ):
+    for kind in (ValidationError, HttpError, Http404, Exception):  # all for which Ninja has answers of its own
         api.add_exception_handler(kind, make_problem)

@@ -47,39 +47,27 @@ class Bounded:
         self.app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        most = await most_bytes(scope)
-        counted, noted = Counted(receive, most), Noted(send)
-        if read_length(scope) <= most:
-            await self.app(scope, counted, noted)
-        if not noted.answered and (read_length(scope) > most or counted.exceeded):
+        most = left = await most_bytes(scope)
+        answered = False
+
+        async def count() -> Said:
+            """Passes messages on until there are too many bytes in them: to the application the client is then gone."""
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            return {"type": "http.disconnect"} if left < 0 else message
+
+        async def note(message: Said) -> None:
+            """Passes an answer on, and notes that there is one: a stream answers before the body is there, and once."""
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        too_long = read_length(scope) > most
+        if not too_long:
+            await self.app(scope, count, note)
+        if not answered and (too_long or left < 0):
             await self.app({**scope, REFUSED: most}, _nothing_more(), send)
-
-
-class Counted:
-    """Passes messages on until there are too many bytes in them: to the application the client is then gone."""
-
-    def __init__(self, receive: Receive, most: int) -> None:
-        self.receive, self.left = receive, most
-
-    @property
-    def exceeded(self) -> bool:
-        return self.left < 0
-
-    async def __call__(self) -> Said:
-        message = await self.receive()
-        self.left -= len(message.get("body", b""))
-        return {"type": "http.disconnect"} if self.exceeded else message
-
-
-class Noted:
-    """Passes an answer on, and notes that there is one: a stream answers before the body is there, and only once."""
-
-    def __init__(self, send: Send) -> None:
-        self.send, self.answered = send, False
-
-    async def __call__(self, message: Said) -> None:
-        self.answered = True
-        await self.send(message)
 
 
 def _nothing_more() -> Receive:

@@ -30,30 +30,16 @@ def enqueue(run_id: int, wait: float = 0) -> None:
     transaction.on_commit(partial(send, "workers.jobs.rounds.advance", run_id, wait))
 
 
-def ask_for_exemplars(profile_id: int) -> None:
-    """Have a worker write the exemplars of a unit over a dataset. Asking twice is harmless."""
-    transaction.on_commit(partial(send, "workers.jobs.long.write_exemplars", profile_id))
-
-
-def ask_for_neighbours(profile_id: int) -> None:
-    """Have a worker look for the units most like one, over a dataset. Asking twice is harmless."""
-    transaction.on_commit(partial(send, "workers.jobs.long.write_neighbours", profile_id))
+def ask_for(job: str, row: int | None = None) -> None:
+    """Have a worker do a job of `workers.jobs.long`, such as "write_exemplars" of the profile with this key, once the
+    current transaction is committed. Asking twice is harmless."""
+    transaction.on_commit(partial(send, f"workers.jobs.long.{job}", row))
 
 
 def ask_for_work(job_id: int) -> None:
     """Have a worker do what a `Job` row says. Asking twice is harmless."""
     Job.objects.filter(pk=job_id).update(beat=timezone.now())
-    transaction.on_commit(partial(send, "workers.jobs.long.work", job_id))
-
-
-def ask_for_thumbnails() -> None:
-    """Have a worker make the thumbnails that are missing. Asking twice is harmless."""
-    transaction.on_commit(partial(send, "workers.jobs.long.write_thumbnails"))
-
-
-def ask_for_catalogue() -> None:
-    """Have a worker write down which plug-ins there are and what is missing."""
-    transaction.on_commit(partial(send, "workers.jobs.long.write_catalogue"))
+    ask_for("work", job_id)
 
 
 def send(job: str, row: int | None = None, wait: float = 0) -> None:

@@ -19,7 +19,7 @@ AT_ONCE = 500
 """Rows that are written by one statement, at most."""
 
 
-class RowWriter(texts.Passages, Protocol):
+class RowWriter(Protocol):
     """The rows of one run."""
 
     def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None: ...
@@ -50,9 +50,24 @@ class RowWriter(texts.Passages, Protocol):
         """Keep the labels of a conclusion, in order, as those of the run's unit."""
         ...
 
+    def read_hypothesis_texts(self) -> set[str]:
+        """The texts of the hypotheses that were made so far."""
+        ...
 
-class Direct(texts.Written):
+    def titles(self, number: int) -> list[Text]:
+        """The titles of the images that an experiment logged, as passages."""
+        ...
+
+    def add_passages(self, rows: Sequence[SearchText]) -> None: ...
+
+    def set_summary(self, normalized: str) -> None: ...
+
+
+class Direct:
     """Writes each row at once, in the transaction of its event."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
 
     def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None:
         Hypothesis.objects.bulk_create(rows)
@@ -79,6 +94,20 @@ class Direct(texts.Written):
 
     def add_labels(self, texts: Sequence[str]) -> None:
         save_labels(self.run, labels_of(self.run, texts))
+
+    def read_hypothesis_texts(self) -> set[str]:
+        return set(SearchText.objects.filter(run=self.run, kind=TextKind.HYPOTHESIS).values_list("text", flat=True))
+
+    def titles(self, number: int) -> list[Text]:
+        rows = Observation.objects.filter(experiment__run=self.run, experiment__number=number).order_by("position")
+        told = rows.values_list("pk", "title", "prompt")
+        return [(TextKind.TITLE, pk, texts.title_of(title, prompt)) for pk, title, prompt in told]
+
+    def add_passages(self, rows: Sequence[SearchText]) -> None:
+        texts.write(rows)
+
+    def set_summary(self, normalized: str) -> None:
+        texts.write_summary(self.run, normalized)
 
 
 class Bulk:
@@ -182,7 +211,7 @@ class Bulk:
             keys = {(number, position): pk for number, position, pk in saved_places}
             passages.write(key, [keys[place] for place in places])
             if self.summary is not None:
-                texts.Written(self.run).set_summary(self.summary)
+                texts.write_summary(self.run, self.summary)
 
         return save
 

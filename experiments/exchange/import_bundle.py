@@ -119,8 +119,7 @@ def known_run(told: Mapping[str, Any]) -> Run | None:
 
 def save_images(rows: Sequence[Image]) -> None:
     """What is known here of the same pixels is kept, unless nothing is."""
-    keys = [row.key for row in rows]
-    vague = {key for start in range(0, len(keys), 500) for key in external(keys[start : start + 500])}
+    vague = Image.objects.filter(origin=Origin.EXTERNAL).only("key").in_bulk([row.key for row in rows])
     better = [row for row in rows if row.key in vague and row.origin != Origin.EXTERNAL]
     Image.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
     Image.objects.bulk_update(better, ["origin", "prompt", "seed", "scene", "raw", "original"], batch_size=100)
@@ -139,10 +138,6 @@ def store_images(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
         for key in set(fresh) - set(Image.objects.filter(key__in=fresh).values_list("key", flat=True)):
             default_storage.delete(paths[key])
         raise
-
-
-def external(keys: Sequence[str]) -> list[str]:
-    return list(Image.objects.filter(key__in=keys, origin=Origin.EXTERNAL).values_list("key", flat=True))
 
 
 def replay_events(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], None]:

@@ -55,11 +55,6 @@ class Columns:
     unit: int
     texts: Sequence[int]
 
-    @property
-    def others(self) -> list[int]:
-        taken = {self.layer, self.unit, *self.texts}
-        return [place for place in range(len(self.names)) if place not in taken]
-
 
 @dataclass
 class LabelFile:
@@ -130,13 +125,15 @@ class LabelFile:
     def scores(self, columns: Columns, row: Sequence[str]) -> dict[str, float]:
         """The columns of numbers; those that hold words are noted as left out."""
         found: dict[str, float] = {}
-        for place in columns.others:
+        for place in set(range(len(row))) - {columns.layer, columns.unit, *columns.texts}:
             name, cell = columns.names[place][:80], row[place].strip()
-            if is_number(cell) and math.isfinite(float(cell)):
-                if name:
-                    found[name] = float(cell)
-            elif cell and not is_number(cell):
-                self.left.add(name)
+            try:
+                number = float(cell)
+            except ValueError:
+                self.left |= {name} if cell else set()
+                continue
+            if name and math.isfinite(number):
+                found[name] = number
         return found
 
     def of_json(self) -> Iterator[LabelLine]:
@@ -202,11 +199,3 @@ def texts_in(told: Any, where: str) -> list[str]:
     if not isinstance(texts, list) or not all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in texts):
         raise ExchangeError(f"{where}: no label of at most {LONGEST:,} characters stands there.")
     return [clean_text(text) for text in texts]
-
-
-def is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

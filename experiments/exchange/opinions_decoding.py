@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.exchange import run_decoding
 from experiments.exchange.opinions import SCORES, Said, Tagged
-from experiments.exchange.run_decoding import check_count, check_time, decode_list, shorten_value
+from experiments.exchange.run_decoding import check_count, check_time, decode_list, shorten_value, unlike
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.comment import NEARBY_CHARS, NEEDS, QUOTE_CHARS, TEXT_CHARS
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS, ReviewVerdict
@@ -48,11 +48,10 @@ def thread(given: Any) -> dict[str, Any]:
         raise ExchangeError(f"people.json: a thread is on {shorten_value(on)}: choose from {', '.join(NEEDS)}.")
     numbers = {name: number(place, name) for name in ("seq", "experiment", "position")}
     resolved = time(place, "resolved")
-    return numbers | {
+    return {
+        **numbers,
+        **texts(place, quote=QUOTE_CHARS, before=NEARBY_CHARS, after=NEARBY_CHARS),
         "on": on,
-        "quote": text(place, "quote", QUOTE_CHARS),
-        "before": text(place, "before", NEARBY_CHARS),
-        "after": text(place, "after", NEARBY_CHARS),
         "place": check_count(place.get("place"), "place of a thread"),
         "created": require_time(place, "created"),
         "resolved": resolved,
@@ -64,8 +63,7 @@ def thread(given: Any) -> dict[str, Any]:
 def comment(given: Any) -> dict[str, Any]:
     said = fields(given, "a comment")
     return {
-        "author": text(said, "author", NAME_CHARS),
-        "text": text(said, "text", TEXT_CHARS),
+        **texts(said, author=NAME_CHARS, text=TEXT_CHARS),
         "created": require_time(said, "created"),
         "edited": time(said, "edited"),
         "deleted": time(said, "deleted"),
@@ -83,14 +81,11 @@ def review(given: Any) -> dict[str, Any]:
     said = fields(given, "a review")
     scores = fields(said.get("scores"), "the scores of a review")
     return {
-        "queue": text(said, "queue", NAME_CHARS),
+        **texts(said, queue=NAME_CHARS, reviewer=NAME_CHARS, corrected_label=LABEL_CHARS, note=NOTE_CHARS),
         "blind": said.get("blind") is True,
-        "reviewer": text(said, "reviewer", NAME_CHARS),
         "additional": said.get("additional") is True,
         "scores": {name: score(scores.get(name), name) for name in SCORES},
         "verdict": verdict(said),
-        "corrected_label": text(said, "corrected_label", LABEL_CHARS),
-        "note": text(said, "note", NOTE_CHARS),
         "submitted": time(said, "submitted"),
     }
 
@@ -98,11 +93,8 @@ def review(given: Any) -> dict[str, Any]:
 def final(given: Any) -> dict[str, Any]:
     said = fields(given, "a final verdict")
     return {
-        "queue": text(said, "queue", NAME_CHARS),
-        "adjudicator": text(said, "adjudicator", NAME_CHARS),
+        **texts(said, queue=NAME_CHARS, adjudicator=NAME_CHARS, corrected_label=LABEL_CHARS, reason=NOTE_CHARS),
         "verdict": verdict(said),
-        "corrected_label": text(said, "corrected_label", LABEL_CHARS),
-        "reason": text(said, "reason", NOTE_CHARS),
         "created": require_time(said, "created"),
     }
 
@@ -118,7 +110,7 @@ def verdict(said: Json) -> str:
 
 def score(given: Any, what: str) -> int | None:
     if given is not None and (isinstance(given, bool | float) or given not in rubric.SCORES):
-        raise ExchangeError(f"people.json: {what} is {shorten_value(given)}, and that is no score from 1 to 5.")
+        raise unlike(f"people.json: {what}", given, "no score from 1 to 5")
     return given
 
 
@@ -137,12 +129,15 @@ def fields(given: Any, what: str) -> Json:
     return given
 
 
+def texts(said: Json, **most: int) -> dict[str, str]:
+    """Several texts by name, each of at most so many characters."""
+    return {key: text(said, key, longest) for key, longest in most.items()}
+
+
 def text(said: Json, key: str, most: int) -> str:
     found = said.get(key)
     if not isinstance(found, str) or len(found) > most:
-        raise ExchangeError(
-            f"people.json: {key} is {shorten_value(found)}, and that is no text of at most {most:,} characters."
-        )
+        raise unlike(f"people.json: {key}", found, f"no text of at most {most:,} characters")
     return found
 
 

@@ -62,9 +62,7 @@ def decode_details(data: Json) -> RunDetails:
     row = require_field(data, "run", dict)
     value = row.get("seconds", 0)
     if not is_number(value) or not 0 <= value <= HIGHEST:
-        raise ExchangeError(
-            f"run.json: seconds is {shorten_value(value)}, and that is no number from 0 to {HIGHEST:,}."
-        )
+        raise unlike("run.json: seconds", value, f"no number from 0 to {HIGHEST:,}")
     return RunDetails(
         owner=text(data, "owner", 150),
         number=number_of(data, "number"),
@@ -102,9 +100,7 @@ def options(given: Any) -> dict[str, Any]:
         plain = value is None or isinstance(value, bool) or is_number(value)
         short = isinstance(value, str) and len(value) <= OPTION_CHARS
         if not name or len(name) > NAME_CHARS or not (plain or short) or (name == "dataset" and not short):
-            raise ExchangeError(
-                f"run.json: the option {shorten_value(name)} is {shorten_value(value)}, and that is no value of one."
-            )
+            raise unlike(f"run.json: the option {shorten_value(name)}", value, "no value of one")
     return given
 
 
@@ -148,9 +144,7 @@ def scores(given: Any, name: str) -> dict[str, float]:
         raise ExchangeError(f"run.json: the label {name} has no scores: names and numbers, {MOST_SCORES} at most.")
     for key, value in given.items():
         if not 0 < len(key) <= NAME_CHARS or not is_number(value):
-            raise ExchangeError(
-                f"run.json: the label {name}: {shorten_value(key)} is {shorten_value(value)}, and that is no score."
-            )
+            raise unlike(f"run.json: the label {name}: {shorten_value(key)}", value, "no score")
     return given
 
 
@@ -164,7 +158,7 @@ def parent(given: Any) -> dict[str, Any]:
     if not given:
         return {}
     if not isinstance(given, dict) or any(not isinstance(given.get(name), str) for name in ("identity", "created")):
-        raise ExchangeError(f"run.json: parent is {shorten_value(given)}, and that is no run.")
+        raise unlike("run.json: parent", given, "no run")
     check_time(given["created"], "run.json: created of parent")
     if not given["identity"]:
         return {}
@@ -193,7 +187,7 @@ def require_field(data: Json, name: str, kind: type) -> Any:
     if name not in data:
         raise ExchangeError(f"run.json has no field {name}.")
     if not isinstance(data[name], kind):
-        raise ExchangeError(f"run.json: {name} is {shorten_value(data[name])}, and that is no {kind.__name__}.")
+        raise unlike(f"run.json: {name}", data[name], f"no {kind.__name__}")
     return data[name]
 
 
@@ -207,9 +201,7 @@ def text(data: Json, name: str, most: int) -> str:
 def check_count(value: Any, what: str, most: int = HIGHEST) -> int:
     """A whole number from 0. Raises ExchangeError."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise ExchangeError(
-            f"run.json: {what} is {shorten_value(value)}, and that is no whole number from 0 to {most:,}."
-        )
+        raise unlike(f"run.json: {what}", value, f"no whole number from 0 to {most:,}")
     return value
 
 
@@ -229,10 +221,13 @@ def check_time(value: Any, where: str) -> datetime:
     except (TypeError, ValueError):
         found = None
     if found is None or found.tzinfo is None or not 1970 < found.year < 9999:
-        raise ExchangeError(
-            f"{where} is {shorten_value(value)}, and that is no time such as 2026-01-31T12:00:00+00:00."
-        )
+        raise unlike(where, value, "no time such as 2026-01-31T12:00:00+00:00")
     return found
+
+
+def unlike(where: str, value: Any, wanted: str) -> ExchangeError:
+    """What is raised for a value that is not what is wanted."""
+    return ExchangeError(f"{where} is {shorten_value(value)}, and that is {wanted}.")
 
 
 def shorten_value(value: Any) -> str:

@@ -16,7 +16,7 @@ from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from experiments.core.display_name import person
 from experiments.core.transcript import strip_unstorable
 from experiments.exchange import run_decoding
-from experiments.exchange.run_decoding import HIGHEST, parse_time, require_field, shorten_value
+from experiments.exchange.run_decoding import HIGHEST, parse_time, require_field, shorten_value, unlike
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import ImportedRun, Label, Run
 from workers.record.limits import QUESTION_CHARS
@@ -114,7 +114,7 @@ def run_from(data: Json, owner: User) -> Run:
         raise ExchangeError(f"run.json: {field} is {shorten_value(row.get(field))}: {problems[0]}") from None
     for name in ("unit", "fork_round"):
         if (getattr(run, name) or 0) > HIGHEST:
-            raise ExchangeError(f"run.json: {name} is {shorten_value(row[name])}, and that is too large.")
+            raise unlike(f"run.json: {name}", row[name], "too large")
     if len(run.question) > QUESTION_CHARS:
         raise ExchangeError(
             f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are taken."

@@ -15,7 +15,7 @@ from typing import Any
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange.event_bounds import check_payload
 from experiments.exchange.laboratory import Laboratory, Progress
-from experiments.exchange.run_decoding import check_time, shorten_value
+from experiments.exchange.run_decoding import check_time, shorten_value, unlike
 from experiments.exchange.run_record import dump_json
 from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError
 from experiments.models import Image
@@ -72,7 +72,7 @@ def image_row(told: Mapping[str, Any], where: str) -> Image:
     for name in ("key", "raw", "original"):
         key = known[name]
         if not isinstance(key, str) or not (KEY.fullmatch(key) or (name != "key" and not key)):
-            raise ExchangeError(f"{where}: {name} is {shorten_value(key)}, and that is no key of an image.")
+            raise unlike(f"{where}: {name}", key, "no key of an image")
     if not isinstance(known["origin"], str) or known["origin"] not in ORIGINS:
         raise ExchangeError(
             f"{where}: origin is {shorten_value(known['origin'])}: choose from {', '.join(sorted(ORIGINS))}."
@@ -80,7 +80,7 @@ def image_row(told: Mapping[str, Any], where: str) -> Image:
     if not isinstance(known["prompt"], str) or len(known["prompt"]) > TEXT:
         raise ExchangeError(f"{where}: prompt is no text of at most {TEXT:,} characters.")
     if known["seed"] is not None and (not isinstance(known["seed"], int) or abs(known["seed"]) >= 2**63):
-        raise ExchangeError(f"{where}: seed is {shorten_value(known['seed'])}, and that is no seed.")
+        raise unlike(f"{where}: seed", known["seed"], "no seed")
     scene = known["scene"]  # what a renderer notes down
     if scene is not None and not (isinstance(scene, dict) and len(dump_json(scene)) <= TEXT):
         raise ExchangeError(f"{where}: scene is no small JSON object.")

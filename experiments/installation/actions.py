@@ -122,5 +122,5 @@ def add_index(actor: Actor, dataset: str, model: str, layers: Sequence[str], *, 
 def refresh_catalogue(actor: Actor) -> None:
     """Have a worker look at every plug-in again, as after weights were fetched."""
     audit.record(actor, Verb.CATALOGUE_ASKED)
-    queue.ask_for_catalogue()
+    queue.ask_for("write_catalogue")
     notify.keep_report("catalogue", "Waiting for a worker", 0, 1, seconds=30)

@@ -65,11 +65,6 @@ def limit(kind: type[int] | type[float], text: str) -> int | float | None:
     return None if text == "none" else positive(kind, text, ', or "none" for no limit')
 
 
-def seconds(text: str) -> float:
-    """A time as it is written."""
-    return positive(float, text)
-
-
 def positive(kind: type[int] | type[float], text: str, else_: str = "") -> int | float:
     """A finite number above 0."""
     try:

@@ -11,14 +11,19 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from experiments.core.schema_version import refuse_older_schema
+from workers.errors import MaiaError
 
 
 class PreparedCommand(BaseCommand):
-    """A command that needs the database; on a fresh state folder it makes it."""
+    """A command that needs the database; on a fresh state folder it makes it. What goes wrong by our own account is
+    told in a sentence."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         prepare()
-        return super().execute(*args, **options)
+        try:
+            return super().execute(*args, **options)
+        except MaiaError as error:
+            raise CommandError(str(error)) from error
 
 
 class FetchingCommand(PreparedCommand):

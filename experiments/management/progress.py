@@ -9,10 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from django.core.management.base import CommandError
+
 from workers.errors import Cancelled
 
 EVERY = 0.1
 """Seconds between two changes of the line."""
+STOPPED = 130
+"""What the shell is told of Ctrl+C."""
 WIDEST = 110
 """A line that is wider than the terminal would not replace itself."""
 
@@ -36,14 +40,16 @@ class ProgressLine:
             print(f"\r\033[K{what[:WIDEST]}{count}", end="" if self.open else "\n", file=sys.stderr, flush=True)
 
     @contextmanager
-    def until_ctrl_c(self) -> Iterator[None]:
-        """Within the block Ctrl+C lets the work finish its step, and then raises Cancelled.
+    def until_ctrl_c(self, kept: str) -> Iterator[None]:
+        """Within the block Ctrl+C lets the work finish its step; then a CommandError says what is kept of it.
 
         What is printed after it begins on a line of its own.
         """
         before = signal.signal(signal.SIGINT, lambda *_: self.stop.set())
         try:
             yield
+        except Cancelled:
+            raise CommandError(f"Stopped. {kept}".strip(), returncode=STOPPED) from None
         finally:
             signal.signal(signal.SIGINT, before)
             if self.open:

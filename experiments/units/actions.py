@@ -33,7 +33,7 @@ def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> Unit
         profile.save(update_fields=["problem"])
         cache.delete(f"asked-for-exemplars:{profile.pk}")
         audit.record(actor, Verb.EXEMPLARS_ASKED, unit, dataset=key)
-        queue.ask_for_exemplars(profile.pk)
+        queue.ask_for("write_exemplars", profile.pk)
     return profile
 
 

@@ -46,7 +46,7 @@ def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names
     newest = of_model.aggregate(newest=Max("written"))["newest"]
     stale = profile.compared is None or (newest is not None and profile.compared < newest)
     if stale and cache.add(f"asked-for-similar:{profile.pk}", True, ASK_AGAIN):
-        queue.ask_for_neighbours(profile.pk)
+        queue.ask_for("write_neighbours", profile.pk)
     return None if profile.compared is None else _read_similar(profile, layers, names)
 
 

@@ -12,7 +12,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
-from experiments.core.queue import ask_for_thumbnails
+from experiments.core.queue import ask_for
 from experiments.core.thumbnails import SIZES
 from experiments.models import Image
 from workers.jobs import lease
@@ -53,10 +53,10 @@ def write_missing() -> None:
             log.warning("No thumbnails of image %s: %s", key, error)  # it is shown as it is, if it is there
         Image.objects.filter(key=key).update(has_thumbnails=True)
     if len(keys) == AT_ONCE:
-        ask_for_thumbnails()
+        ask_for("write_thumbnails")
 
 
 def request_missing() -> None:
     """Ask for those that are missing."""
     if Image.objects.filter(has_thumbnails=False).exists():
-        ask_for_thumbnails()
+        ask_for("write_thumbnails")

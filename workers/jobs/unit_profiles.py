@@ -59,7 +59,7 @@ def ask_for(run: Run) -> None:
     unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
     profile, is_new = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
     if is_new:
-        queue.ask_for_exemplars(profile.pk)
+        queue.ask_for("write_exemplars", profile.pk)
 
 
 def note_figures(profile: UnitProfile, record: UnitStatistics) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from celery.signals import task_postrun, task_prerun, worker_ready, worker_shutdown, worker_shutting_down
 from django.conf import settings
 
-from experiments.core.queue import ask_for_catalogue, send
+from experiments.core.queue import ask_for, send
 from workers.jobs import lease
 from workers.jobs.heartbeat import Heartbeat
 
@@ -23,7 +23,7 @@ def start_worker(sender: Any = None, **_: Any) -> None:
     here[:] = [Heartbeat(threads or settings.WORKER_THREADS)]
     here[0].start()
     send("workers.jobs.recovery.recover_runs")
-    ask_for_catalogue()
+    ask_for("write_catalogue")
 
 
 @task_prerun.connect

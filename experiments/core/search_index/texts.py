@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from experiments.core.search_index import backend
 from experiments.core.search_index.normalize import normalize
 from experiments.core.search_index.words import LONGEST
-from experiments.models import Event, Label, Observation, Run, RunSummary, SearchText, Unit
+from experiments.models import Event, Label, Run, RunSummary, SearchText, Unit
 from experiments.models.insertion import Prepared
 from experiments.models.search_text import TextKind
 from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Note, Payload, Replied
 from workers.record.replies import Conclusion
+
+if TYPE_CHECKING:
+    from experiments.core.row_writers import RowWriter
 
 Text = tuple[str, int | None, str]
 """Kind, anchor, text."""
@@ -23,44 +26,7 @@ AT_ONCE = 500
 CONCLUDED = frozenset({TextKind.DESCRIPTION, TextKind.LABEL})
 
 
-class Passages(Protocol):
-    """Where the passages of one run go."""
-
-    def read_hypothesis_texts(self) -> set[str]:
-        """The texts of the hypotheses that were made so far."""
-        ...
-
-    def titles(self, number: int) -> list[Text]:
-        """The titles of the images that an experiment logged."""
-        ...
-
-    def add_passages(self, rows: Sequence[SearchText]) -> None: ...
-
-    def set_summary(self, normalized: str) -> None: ...
-
-
-class Written:
-    """Passages of a run that are written at once, in the transaction under way."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def read_hypothesis_texts(self) -> set[str]:
-        return set(SearchText.objects.filter(run=self.run, kind=TextKind.HYPOTHESIS).values_list("text", flat=True))
-
-    def titles(self, number: int) -> list[Text]:
-        rows = Observation.objects.filter(experiment__run=self.run, experiment__number=number).order_by("position")
-        told = rows.values_list("pk", "title", "prompt")
-        return [(TextKind.TITLE, pk, title_of(title, prompt)) for pk, title, prompt in told]
-
-    def add_passages(self, rows: Sequence[SearchText]) -> None:
-        write(rows)
-
-    def set_summary(self, normalized: str) -> None:
-        RunSummary.objects.update_or_create(run=self.run, defaults={"normalized": normalized})
-
-
-def keep(run: Run, event: Event, rows: Passages) -> None:
+def keep(run: Run, event: Event, rows: RowWriter) -> None:
     """Have a new event found; called by `projections`."""
     texts = list(texts_of(event.content))
     if isinstance(event.content, Replied):
@@ -161,6 +127,10 @@ def passage_of(run: Run, text: Text, **fields: Any) -> SearchText:
     return SearchText(
         run_id=run.pk, kind=kind, anchor=anchor, text=words, normalized=normalize(words), **system, **fields
     )
+
+
+def write_summary(run: Run, normalized: str) -> None:
+    RunSummary.objects.update_or_create(run=run, defaults={"normalized": normalized})
 
 
 def write(passages: Iterable[SearchText]) -> None:

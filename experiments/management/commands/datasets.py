@@ -12,7 +12,6 @@ from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
 from experiments.models import Dataset
 from workers import registry
-from workers.errors import Cancelled, MaiaError
 
 
 class Command(FetchingCommand):
@@ -29,19 +28,15 @@ class Command(FetchingCommand):
         index.add_argument("name", help="key, name or path of the dataset")
         index.add_argument("--model", required=True, help="manage.py models lists them")
         index.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all")
-        index.add_argument(
-            "--insist", action="store_true", help="take published exemplars of other weights too; they are marked"
-        )
+        insist = "take published exemplars of other weights too; they are marked"
+        index.add_argument("--insist", action="store_true", help=insist)
         remove = actions.add_parser("remove", help="take a dataset off the list; its images stay")
         remove.add_argument("name", help="key, name or path of the dataset")
 
     def handle(self, **options: Any) -> None:
         notify.muted.set()  # works without Redis
         does = {"add": add_dataset, "index": index_dataset, "remove": remove_dataset}
-        try:
-            self.stdout.write(does[options["action"]](options) if options["action"] else list_datasets(options["json"]))
-        except MaiaError as error:
-            raise CommandError(str(error)) from error
+        self.stdout.write(does[options["action"]](options) if options["action"] else list_datasets(options["json"]))
 
 
 def add_dataset(options: dict[str, Any]) -> str:
@@ -57,12 +52,9 @@ def index_dataset(options: dict[str, Any]) -> str:
     from workers.jobs import registration
 
     line = ProgressLine()
-    try:
-        with line.until_ctrl_c():
-            row = registration.known_dataset(options["name"])
-            told = registration.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
-    except Cancelled:
-        raise CommandError("Stopped. What is done is kept; the same command goes on.", returncode=130) from None
+    with line.until_ctrl_c("What is done is kept; the same command goes on."):
+        row = registration.known_dataset(options["name"])
+        told = registration.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
     row.refresh_from_db()
     return "\n".join([told, *(f"  {each['file']}: {each['reason']}" for each in row.broken)])
 

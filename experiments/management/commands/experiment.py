@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from experiments.core import compatibility
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.progress import ProgressLine
-from workers.errors import Cancelled, MaiaError
 from workers.record.figures import figure
 
 FAILED = 3
@@ -30,26 +30,20 @@ class Command(FetchingCommand):
         super().add_arguments(parser)
         parser.add_argument("file", metavar="FILE.py", help="the program, in any of the published dialects; - reads it")
         choices.add_system(parser)
-        parser.add_argument(
-            "--seconds", type=choices.seconds, default=60.0, help="of its own time at most (default: 60)"
-        )
+        most = "of its own time at most (default: 60)"
+        parser.add_argument("--seconds", type=partial(choices.positive, float), default=60.0, help=most)
         parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
     def handle(self, **options: Any) -> None:
         from workers.jobs.experiment import run_program
 
         program, line = text_of(options["file"]), ProgressLine()
-        try:
-            spec = choices.system_of(options)
-            if advice := compatibility.advise(spec.model, options["toolset"]):
-                self.stderr.write(advice)
-            named = {name: options[name] for name in ("seed", "seconds", "toolset")}
-            with line.until_ctrl_c():
-                told = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
-        except Cancelled:
-            raise CommandError("Stopped.", returncode=130) from None
-        except MaiaError as error:
-            raise CommandError(str(error)) from error
+        spec = choices.system_of(options)
+        if advice := compatibility.advise(spec.model, options["toolset"]):
+            self.stderr.write(advice)
+        named = {name: options[name] for name in ("seed", "seconds", "toolset")}
+        with line.until_ctrl_c(""):
+            told = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
         self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else in_words(told))
         if told["status"] != "ok":
             raise CommandError(f"The program failed: {told['status'].replace('_', ' ')}.", returncode=FAILED)
@@ -70,6 +64,5 @@ def in_words(told: dict[str, Any]) -> str:
     lines += [f"{figure(each['activation']):>10}    {each['title']}" for each in told["observations"]]
     lines += told["texts"]
     cut = "[The output was cut here.]" if told["output_truncated"] else ""
-    return "\n".join(
-        [*lines, *(text for text in (told["output"].rstrip("\n"), cut, told["error"].rstrip("\n")) if text)]
-    )
+    lines += filter(None, [told["output"].rstrip("\n"), cut, told["error"].rstrip("\n")])
+    return "\n".join(lines)

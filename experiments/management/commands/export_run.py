@@ -11,7 +11,6 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.management.prepared import PreparedCommand
 from experiments.management.progress import ProgressLine
 from experiments.models import Run
-from workers.errors import Cancelled, MaiaError
 
 
 class Command(PreparedCommand):
@@ -28,8 +27,6 @@ class Command(PreparedCommand):
         target = options["to"] or Path(f"run-{keys[0]}.zip" if len(keys) == 1 else "runs.zip")
         try:
             write(keys, target)
-        except MaiaError as error:
-            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"{target} cannot be written: {error.strerror}.") from error
         self.stdout.write(f"{target}: {len(keys)} run{'' if len(keys) == 1 else 's'}, {target.stat().st_size:,} bytes")
@@ -42,11 +39,9 @@ def write(keys: list[int], target: Path) -> None:
     line = ProgressLine()
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as part:
         try:
-            with line.until_ctrl_c():
+            with line.until_ctrl_c("No file was written."):
                 exchange.write_bundle(keys, part, line)
             part.flush()
             Path(part.name).replace(target)
-        except Cancelled:
-            raise CommandError("Stopped. No file was written.", returncode=130) from None
         finally:
             Path(part.name).unlink(missing_ok=True)

@@ -11,15 +11,13 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.core import notify
 from experiments.exchange import form
 from experiments.management.prepared import PreparedCommand
-from experiments.management.progress import ProgressLine
+from experiments.management.progress import STOPPED, ProgressLine
 from experiments.models.exchange import ImportKind
-from workers.errors import Cancelled, MaiaError
+from workers.errors import MaiaError
 
 KINDS = {".zip": ImportKind.BUNDLE, ".json": ImportKind.HISTORY, ".csv": ImportKind.LABELS, ".tsv": ImportKind.LABELS}
 NEEDED = {**form.NEEDED, ImportKind.HISTORY: ("model", "layer", "unit")}
 NAMES = ("model", "layer", "unit", "question", "backbone_model", "source", "units_from")
-STOPPED = 130
-"""What the shell is told of Ctrl+C."""
 
 
 class Command(PreparedCommand):
@@ -63,10 +61,8 @@ def taken_in(path: Path, owner: User, told: dict[str, str], line: ProgressLine) 
 
     try:
         kind, said = describe_file(path, told)
-        with line.until_ctrl_c():
+        with line.until_ctrl_c("Runs that were whole by then are kept."):
             return exchange.take(path, kind, Source(path.name, owner), said, line)
-    except Cancelled:
-        raise CommandError("Stopped. Runs that were whole by then are kept.", returncode=STOPPED) from None
     except MaiaError as error:
         raise CommandError(str(error)) from error
     except OSError as error:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Max
 
 from experiments.core import compatibility, transcript
 from experiments.core.actors import Actor
@@ -20,7 +21,6 @@ from experiments.runs import actions
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from workers import registry
-from workers.errors import MaiaError
 from workers.record import tasks
 from workers.record.limits import USUAL
 from workers.record.statuses import Status
@@ -36,27 +36,18 @@ class Command(FetchingCommand):
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--question", help="default: the one that the New query page suggests")
-        parser.add_argument(
-            "--unpriced",
-            action="store_true",
-            help="run though no price of the model is known: the limit of the cost is then left out",
-        )
+        unpriced = "run though no price of the model is known: the limit of the cost is then left out"
+        parser.add_argument("--unpriced", action="store_true", help=unpriced)
         for name, most in USUAL.items():
             kind = partial(choices.limit, int if name in {"rounds", "tokens"} else float)
             parser.add_argument(f"--max-{name}", type=kind, default=most, metavar="N", help=f"default: {most}; or none")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of the transcript")
-        parser.add_argument(
-            "--resume", type=int, metavar="RUN", help="resume a run that is paused, waits, failed or was stopped"
-        )
-        parser.add_argument(
-            "--fork",
-            type=int,
-            metavar="RUN",
-            help="continue from a round of this run in a new one, with question, backbone, limits and seed from here",
-        )
-        parser.add_argument(
-            "--round", type=int, metavar="N", help="the last round that a fork copies; default: the last"
-        )
+        resume = "resume a run that is paused, waits, failed or was stopped"
+        parser.add_argument("--resume", type=int, metavar="RUN", help=resume)
+        fork = "continue from a round of this run in a new one, with question, backbone, limits and seed from here"
+        parser.add_argument("--fork", type=int, metavar="RUN", help=fork)
+        last = "the last round that a fork copies; default: the last"
+        parser.add_argument("--round", type=int, metavar="N", help=last)
         parser.add_argument("--note", default="", metavar="WORDS", help="what the agent of a fork is told")
 
     def handle(self, **options: Any) -> None:
@@ -67,25 +58,20 @@ class Command(FetchingCommand):
         try:
             run = self.find_run(options)
             ended = foreground.investigate(run, console)
-        except MaiaError as error:
-            raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             console.line("")
             raise CommandError(f"Paused. Resume: manage.py investigate --resume {run.pk}", returncode=130) from None
         if options["json"]:
             self.stdout.write(json.dumps(summary(ended), ensure_ascii=False))
+        again = f"manage.py investigate --resume {ended.pk}"
         if ended.status == Status.PAUSED:
-            raise CommandError(f"Paused. Resume: manage.py investigate --resume {ended.pk}", returncode=75)
+            raise CommandError(f"Paused. Resume: {again}", returncode=75)
         if ended.status == Status.WAITING and transcript.awaits_reply(ended):
             console.line("")
             self.stderr.write(f"Run {ended.pk} is made. Round {ended.rounds + 1} is yours to write, on its page.")
-            return
-        if ended.status == Status.WAITING:
-            raise CommandError(
-                f"The run waits: {ended.reason}\n"
-                f"Put this right, then resume with: manage.py investigate --resume {ended.pk}",
-                returncode=75,
-            )
+        elif ended.status == Status.WAITING:
+            words = f"The run waits: {ended.reason}\nPut this right, then resume with: {again}"
+            raise CommandError(words, returncode=75)
 
     def find_run(self, options: dict[str, Any]) -> Run:
         """The run that the options mean, be it new."""
@@ -117,20 +103,18 @@ class Command(FetchingCommand):
 def make_run(options: dict[str, Any]) -> Run:
     """A new run as the options say. Raises RequestError, and saves nothing, if it cannot be done."""
     from workers.jobs import foreground
+    from workers.jobs.laboratory import laboratory
     from workers.jobs.run_round import first_event
 
     spec = choices.system_of(options)
     if problem := compatibility.explain_incompatibility(options["backbone"], options["toolset"]):
         raise CommandError(problem)
-    question = options["question"]
-    # The limits that were given; none of the cost where that is not to be known. Raises RequestError.
-    from workers.jobs.laboratory import laboratory
-
+    # None of the cost where that is not to be known
     limits = {name: options[f"max_{name}"] for name in USUAL}
     if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
         limits["cost"] = None
     run = Run(
-        question=question if question is not None else suggest_question(spec, options["task"]),
+        question=suggest_question(spec, options["task"]) if options["question"] is None else options["question"],
         limits=limits,
         system_kind=spec.kind,
         model=spec.model,
@@ -158,32 +142,18 @@ def existing(run_id: int) -> Run:
     return run
 
 
-def last_hypotheses(run: Run) -> list[dict[str, Any]]:
-    """The agent's latest list."""
-    rows = list(run.hypotheses.order_by("-round", "number"))
-    names = ("number", "text", "status", "reason")
-    return [{name: getattr(each, name) for name in names} for each in rows if each.round == rows[0].round]
-
-
 def summary(run: Run) -> dict[str, Any]:
+    """The run as `--json` prints it, with the agent's latest hypotheses."""
+    newest = run.hypotheses.aggregate(newest=Max("round"))["newest"]
+    hypotheses = run.hypotheses.filter(round=newest).order_by("number")
+    plain = ("status", "reason", "rounds", "question", "task", "labels", "exemplar_mean", "best_activation")
     return {
         "run": run.pk,
-        "status": run.status,
-        "reason": run.reason,
-        "rounds": run.rounds,
+        **{name: getattr(run, name) for name in (*plain, "prompt_tokens", "completion_tokens")},
+        **{name: run.conclusion.get(name, "") for name in ("description", "bias", "reasoning")},
         "experiments": run.experiment_count,
         "observations": run.observation_count,
-        "question": run.question,
-        "task": run.task,
-        "description": run.conclusion.get("description", ""),
-        "labels": run.labels,
-        "bias": run.conclusion.get("bias", ""),
-        "reasoning": run.conclusion.get("reasoning", ""),
-        "hypotheses": last_hypotheses(run),
-        "exemplar_mean": run.exemplar_mean,
-        "best_activation": run.best_activation,
-        "prompt_tokens": run.prompt_tokens,
-        "completion_tokens": run.completion_tokens,
+        "hypotheses": list(hypotheses.values("number", "text", "status", "reason")),
         "cost": run.known_cost,
         "seconds": round(run.seconds, 3),
     }

@@ -11,7 +11,6 @@ from django.db.models import Count
 from experiments.management.prepared import FetchingCommand
 from experiments.models import Layer, VisionModelRow
 from workers import registry
-from workers.errors import MaiaError
 
 
 class Command(FetchingCommand):
@@ -24,23 +23,20 @@ class Command(FetchingCommand):
         parser.add_argument("--json", action="store_true", help="print JSON instead")
 
     def handle(self, **options: Any) -> None:
-        try:
-            if options["remove"]:
-                self.stdout.write(remove_model(options["name"] or ""))
-            elif options["name"]:
-                # The layers of a model, which is loaded if they are not known yet. Raises RequestError.
-                name = options["name"]
-                from workers.jobs import registration
+        if options["remove"]:
+            self.stdout.write(remove_model(options["name"] or ""))
+        elif options["name"]:
+            # The layers of a model, which is loaded if they are not known yet. Raises RequestError.
+            from workers.jobs import registration
 
-                layers = list(registration.model(name).layers.all())
-                self.stdout.write(
-                    as_json([describe_layer(layer) for layer in layers]) if options["json"] else in_lines(layers)
-                )
-            else:
-                found = list_models()
-                self.stdout.write(as_json(found) if options["json"] else in_words(found))
-        except MaiaError as error:
-            raise CommandError(str(error)) from error
+            layers = list(registration.model(options["name"]).layers.all())
+            told = [
+                {name: getattr(layer, name) for name in ("name", "kind", "units", "names", "scale")} for layer in layers
+            ]
+            self.stdout.write(as_json(told) if options["json"] else in_lines(layers))
+        else:
+            found = list_models()
+            self.stdout.write(as_json(found) if options["json"] else in_words(found))
 
 
 def list_models() -> list[dict[str, Any]]:
@@ -71,10 +67,6 @@ def remove_model(name: str) -> str:
         raise CommandError(f"No model {name!r} was added. Those of the registry stay; manage.py models lists all.")
     row.delete()
     return f"{row.name} is off the list. Its runs and its files stay."
-
-
-def describe_layer(layer: Layer) -> dict[str, Any]:
-    return {"name": layer.name, "kind": layer.kind, "units": layer.units, "names": layer.names, "scale": layer.scale}
 
 
 def as_json(found: object) -> str:

@@ -103,12 +103,25 @@ class Keeper:
             status = await self.live()
             if self.stopping.is_set():
                 break
+            for line in self.last_lines if self.child.quiet else ():
+                self.console.say(line, self.child.name)
+            how = f"with status {status}" if status >= 0 else f"by {signal.Signals(-status).name}"
             lived = time.monotonic() - began
             short_lives = short_lives + 1 if lived < SHORT_LIFE else 0
             if short_lives == SHORT_LIVES:
-                self.despair(status)
+                self.console.say(
+                    f"{self.child.name} ended {how} within seconds of its start, {SHORT_LIVES} times in a row, so "
+                    "everything stops. Mend what its last lines above name, then start again."
+                )
+                self.gave_up()
                 break
-            await self.wait_to_start(status, lived, self.child.wait * 2 ** max(short_lives - 1, 0))
+            delay = self.child.wait * 2 ** max(short_lives - 1, 0)
+            self.console.say(
+                f"{self.child.name} ended {how} after {lived:.0f} s and is started again in {delay:.3g} s. "
+                "If it says why, that stands in its last lines above."
+            )
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), delay)
 
     async def live(self) -> int:
         """One life of the child. Returns its exit status, negative for a signal."""
@@ -144,41 +157,12 @@ class Keeper:
             if line.strip() and not self.child.quiet:
                 self.console.say(line, self.child.name)
 
-    async def wait_to_start(self, status: int, lived: float, delay: float) -> None:
-        self.show_last_lines()
-        self.console.say(
-            f"{self.child.name} ended {cause(status)} after {lived:.0f} s and is started again in {delay:.3g} s. "
-            "If it says why, that stands in its last lines above."
-        )
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), delay)
-
-    def despair(self, status: int) -> None:
-        self.show_last_lines()
-        self.console.say(
-            f"{self.child.name} ended {cause(status)} within seconds of its start, {SHORT_LIVES} times in a row, so "
-            "everything stops. Mend what its last lines above name, then start again."
-        )
-        self.gave_up()
-
-    def show_last_lines(self) -> None:
-        if self.child.quiet:
-            for line in self.last_lines:
-                self.console.say(line, self.child.name)
-
 
 def die_with(parent: int) -> None:
     """In the new child: have the kernel kill it when its parent ends, even by SIGKILL. Linux only."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before we could ask
         os._exit(1)
-
-
-def cause(status: int) -> str:
-    """An exit status in words."""
-    if status >= 0:
-        return f"with status {status}"
-    return f"by {signal.Signals(-status).name}"
 
 
 @asynccontextmanager

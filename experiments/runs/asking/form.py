@@ -194,7 +194,7 @@ def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> di
         profile.save(update_fields=["problem"])
         cache.delete(f"asked-for-exemplars:{profile.pk}")
     if not (profile.written or profile.problem) and cache.add(f"asked-for-exemplars:{profile.pk}", True, ASK_AGAIN):
-        queue.ask_for_exemplars(profile.pk)
+        queue.ask_for("write_exemplars", profile.pk)
     exemplars = list(profile.exemplars.all()) if profile.written else []
     return {
         "profile": profile,

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> str:
     if observations.is_real() and not asked.force:
         sys.exit(REAL)
     line = ProgressLine()
-    with line.until_ctrl_c():
+    with line.until_ctrl_c("Rows that were made are kept."):
         if asked.what == "observations":
             runs = asked.runs or -(-asked.count // observations.PER_RUN)
             made = observations.seed(asked.count, runs, line)
