@@ -12,7 +12,7 @@ What a synthetic neuron is called waits for the same: see `names`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -39,11 +39,11 @@ def queues_of(user: User) -> QuerySet[ReviewQueue]:
     return ReviewQueue.objects.filter(Exists(member), ~Exists(named) | Exists(named.filter(user=user)), closed=None)
 
 
-def waiting(user: User, now: datetime | None = None) -> QuerySet[ReviewItem]:
+def waiting(user: User) -> QuerySet[ReviewItem]:
     """Items with a slot for this person, who has neither submitted nor declined them."""
     reviews = Review.objects.filter(item=OuterRef("pk")).order_by()
     done = reviews.filter(reviewer=user).exclude(state=ReviewState.DRAFT)
-    live = Q(state=ReviewState.SUBMITTED) | Q(reserved_until__gt=now or timezone.now())
+    live = Q(state=ReviewState.SUBMITTED) | Q(reserved_until__gt=timezone.now())
     taken = reviews.filter(live, slot__isnull=False).exclude(reviewer=user)
     counted = taken.values("item").annotate(count=Count("pk")).values("count")
     rows = ReviewItem.objects.filter(queue__in=queues_of(user), complete=False).exclude(Exists(done))

