@@ -80,9 +80,11 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
 
 @dataclass(frozen=True)
 class AuditPage:
-    """Entries and, if there are older ones, the query string that leads to them."""
+    """Entries, keys of the runs that they are about and that there still are, and, if there are older entries, the
+    query string that leads to them."""
 
     entries: list[AuditEntry]
+    runs: set[int]
     older: str
     is_newest: bool
 
@@ -96,18 +98,14 @@ def page(asked: AuditQuery, before: str) -> AuditPage:
     entries = _older_than(asked.entries, mark) if mark else asked.entries
     found = list(entries[: PER_PAGE + 1])
     older = urlencode({**asked.values, "before": found[PER_PAGE - 1].pk}) if len(found) > PER_PAGE else ""
-    return AuditPage(found[:PER_PAGE], older, mark is None)
+    keys = [each.row_pk for each in found[:PER_PAGE] if each.row_kind == "run" and each.row_pk]
+    runs = set(Run.objects.filter(pk__in=keys).order_by().values_list("pk", flat=True))
+    return AuditPage(found[:PER_PAGE], runs, older, mark is None)
 
 
 def _older_than(entries: QuerySet[AuditEntry], mark: AuditEntry) -> QuerySet[AuditEntry]:
     """The first condition is implied by the second; an index can use it."""
     return entries.filter(time__lte=mark.time).filter(Q(time__lt=mark.time) | Q(pk__lt=mark.pk))
-
-
-def runs_among(entries: list[AuditEntry]) -> set[int]:
-    """Keys of the runs that entries are about and that there still are."""
-    keys = [each.row_pk for each in entries if each.row_kind == "run" and each.row_pk]
-    return set(Run.objects.filter(pk__in=keys).order_by().values_list("pk", flat=True))
 
 
 def distinct(column: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
@@ -29,14 +30,6 @@ class Person:
     """How they can sign in: password, single sign-on."""
 
 
-@dataclass(frozen=True)
-class PeoplePage:
-    members: list[Person]
-    strangers: list[Person]
-    more: bool
-    invitations: list[Invitation]
-
-
 def find_users(words: str = "") -> QuerySet[User]:
     """Members and strangers whose name or address holds the words. Accounts that never signed in and cannot are no
     people: such as the owner of made-up runs."""
@@ -47,7 +40,7 @@ def find_users(words: str = "") -> QuerySet[User]:
     return found.filter(Q(member__isnull=False) | Q(is_active=True) | Q(last_login__isnull=False))
 
 
-def list_people(words: str = "") -> PeoplePage:
+def list_people(words: str = "") -> dict[str, Any]:
     """Members by name, strangers newest first, invitations: the open ones, and the latest of those that are not."""
     found = find_users(words)
     members = list(found.filter(member__isnull=False).order_by("username")[: MOST + 1])
@@ -57,8 +50,12 @@ def list_people(words: str = "") -> PeoplePage:
     invitations = Invitation.objects.select_related("made_by", "taken_by")
     still = list(invitations.filter(pk__in=Invitation.still_open())[:MOST])
     others = invitations.exclude(pk__in=[each.pk for each in still])[:INVITATIONS]
-    is_more = max(len(members), len(strangers)) > MOST
-    return PeoplePage(rows[:count], rows[count:], is_more, [*still, *others])
+    return {
+        "members": rows[:count],
+        "strangers": rows[count:],
+        "more": max(len(members), len(strangers)) > MOST,
+        "invitations": [*still, *others],
+    }
 
 
 def describe(users: list[User]) -> list[Person]:

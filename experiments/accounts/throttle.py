@@ -62,7 +62,10 @@ def start_try(request: HttpRequest, name: str) -> Try:
     """Count a try to sign in as `name`, unless it comes too early: then its `wait` is above 0."""
     account = normalize_name(name)
     known = browser_of(request, account)
-    keys = [("browser", known)] if known else list(kinds(account, origin(request)))
+    address = origin(request)
+    keys = [("both", f"{account}\n{address}"), ("account", account), *([("address", address)] if address else [])]
+    if known:
+        keys = [("browser", known)]
     return count(tuple((digest(kind, what), kind) for kind, what in keys))
 
 
@@ -74,13 +77,6 @@ def normalize_name(name: str) -> str:
 def begin_again(user: User) -> Try:
     """Count a try of somebody who is signed in to name their own password, as before a new one is set."""
     return count(((digest("again", str(user.pk)), "browser"),))
-
-
-def kinds(account: str, address: str) -> Iterable[tuple[str, str]]:
-    yield "both", f"{account}\n{address}"
-    yield "account", account
-    if address:
-        yield "address", address
 
 
 def origin(request: HttpRequest) -> str:
@@ -108,7 +104,9 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
         wait = longest_wait(rows, now)  # asked again: many may have come at the same moment
         for row in rows if not wait else ():
             row.count, row.last = row.count + 1, now
-            row.until = compute_next_try(row.count - FREE[dict(keys)[row.key]], now)
+            beyond = row.count - FREE[dict(keys)[row.key]]
+            seconds = 2 ** min(beyond - 1, 20) if beyond > 0 else 0
+            row.until = now + min(timedelta(seconds=seconds), LONGEST)
             row.save()
     return Try(keys, wait)
 
@@ -116,12 +114,6 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
 def longest_wait(rows: Iterable[SignInAttempts], now: datetime) -> int:
     """Seconds until all of them are open."""
     return max((max(0, ceil((row.until - now).total_seconds())) for row in rows), default=0)
-
-
-def compute_next_try(beyond: int, now: datetime) -> datetime:
-    """When the next try may come, after so many beyond the free ones."""
-    seconds = 2 ** min(beyond - 1, 20) if beyond > 0 else 0
-    return now + min(timedelta(seconds=seconds), LONGEST)
 
 
 @transaction.atomic

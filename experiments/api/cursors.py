@@ -38,11 +38,7 @@ class ListPage(Schema, Generic[Item]):
 
 
 def page(
-    request: HttpRequest,
-    rows: QuerySet[Row],
-    order: Sequence[str],
-    asked: Paging,
-    shape: Callable[[Row], Item],
+    request: HttpRequest, rows: QuerySet[Row], order: Sequence[str], asked: Paging, shape: Callable[[Row], Item]
 ) -> ListPage[Item]:
     """The rows after the cursor, in an order whose last field is unique. No field may be null.
 

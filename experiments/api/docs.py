@@ -32,25 +32,6 @@ class Value:
     default: str
 
 
-@dataclass(frozen=True)
-class DocumentedOperation:
-    """An operation as the page shows it."""
-
-    name: str
-    method: str
-    path: str
-    summary: str
-    description: str
-    takes: list[Value]
-    gives: list[Value]
-    answers: list[tuple[str, str]]
-    curl: str
-
-    @property
-    def can_try(self) -> bool:
-        return self.method == "GET" and not self.path.endswith(("/stream", "/file"))
-
-
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """Every operation by noun, each GET to be tried with one's own session."""
@@ -58,7 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
     from experiments.api.interface import api  # which names this page among its addresses
 
     schema = api.get_openapi_schema()
-    groups: dict[str, list[DocumentedOperation]] = {}
+    groups: dict[str, list[Json]] = {}
     for path, method, operation in document.operations(schema):
         shown = describe_operation(schema, path, method, operation, request.build_absolute_uri("/").rstrip("/"))
         groups.setdefault(operation["tags"][0], []).append(shown)
@@ -72,22 +53,24 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "api/docs.html", context)
 
 
-def describe_operation(schema: Json, path: str, method: str, operation: Json, site: str) -> DocumentedOperation:
+def describe_operation(schema: Json, path: str, method: str, operation: Json, site: str) -> Json:
+    """An operation as the page shows it."""
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     taken = [parameter(schema, each) for each in operation["parameters"]]
     good = next(told for status, told in operation["responses"].items() if status.startswith("2"))
     answer = good.get("content", {}).get("application/json", {}).get("schema", {})
-    return DocumentedOperation(
-        name=operation["operationId"],
-        method=method.upper(),
-        path=path,
-        summary=operation["summary"],
-        description=operation.get("description", ""),
-        takes=taken + (list(fields(schema, body, "body")) if body else []),
-        gives=list(fields(schema, answer, "")),
-        answers=[(status, told["description"]) for status, told in operation["responses"].items()],
-        curl=curl(site + path, method.upper(), example(schema, body) if body else None),
-    )
+    return {
+        "name": operation["operationId"],
+        "method": method.upper(),
+        "path": path,
+        "summary": operation["summary"],
+        "description": operation.get("description", ""),
+        "takes": taken + (list(fields(schema, body, "body")) if body else []),
+        "gives": list(fields(schema, answer, "")),
+        "answers": [(status, told["description"]) for status, told in operation["responses"].items()],
+        "curl": curl(site + path, method.upper(), example(schema, body) if body else None),
+        "can_try": method == "get" and not path.endswith(("/stream", "/file")),
+    }
 
 
 def parameter(schema: Json, told: Json) -> Value:

@@ -79,18 +79,12 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
     if not created or raw or instance.kind not in NEWS:
         return
     run = instance.run
-    if instance.kind == "cancelled" and is_own(run, getattr(instance.content, "reason", "")):
-        return
+    own = {f"Stopped by {name}." for name in (person(run.owner), run.owner.get_username())}
+    if instance.kind == "cancelled" and getattr(instance.content, "reason", "") in own:
+        return  # the owner has stopped it, and so knows
     words = f"Your {name_run(run)} {NEWS[instance.kind]}."
     url = f"{run.get_absolute_url()}?at={instance.seq}#e{instance.seq}"
-    if (
-        instance.kind == "waiting_for_person"
-        and list_notifications(run.owner).filter(kind=NotificationKind.RUN, words=words).exists()
-    ):
+    told = list_notifications(run.owner).filter(kind=NotificationKind.RUN, words=words)
+    if instance.kind == "waiting_for_person" and told.exists():
         return
     notify_person(run.owner, NotificationKind.RUN, words, url)
-
-
-def is_own(run: Run, reason: str) -> bool:
-    """Whether the owner has stopped the run, and so knows."""
-    return reason in {f"Stopped by {name}." for name in (person(run.owner), run.owner.get_username())}

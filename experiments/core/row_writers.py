@@ -7,7 +7,6 @@ database only while what `Bulk.ready` has made ready is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
 
 from experiments.core.search_index import texts
 from experiments.core.search_index.texts import Text
@@ -17,50 +16,6 @@ from experiments.models.search_text import TextKind
 
 AT_ONCE = 500
 """Rows that are written by one statement, at most."""
-
-
-class RowWriter(Protocol):
-    """The rows of one run."""
-
-    def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None: ...
-
-    def add_experiment(self, row: Experiment) -> None: ...
-
-    def experiment(self, number: int) -> Experiment:
-        """Raises Experiment.DoesNotExist."""
-        ...
-
-    def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
-        """The activations of those of these images that the run has logged, of each when it first was."""
-        ...
-
-    def add_result(self, experiment: Experiment, logged: Sequence[Observation]) -> None:
-        """Keep what was changed of an experiment, and what it logged."""
-        ...
-
-    def mark_originals(self, images: Collection[str]) -> None:
-        """What the run logged of these images is found as what an edit was made from."""
-        ...
-
-    def add_state(self, number: int, state: bytes) -> None:
-        """Keep what an experiment leaves to the next."""
-        ...
-
-    def add_labels(self, texts: Sequence[str]) -> None:
-        """Keep the labels of a conclusion, in order, as those of the run's unit."""
-        ...
-
-    def read_hypothesis_texts(self) -> set[str]:
-        """The texts of the hypotheses that were made so far."""
-        ...
-
-    def titles(self, number: int) -> list[Text]:
-        """The titles of the images that an experiment logged, as passages."""
-        ...
-
-    def add_passages(self, rows: Sequence[SearchText]) -> None: ...
-
-    def set_summary(self, normalized: str) -> None: ...
 
 
 class Direct:
@@ -76,29 +31,37 @@ class Direct:
         row.save(force_insert=True)
 
     def experiment(self, number: int) -> Experiment:
+        """Raises Experiment.DoesNotExist."""
         return self.run.experiments.get(number=number)
 
     def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
+        """The activations of those of these images that the run has logged, of each when it first was."""
         rows = self.run.observations.filter(image_id__in=images).order_by("-pk")
         return dict(rows.values_list("image_id", "activation"))
 
     def add_result(self, experiment: Experiment, logged: Sequence[Observation]) -> None:
+        """Keep what was changed of an experiment, and what it logged."""
         experiment.save()
         Observation.objects.bulk_create(logged)
 
     def mark_originals(self, images: Collection[str]) -> None:
+        """What the run logged of these images is found as what an edit was made from."""
         self.run.observations.filter(image_id__in=images, is_original=False).update(is_original=True)
 
     def add_state(self, number: int, state: bytes) -> None:
+        """Keep what an experiment leaves to the next."""
         self.run.experiments.filter(number=number).update(state=state)
 
     def add_labels(self, texts: Sequence[str]) -> None:
+        """Keep the labels of a conclusion, in order, as those of the run's unit."""
         save_labels(self.run, labels_of(self.run, texts))
 
     def read_hypothesis_texts(self) -> set[str]:
+        """The texts of the hypotheses that were made so far."""
         return set(SearchText.objects.filter(run=self.run, kind=TextKind.HYPOTHESIS).values_list("text", flat=True))
 
     def titles(self, number: int) -> list[Text]:
+        """The titles of the images that an experiment logged, as passages."""
         rows = Observation.objects.filter(experiment__run=self.run, experiment__number=number).order_by("position")
         told = rows.values_list("pk", "title", "prompt")
         return [(TextKind.TITLE, pk, texts.title_of(title, prompt)) for pk, title, prompt in told]
@@ -214,6 +177,10 @@ class Bulk:
                 texts.write_summary(self.run, self.summary)
 
         return save
+
+
+RowWriter = Direct | Bulk
+"""Where the rows of one run go."""
 
 
 def labels_of(run: Run, texts: Iterable[str]) -> list[Label]:

@@ -7,7 +7,7 @@ out again as it came, with what people said of it since beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -61,11 +61,13 @@ def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
     hidden = comment_lists.is_hidden_from(viewer, run) if viewer else blindness.is_under_review(run.pk)
     brought = None if hidden else opinions_of(run)
     threads = [] if hidden else [thread_json(thread) for thread in comment_lists.threads(run)]
-    finals = [final_json(each) for each in finals_of(run, viewer)]
+    finals = Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue").order_by("pk")
+    if Run.objects.filter(blindness.has_hidden_verdict(viewer), pk=run.pk).exists():
+        finals = finals.none()
     return {
         "threads": [*(brought.threads if brought else []), *threads],
         "reviews": [*(brought.reviews if brought else []), *map(review_json, reviews_of(run, viewer))],
-        "finals": [*(brought.finals if brought else []), *finals],
+        "finals": [*(brought.finals if brought else []), *map(final_json, finals)],
         "tags": [asdict(each) for each in tags_of(run)],
     }
 
@@ -113,13 +115,6 @@ def review_json(review: Review) -> dict[str, Any]:
         **{name: getattr(review, name) for name in ("verdict", "corrected_label", "note")},
         "submitted": format_time(review.submitted),
     }
-
-
-def finals_of(run: Run, viewer: User | None) -> Iterable[Adjudication]:
-    """The final verdicts on a run, the newest last, as far as this person may read them."""
-    if Run.objects.filter(blindness.has_hidden_verdict(viewer), pk=run.pk).exists():
-        return []
-    return Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue").order_by("pk")
 
 
 def final_json(final: Adjudication) -> dict[str, Any]:

@@ -231,12 +231,7 @@ TABLES = {
 
 
 def write(
-    table: Table,
-    form: Format,
-    rows: QuerySet[Any],
-    target: IO[bytes],
-    progress: Progress,
-    viewer: User | None = None,
+    table: Table, form: Format, rows: QuerySet[Any], target: IO[bytes], progress: Progress, viewer: User | None = None
 ) -> int:
     """Write the rows as JSON Lines or CSV, for a person or for anybody. Returns how many."""
     count = 0

@@ -6,8 +6,6 @@ Plain data for the Overview, in a number of queries that does not grow with what
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -34,29 +32,6 @@ RECENT = timedelta(days=7)
 """How long ago a failure is still mentioned."""
 
 
-@dataclass
-class ActiveRun:
-    """A run that is queued or running, the latest words of its agent and what its worker reports."""
-
-    run: Run
-    words: str
-    writing: bool
-    programming: bool
-    progress: dict[str, Any] | None
-
-
-@dataclass
-class ConcludedRun:
-    """A run that came to its end, its strongest images, and the scale of its activations."""
-
-    run: Run
-    pictures: Sequence[Observation]
-
-    @property
-    def scale(self) -> Scale:
-        return Scale.of([self.run.best_activation], self.run.exemplar_mean)
-
-
 def read_dashboard() -> dict[str, Any]:
     """What the templates of the Overview show."""
     concluded = Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]).select_related("owner")
@@ -72,9 +47,7 @@ def read_dashboard() -> dict[str, Any]:
         "any": Run.objects.exists(),
         "active": [_active_run(run, *drafts[run.pk]) for run in chosen],
         "waiting": Run.objects.filter(status=Status.WAITING).select_related("owner")[:SHOWN],
-        "concluded": [
-            ConcludedRun(run, find_strongest(run)) for run in concluded.order_by("-ended", "-pk")[:CONCLUDED]
-        ],
+        "concluded": [_concluded_run(run) for run in concluded.order_by("-ended", "-pk")[:CONCLUDED]],
     }
 
 
@@ -93,12 +66,14 @@ def _count_runs() -> dict[str, int]:
 # --- runs alive ------------------------------------------------------------------------------------------
 
 
-def _active_run(run: Any, draft: str, progress: dict[str, Any] | None) -> ActiveRun:
-    """Words under way by their end, those of a finished reply by their beginning; programs are left out of both."""
+def _active_run(run: Any, draft: str, progress: dict[str, Any] | None) -> dict[str, Any]:
+    """A run that is queued or running, what its worker reports, and the latest words of its agent: those under way by
+    their end, those of a finished reply by their beginning; programs are left out of both."""
     parts = FENCE.split(draft)
     writing = strip_marks(" ".join(parts[::2]))
     words = ending(writing) if writing else shorten(strip_marks(run.said or ""))
-    return ActiveRun(run, words, bool(writing), len(parts) % 2 == 0, progress)
+    programming = len(parts) % 2 == 0
+    return {"run": run, "words": words, "writing": bool(writing), "programming": programming, "progress": progress}
 
 
 def strip_marks(text: str) -> str:
@@ -117,13 +92,15 @@ def shorten(text: str) -> str:
 # --- runs that came to an end ------------------------------------------------------------------------------
 
 
-def find_strongest(run: Run) -> list[Observation]:
-    """The run's strongest images, each once, by its index: a query for each run is cheaper than one for all."""
+def _concluded_run(run: Run) -> dict[str, Any]:
+    """A run that came to its end, the scale of its activations, and its strongest images, each once, by its index: a
+    query for each run is cheaper than one for all."""
     rows = Observation.objects.filter(run=run).select_related("experiment").order_by("-activation", "-pk")
     found: dict[str, Observation] = {}
     for row in rows[: 3 * PICTURES]:  # one image may have been logged again and again
         found.setdefault(row.image_id, row)
-    return list(found.values())[:PICTURES]
+    scale = Scale.of([run.best_activation], run.exemplar_mean)
+    return {"run": run, "scale": scale, "pictures": list(found.values())[:PICTURES]}
 
 
 # --- workers and models -----------------------------------------------------------------------------------

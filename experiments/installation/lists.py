@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -21,20 +20,14 @@ BROKEN_SHOWN = 50
 """Files that could not be read which a page names; the rest is counted."""
 
 
-@dataclass(frozen=True)
-class ListedJob:
-    """A piece of work, and how far a worker says it is."""
-
-    job: Job
-    progress: dict[str, Any] | None
-    may_change: bool
-
-
 def recent_jobs(kinds: Sequence[JobKind], role: Role) -> dict[str, Any]:
     """The newest work of these kinds, for a template; `moving` says whether to ask again."""
     rows = Job.objects.filter(kind__in=kinds).select_related("asked_by")[:SHOWN]
-    found = [ListedJob(job, notify.read_progress(job), role >= NEEDS[JobKind(job.kind)]) for job in rows]
-    return {"jobs": found, "moving": any(each.job.is_moving for each in found), "worker": worker_status.is_here()}
+    found = [
+        {"job": job, "progress": notify.read_progress(job), "may_change": role >= NEEDS[JobKind(job.kind)]}
+        for job in rows
+    ]
+    return {"jobs": found, "moving": any(job.is_moving for job in rows), "worker": worker_status.is_here()}
 
 
 def models(role: Role) -> dict[str, Any]:
