@@ -19,13 +19,9 @@ def production_has_its_own_key(**_: Any) -> list[CheckMessage]:
     """Behind HTTPS several processes, perhaps on several machines, must share one key."""
     if not settings.HTTPS or os.environ.get("MAIA_SECRET_KEY") or os.environ.get("MAIA_SECRET_KEY_FILE"):
         return []
-    return [
-        checks.Warning(
-            "MAIA_HTTPS is on, and the secret key comes from a file in the state folder.",
-            hint="Set MAIA_SECRET_KEY to the same long random text for every process.",
-            id="maia.W001",
-        )
-    ]
+    words = "MAIA_HTTPS is on, and the secret key comes from a file in the state folder."
+    hint = "Set MAIA_SECRET_KEY to the same long random text for every process."
+    return [checks.Warning(words, hint=hint, id="maia.W001")]
 
 
 @register(Tags.security)
@@ -43,13 +39,8 @@ def state_folder_can_be_written(**_: Any) -> list[CheckMessage]:
     nearest = next(folder for folder in [state, *state.parents] if folder.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
         return []
-    return [
-        Error(
-            f"The state folder {state} cannot be written.",
-            hint="Set MAIA_STATE to a folder that this user may write to.",
-            id="maia.E002",
-        )
-    ]
+    hint = "Set MAIA_STATE to a folder that this user may write to."
+    return [Error(f"The state folder {state} cannot be written.", hint=hint, id="maia.E002")]
 
 
 @register(Tags.security)

@@ -6,7 +6,7 @@ transaction. Called by the views that start and steer runs, by the workers' run 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -110,14 +110,14 @@ def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
     return save
 
 
-def resume(run_id: int, who: str, *, of: Collection[Status] = _RESUMABLE, with_reply: bool = False) -> bool:
-    """Queue a run that stands still in one of these ways; False if it does not, by now. The caller enqueues it.
+def resume(run_id: int, who: str, *, with_reply: bool = False) -> bool:
+    """Queue a run that stands still; False if it does not, by now. The caller enqueues it.
 
-    `of` may leave out some of these. A run that waits for a person's reply goes on `with_reply` alone.
+    A run that waits for a person's reply goes on `with_reply` alone.
     """
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
-        if run.status not in of or awaits_reply(run) != with_reply:
+        if run.status not in _RESUMABLE or awaits_reply(run) != with_reply:
             return False
         stopped = None if run.has_ended else last_stop(run)
         append(run_id, "resumed", Resumed(run.rounds if stopped is None else stopped.round or 0, who))

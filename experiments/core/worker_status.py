@@ -11,6 +11,7 @@ import json
 from contextlib import suppress
 from typing import Any, cast
 
+from django.conf import settings
 from redis import RedisError
 
 from experiments.core import notify
@@ -104,3 +105,20 @@ _WORDS = {
     "write_catalogue": "Looking at every model and dataset",
     "recover_runs": "Looking for lost runs",
 }
+
+
+# --- their sandbox: nothing is probed here ---
+
+
+def publish_sandbox(warning: str, on: int, of: int) -> None:
+    """Called by a worker, again and again: how many of its layers are on, and what everybody should know of it, ""
+    where all is well. Kept for some minutes."""
+    notify.keep_report("sandbox", warning, on, of)
+
+
+def warn_of_sandbox() -> str:
+    """The warning that every page shows; what this process knows by itself where no worker has told."""
+    told = notify.read_report("sandbox")
+    if told is not None:
+        return str(told["what"])
+    return "MAIA_SANDBOX_OVERRIDE is on: programs may run in a sandbox with holes." if settings.SANDBOX_OVERRIDE else ""

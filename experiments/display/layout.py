@@ -18,7 +18,7 @@ from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, rev
 from django.utils.encoding import escape_uri_path
 from django.utils.functional import SimpleLazyObject
 
-from experiments.core import blindness, sandbox_report
+from experiments.core import blindness, worker_status
 from experiments.core.access import role_in
 from experiments.core.system_names import Names
 from experiments.models import Role, Run
@@ -111,7 +111,7 @@ def read_frame(request: HttpRequest) -> dict[str, Any]:
         "elsewhere": [place for place in ELSEWHERE if place.url and role >= place.least],
         "here": next((place.name for place in places if place.holds(request.path)), ""),
         "counts": counts(request.user),
-        "warning": sandbox_report.banner(),
+        "warning": worker_status.warn_of_sandbox(),
     }
 
 

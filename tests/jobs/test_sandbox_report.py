@@ -6,7 +6,7 @@ import pytest
 from django.core import checks
 from django.core.management import call_command
 
-from experiments.core import notify, sandbox_report
+from experiments.core import notify, worker_status
 from tests.support.sandbox_lab import layers_found
 from workers.jobs import jail
 from workers.sandbox.jail import SandboxLayer
@@ -63,13 +63,13 @@ def test_check_of_one_app_leaves_the_sandbox_alone():
 
 @pytest.mark.django_db
 def test_pages_hear_what_the_worker_found(redis_url, settings):
-    assert sandbox_report.banner() == ""
+    assert worker_status.warn_of_sandbox() == ""
     with layers_found(ON, OFF):
         jail.publish_report()
-        assert sandbox_report.banner() == jail.warning() != ""
+        assert worker_status.warn_of_sandbox() == jail.warning() != ""
         settings.SANDBOX_OVERRIDE = True
         jail.publish_report()
-        assert "Programs run without" in sandbox_report.banner()
+        assert "Programs run without" in worker_status.warn_of_sandbox()
     report = notify.read_report("sandbox")
     assert report is not None
     assert (report["done"], report["total"]) == (1, 2)
@@ -79,5 +79,5 @@ def test_pages_know_of_the_override_where_no_worker_has_told(settings):
     settings.SANDBOX_OVERRIDE = True
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     notify.redis.cache_clear()
-    assert "MAIA_SANDBOX_OVERRIDE" in sandbox_report.banner()
+    assert "MAIA_SANDBOX_OVERRIDE" in worker_status.warn_of_sandbox()
     notify.redis.cache_clear()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from experiments.core import sandbox_report
+from experiments.core import worker_status
 
 if TYPE_CHECKING:
     from workers.sandbox.jail import SandboxLayer
@@ -51,4 +51,4 @@ def warning() -> str:
 def publish_report() -> None:
     """Tell the pages; kept for some minutes, so a worker repeats it."""
     found = layers()
-    sandbox_report.publish(warning(), sum(layer.state == "on" for layer in found), len(found))
+    worker_status.publish_sandbox(warning(), sum(layer.state == "on" for layer in found), len(found))

@@ -8,8 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from experiments.core import notify
-from experiments.management.prepared import FetchingCommand
-from experiments.management.progress import ProgressLine
+from experiments.management.prepared import FetchingCommand, ProgressLine
 from experiments.models import Dataset
 from workers import registry
 

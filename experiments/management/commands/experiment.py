@@ -12,8 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from experiments.core import compatibility
 from experiments.management import options as choices
-from experiments.management.prepared import FetchingCommand
-from experiments.management.progress import ProgressLine
+from experiments.management.prepared import FetchingCommand, ProgressLine
 from workers.record.figures import figure
 
 FAILED = 3

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from experiments.management.prepared import PreparedCommand
-from experiments.management.progress import ProgressLine
+from experiments.management.prepared import PreparedCommand, ProgressLine
 from experiments.models import Run
 
 

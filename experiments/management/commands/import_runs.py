@@ -10,8 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from experiments.core import notify
 from experiments.exchange import form
-from experiments.management.prepared import PreparedCommand
-from experiments.management.progress import STOPPED, ProgressLine
+from experiments.management.prepared import STOPPED, PreparedCommand, ProgressLine
 from experiments.models.exchange import ImportKind
 from workers.errors import MaiaError
 

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> str:
     parser.add_argument("--force", action="store_true", help="even beside real runs")
     asked = parser.parse_args(arguments)
 
-    from experiments.management.progress import ProgressLine
+    from experiments.management.prepared import ProgressLine
     from tests.support.seeding import bulk, observations, reviews
 
     if observations.is_real() and not asked.force:
