@@ -5,22 +5,23 @@ A page leaves out what makes no sense in a filter, and says so beside it. A file
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
-from experiments.core import tagging
+from experiments.core import blindness, tagging
 from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
-from experiments.exchange import review_tables
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.gallery.lists import OF_FILES, OWN, Filters
-from experiments.models import Experiment, Label, Observation, Run
+from experiments.models import Adjudication, Experiment, Label, Observation, Review, ReviewItem, ReviewQueue, Run
 from experiments.models.exchange import ExportSubject
+from experiments.reviews.agreement import lists as agreement_lists
 from experiments.runs import lists
 from experiments.search import finding
 
@@ -57,11 +58,11 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
             rows = select_logged(what, given, viewer)
         case ExportSubject.REVIEWS | ExportSubject.VERDICTS:
             asked = {name: text for name, text in given.items() if name != "queue"}
-            opinions = review_tables.reviews if what == ExportSubject.REVIEWS else review_tables.verdicts
+            opinions = reviews if what == ExportSubject.REVIEWS else verdicts
             rows = opinions(given, viewer)
             rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
         case ExportSubject.AGREEMENT:
-            return review_tables.agreement(given, viewer)
+            return agreement(given, viewer)
         case ExportSubject.LABELS:
             rows = Label.objects.filter(filter_labels(given, viewer)).distinct()
     return rows.order_by("pk")
@@ -132,10 +133,94 @@ def filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
     columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
     asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
     if "unit" in given:
-        number = parse_number(given["unit"])
-        if number is None:
-            raise ExchangeError(f"unit: “{given['unit'][:40]}” is no number.")
-        asked &= Q(units__number=number)
+        asked &= Q(units__number=number_in(given, "unit"))
     if given.keys() & {"model", "layer", "unit"}:
         asked &= ~Names(viewer).are_hidden("run__")
     return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
+
+
+def number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
+    """Raises ExchangeError for what is no number."""
+    text = given[name]
+    if (number := parse_number(text)) is None:
+        raise ExchangeError(f"{name}: “{text[:40]}” is no number{of}.")
+    return number
+
+
+# --- opinions: no more than the pages show that person ---
+
+
+def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
+    """The submitted reviews that this person may read; of nobody, none. Raises ExchangeError for a queue that is
+    none."""
+    rows = blindness.visible(viewer) if viewer else Review.objects.none()
+    return rows.filter(item__queue=number_in(given, "queue", " of a queue")) if "queue" in given else rows
+
+
+def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudication]:
+    """The final verdicts that this person may read, each with whether it stands: none later took its place. Those of
+    runs that are still to be reviewed unseen are hidden, as on the pages. Raises ExchangeError for a queue that is
+    none."""
+    if viewer is None:
+        return Adjudication.objects.none()
+    later = Adjudication.objects.filter(item=OuterRef("item"), pk__gt=OuterRef("pk")).order_by()
+    hidden = Run.objects.filter(blindness.has_hidden_verdict(viewer)).order_by()
+    rows = Adjudication.objects.exclude(item__run__in=hidden.values("pk")).annotate(stands=~Exists(later))
+    return rows.filter(item__queue=number_in(given, "queue", " of a queue")) if "queue" in given else rows
+
+
+def note_shown(rows: Any, viewer: User | None) -> None:
+    """Keep that this person is shown what these rows hold of opinions, before the first is read: whose file holds
+    opinions of others has seen them. Rows of other tables hold none."""
+    if viewer is None:
+        return
+    if isinstance(rows, Agreement):
+        items = ReviewItem.objects.filter(queue__in=rows.queues).order_by().values_list("pk", flat=True)
+    elif rows.model is Review:
+        items = rows.order_by().values_list("item_id", flat=True)
+    else:
+        return
+    blindness.note_shown(viewer, items)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Measures of the queues that a person may see, computed while they are read: a queryset as far as files need."""
+
+    queues: tuple[ReviewQueue, ...]
+    viewer: User
+
+    def count(self) -> int:
+        from experiments.reviews.agreement.ratings import LINES
+
+        pairs = 0
+        for queue in self.queues:
+            people = agreement_lists.reviews(self.viewer, queue).order_by().values("reviewer").distinct().count()
+            pairs += people * (people - 1) // 2
+        return len(LINES) * (2 * len(self.queues) + pairs)
+
+    def exists(self) -> bool:
+        return bool(self.queues)
+
+    def iterator(self, chunk_size: int = 0) -> Iterator[agreement_lists.AgreementRow]:
+        del chunk_size  # a queue at a time
+        for queue in self.queues:
+            yield from agreement_lists.measures_of(queue, self.viewer)
+
+
+def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | QuerySet[Review]:
+    """Of one queue, or of all that this person may see the agreement of. Raises ExchangeError."""
+    if viewer is None:
+        return Review.objects.none()
+    queues = ReviewQueue.objects.order_by("pk")
+    if "queue" in given:
+        queues = queues.filter(pk=number_in(given, "queue", " of a queue"))
+    return Agreement(tuple(queue for queue in queues if blindness.may_see_agreement(viewer, queue)), viewer)
+
+
+def queue_key(given: Mapping[str, str]) -> int:
+    """Raises ExchangeError for what is no number of a queue."""
+    text: Any = given["queue"]
+    if (number := parse_number(text)) is None:
+        raise ExchangeError(f"queue: “{text[:40]}” is no number of a queue.")
+    return number

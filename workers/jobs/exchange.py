@@ -27,7 +27,6 @@ from experiments.exchange import (
     import_labels,
     maia_history,
     opinions,
-    review_tables,
     tables,
 )
 from experiments.exchange.import_bundle import Source, Taken
@@ -70,7 +69,7 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     chosen = export_query.select_rows(ExportSubject(export.what), export.query, viewer)
     if export.what == ExportSubject.BUNDLE:
         return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, viewer)
-    review_tables.note_shown(chosen, viewer)
+    export_query.note_shown(chosen, viewer)
     table = tables.TABLES[ExportSubject(export.what)]
     if export.format == Format.PARQUET:
         from workers.jobs import parquet
@@ -86,7 +85,7 @@ def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, vie
             progress(f"Run {key}", done, len(keys))
             run = Run.objects.select_related("owner", "parent").get(pk=key)
             if viewer is not None:
-                review_tables.note_shown(opinions.reviews_of(run, viewer), viewer)
+                export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
             side = SMALL if run.observation_count <= MANY else SMALLEST
             tell = partial(progress, "Drawing the page", done, len(keys))
             drawing = lru_cache(maxsize=500)(partial(encode_small, side, tell))  # runs show some often
