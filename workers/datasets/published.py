@@ -108,11 +108,8 @@ class PublishedExemplarDataset:
         units, size = found.activations.shape
         positions = np.arange(units * size).reshape(units, size) + (self._ends[at - 1] if at else 0)
         order = np.argsort(-found.activations, axis=1, kind="stable")
-        return PublishedLayer(
-            np.take_along_axis(found.activations, order, 1).T,
-            np.take_along_axis(positions, order, 1).T,
-            found.thresholds,
-        )
+        best, where = (np.take_along_axis(each, order, 1).T for each in (found.activations, positions))
+        return PublishedLayer(best, where, found.thresholds)
 
     def _place(self, index: int) -> tuple[_LayerFolder, int, int]:
         at = bisect_right(self._ends, index)

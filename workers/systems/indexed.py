@@ -37,9 +37,8 @@ class IndexedSystem(ABC, Generic[Model]):
             if self._exemplars is None:
                 pictures = [self._index.picture(position) for position in positions]
                 measured = zip(self.respond([each.image for each in pictures]), pictures, positions, strict=True)
-                self._exemplars = self._sorted(
-                    [Exemplar(each.activation, picture, each.masked, at) for each, picture, at in measured]
-                )
+                found = [Exemplar(each.activation, picture, each.masked, at) for each, picture, at in measured]
+                self._exemplars = self._sorted(found)
             return self._exemplars
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:

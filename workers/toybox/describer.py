@@ -88,10 +88,8 @@ def _find_shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list
     """Which words several of them have, commonest first."""
     counts = Counter(word for each in seen for word in each)
     shared = [(word, counts[word]) for word in words.classes if counts[word] >= min(2, len(seen))]
-    return [
-        f"{count} of {len(seen)} {_write_word(word, words)}"
-        for word, count in sorted(shared, key=lambda pair: -pair[1])
-    ]
+    shared.sort(key=lambda pair: -pair[1])
+    return [f"{count} of {len(seen)} {_write_word(word, words)}" for word, count in shared]
 
 
 def _write_word(word: str, words: nets.Vocabulary) -> str:

@@ -82,8 +82,7 @@ class ToyboxDetector:
 
     def _places(self, probabilities: NDArray[np.float32], concept: str) -> list[Detection]:
         toy = 1 + self.concepts.index(concept)
-        regions = [
-            region for region in connected_regions(probabilities.argmax(axis=0) == toy) if region.sum() >= MIN_PIXELS
-        ]
-        found = [Detection(float(probabilities[toy][region].mean()), region) for region in regions]
+        regions = connected_regions(probabilities.argmax(axis=0) == toy)
+        likely = probabilities[toy]
+        found = [Detection(float(likely[each].mean()), each) for each in regions if each.sum() >= MIN_PIXELS]
         return [each for each in found if each.confidence >= CONFIDENT]

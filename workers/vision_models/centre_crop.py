@@ -43,9 +43,8 @@ class CentreCrop:
 
     def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
         """What `pixels` gave, on any device, as float32 with mean 0 and deviation 1 over the training images."""
-        mean, deviation = (
-            torch.tensor(each, device=pixels.device).view(3, 1, 1) for each in (self.mean, self.deviation)
-        )
+        mean = torch.tensor(self.mean, device=pixels.device).view(3, 1, 1)
+        deviation = torch.tensor(self.deviation, device=pixels.device).view(3, 1, 1)
         return (pixels.float() / 255 - mean) / deviation
 
     def _one(self, image: Image.Image) -> torch.Tensor:

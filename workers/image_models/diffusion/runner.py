@@ -122,15 +122,13 @@ class PipelineRunner:
                     result = pipeline(**self._arguments(pipeline, left, meter))
                     remarks = [find_unread(pipeline, each.words, self._calls) for each in left]
                 flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(left)
-                made = {}
                 for request, values, remark, refused in zip(left, self._values(result), remarks, flagged, strict=True):
                     if not refused:
-                        made[request.key] = Picture(self._image(values, request), note=remark)
-                        self._store.keep(request.key, made[request.key])
+                        found[request.key] = Picture(self._image(values, request), note=remark)
+                        self._store.keep(request.key, found[request.key])
                     else:
                         why = f"the safety checker of {self.name} withheld it; ask in other words"
-                        made[request.key] = refused_picture(why)
-                found |= made
+                        found[request.key] = refused_picture(why)
         meter.done += len(batch)
         return [found[each.key] for each in batch]
 

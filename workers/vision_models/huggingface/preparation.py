@@ -94,10 +94,9 @@ class ImagePreparation:
         return np.allclose(self._normalise(torch.from_numpy(raw)).numpy(), whole, atol=1e-4)
 
     def _normalise(self, pixels: torch.Tensor) -> torch.Tensor:
-        mean, deviation = (
-            torch.tensor(each, dtype=torch.float32, device=pixels.device).view(-1, 1, 1)
-            for each in (self._processor.image_mean, self._processor.image_std)
-        )
+        floats: dict[str, Any] = {"dtype": torch.float32, "device": pixels.device}
+        mean = torch.tensor(self._processor.image_mean, **floats).view(-1, 1, 1)
+        deviation = torch.tensor(self._processor.image_std, **floats).view(-1, 1, 1)
         return (pixels.float() * self._processor.rescale_factor - mean) / deviation
 
 

@@ -68,10 +68,8 @@ class SyntheticModel:
 
     def layers(self) -> Sequence[LayerInfo]:
         """The kinds of neurons, in the order of the table."""
-        return [
-            LayerInfo(kind, kind, "concept", len(neurons), tuple(neuron.name for neuron in neurons))
-            for kind, neurons in self._table.items()
-        ]
+        named = {kind: tuple(neuron.name for neuron in neurons) for kind, neurons in self._table.items()}
+        return [LayerInfo(kind, kind, "concept", len(names), names) for kind, names in named.items()]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """(batch, units, 56, 56) for each layer: a neuron's value inside its dilated mask, 0 elsewhere."""
