@@ -24,7 +24,7 @@ def load(settings: LabSettings) -> ToyboxModel:
 
 
 SCALE: Scale = "sigmoid"
-"""A scene shows any number of classes, and the network is trained on each by itself (`toybox.courses`)."""
+"""A scene shows any number of classes, and the network is trained on each by itself (`networks.training_tasks`)."""
 
 
 class ToyboxModel:

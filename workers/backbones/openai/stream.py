@@ -49,8 +49,8 @@ class ReplyStream:
     def listen(self, chunks: Iterator[Any], emit: Emit, policy: RetryPolicy) -> None:
         """Take all chunks; pass on the pieces.
 
-        Raises Fault if the stream is silent, cut or nonsense, ContentRefused, CutShort, and what the iterator and
-        `emit` raise. What comes after the end of the reply does not matter, whatever breaks there.
+        Raises TransientError if the stream is silent, cut or nonsense, ContentRefused, ReplyTruncated, and what the
+        iterator and `emit` raise. What comes after the end of the reply does not matter, whatever breaks there.
         """
         last = time.monotonic()
         for chunk in self._until_broken(chunks):

@@ -2,7 +2,7 @@
 
 It knows what the conversation says and toybox's vocabulary, nothing of weights, indexes or images. It reads results,
 ranks labels by how well they part high from low activations, designs the next experiment and writes it as a program.
-How it does so lies in `scripted_scientist/`; here are the contract and the streaming.
+How it does so lies in the modules beside this one; here are the contract and the streaming.
 """
 
 from __future__ import annotations
