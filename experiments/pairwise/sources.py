@@ -6,7 +6,7 @@ A source is named by a key: `agent` for any agent and `agent:openai:gpt-4o` for 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -85,19 +85,17 @@ def list_sources() -> list[LabelSource]:
 
 def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
     """What these sources say of these units: of each the newest, a run's labels together in their order."""
-    found: dict[int, dict[str, list[SourceLabel]]] = {}
+    found: dict[tuple[int, str], list[SourceLabel]] = defaultdict(list)
     for unit, key, label in _all_labels(units, keys):
-        found.setdefault(unit, {}).setdefault(key, []).append(label)
-    return {unit: {key: _choose_newest(some) for key, some in sources.items()} for unit, sources in found.items()}
-
-
-def _choose_newest(some: Iterable[SourceLabel]) -> SourceLabel:
-    """The label of the highest order; labels of one run make one."""
-    ordered = sorted(some, key=lambda each: each.order)
-    last = ordered[-1]
-    together = [last] if last.run is None else [each for each in ordered if each.run == last.run]
-    text = "; ".join(dict.fromkeys(each.text for each in together))
-    return SourceLabel(text, together[0].label, last.order, last.run)
+        found[unit, key].append(label)
+    said: dict[int, dict[str, SourceLabel]] = {}
+    for (unit, key), some in found.items():
+        ordered = sorted(some, key=lambda each: each.order)
+        last = ordered[-1]
+        together = [last] if last.run is None else [each for each in ordered if each.run == last.run]
+        text = "; ".join(dict.fromkeys(each.text for each in together))
+        said.setdefault(unit, {})[key] = SourceLabel(text, together[0].label, last.order, last.run)
+    return said
 
 
 def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[int, str, SourceLabel]]:

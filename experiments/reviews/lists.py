@@ -136,9 +136,3 @@ def note_shown(rows: Sequence[ItemRow], user: User) -> None:
     """Keep of which items these rows showed the opinions of others; nothing is written twice."""
     if new := [row.item.pk for row in rows if any(review.reviewer_id != user.pk for review in row.opinions)]:
         blindness.note_shown(user, new)
-
-
-def displaced_drafts(queue: ReviewQueue, user: User) -> QuerySet[Review]:
-    """This person's drafts whose place went to another: they can be sent as additional opinions."""
-    rows = Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.DRAFT, slot=None)
-    return rows.select_related("item").order_by("item__position")

@@ -149,6 +149,8 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
     page = Page.of(request.GET, items.count(), PER_PAGE, "show")
     rows = lists.item_rows(list(items[page.start : page.end]), user)
     lists.note_shown(rows, user)
+    # This person's drafts whose place went to another: they can be sent as additional opinions
+    displaced = Review.objects.filter(item__queue=row, reviewer=user, state=ReviewState.DRAFT, slot=None)
     context = {
         "queue": row,
         "breadcrumbs": [("Review", reverse("review")), (row.name, row.get_absolute_url())],
@@ -161,7 +163,7 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
         "chosen_by": "" if Names(user).hide_any(row) else row.filters,
         "may_review": queues_of(user).filter(pk=pk).exists(),
         "may_close": actions.may_close(user, row),
-        "drafts": lists.displaced_drafts(row, user),
+        "drafts": displaced.select_related("item").order_by("item__position"),
         "undoable": actions.undoable(row, user),
         "address": request.get_full_path(),
     }

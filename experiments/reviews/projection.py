@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -32,8 +31,13 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
     final = dict(finals.values_list("item__run_id", "verdict"))  # the newest of each run
     for run in rows:
         before = (run.verdict, run.verdict_final)
-        for name, value in verdict_of(opinions.get(run.pk, []), final.get(run.pk, "")).items():
-            setattr(run, name, value)
+        given = opinions.get(run.pk, [])
+        verdict, agreeing = next(iter(Counter(given).most_common(1)), ("", 0))
+        if agreeing * 2 <= len(given) and given:
+            verdict = Outcome.SPLIT
+        run.verdict = str(final.get(run.pk, verdict))
+        run.verdict_final = run.pk in final
+        run.verdict_opinions, run.verdict_agreeing = len(given), given.count(run.verdict)
         if run.verdict and (run.verdict, run.verdict_final) != before and run.owner != by:
             # That there is a verdict, not which: the author may be a reviewer who has not written theirs
             what = "There is a final verdict on" if run.verdict_final else "Reviewers have come to a verdict on"
@@ -49,13 +53,3 @@ def opinions_of(runs: list[int]) -> Mapping[int, list[str]]:
     for run, reviewer, verdict in rows.values_list("item__run_id", "reviewer_id", "verdict"):
         found.setdefault(run, {})[reviewer] = verdict
     return {run: list(by_reviewer.values()) for run, by_reviewer in found.items()}
-
-
-def verdict_of(opinions: list[str], final: str) -> dict[str, Any]:
-    """The columns of a run with these opinions and this final verdict, "" for none."""
-    verdict, agreeing = next(iter(Counter(opinions).most_common(1)), ("", 0))
-    if agreeing * 2 <= len(opinions) and opinions:
-        verdict = Outcome.SPLIT
-    verdict = final or verdict
-    values = (str(verdict), bool(final), len(opinions), opinions.count(verdict))
-    return dict(zip(VERDICT_COLUMNS, values, strict=True))

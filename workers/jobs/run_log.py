@@ -50,8 +50,13 @@ class DatabaseRunLog:
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
         with transaction.atomic():
-            if kind == "concluded" and (note := self.find_new_note()):
-                return note
+            if kind == "concluded":
+                # A note made since the events were last looked at keeps the run from concluding
+                Run.objects.select_for_update().get(pk=self.run.pk)
+                known = len(self.known)
+                for event in self.events()[known:]:
+                    if isinstance(event.payload, Note):
+                        return event
             try:
                 row = transcript.append(
                     self.run.pk, kind, payload, fence=self.run.fence, seconds=self.seconds(), state=state
@@ -63,12 +68,6 @@ class DatabaseRunLog:
 
     def record_copied(self) -> None:
         """The run has begun with what was copied from another."""
-
-    def find_new_note(self) -> Event | None:
-        """A note made since the events were last looked at: it keeps the run from concluding. Locks the run."""
-        Run.objects.select_for_update().get(pk=self.run.pk)
-        known = len(self.known)
-        return next((event for event in self.events()[known:] if isinstance(event.payload, Note)), None)
 
     def entries(self) -> list[LogEntry]:
         """Everything logged in the run so far."""
