@@ -3,25 +3,29 @@ one was told of is read. Each is one transaction with its audit, and has all pag
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from experiments.comments import lists, mentions
-from experiments.comments.anchors import Anchor
-from experiments.comments.mentions import Mentions
+from experiments.comments import lists
 from experiments.core import audit, notifications, notify
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import clean_text
+from experiments.display import prose
 from experiments.models import Comment, Run, Thread
 from experiments.models.comment import TEXT_CHARS
 from experiments.models.notification import NotificationKind
+
+MOST = 20
+"""People that one comment mentions; names after those stay plain text."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +36,12 @@ class WrittenComment:
     notice: str
 
 
-def _publish(run_id: int) -> None:
-    """Have all pages that show comments on the run look again."""
-    notify.publish_topic(f"comments.run.{run_id}")
-
-
 @transaction.atomic
-def start_thread(by: Actor, anchor: Anchor, text: str) -> WrittenComment:
-    """A new thread with its first comment. Raises InvalidInput, PermissionDenied."""
-    require_sight(by.person, anchor.run)
+def start_thread(by: Actor, thread: Thread, text: str) -> WrittenComment:
+    """A new thread, not saved yet, with its first comment. Raises InvalidInput, PermissionDenied."""
+    require_sight(by.person, thread.run)
     text = _clean_text(text)
-    thread = Thread.objects.create(**anchor.columns())
+    thread.save()
     return _add(by, thread, text)
 
 
@@ -60,11 +59,14 @@ def reply(by: Actor, thread: Thread, text: str) -> WrittenComment:
 def _add(by: Actor, thread: Thread, text: str) -> WrittenComment:
     comment = Comment.objects.create(thread=thread, author=by.person, text=text)
     audit.record(by, Verb.COMMENT_WRITTEN, comment, run=thread.run_id, thread=thread.pk)
-    meant = mentions.find_mentions(text)
-    comment.mentions.set(meant.members)
-    _notify(comment, meant.members)
+    notice = _mention(comment, set())
+    author, where = person(by.person), notifications.name_run(thread.run)
+    told = [by.person.pk, *comment.mentions.values_list("pk", flat=True)]
+    for member in list_members().filter(comments__thread=thread).exclude(pk__in=told).distinct():
+        words = f"{author} replied in a thread of yours on {where}."
+        notifications.notify_person(member, NotificationKind.REPLY, words, comment.get_absolute_url())
     _publish(thread.run_id)
-    return WrittenComment(comment, _notice(meant, comment))
+    return WrittenComment(comment, notice)
 
 
 @transaction.atomic
@@ -79,11 +81,9 @@ def edit(by: Actor, comment: Comment, text: str) -> WrittenComment:
     held.text, held.edited = text, timezone.now()
     held.save(update_fields=["text", "edited"])
     audit.record(by, Verb.COMMENT_EDITED, held, run=held.thread.run_id)
-    meant = mentions.find_mentions(text)
-    held.mentions.set(meant.members)
-    _notify(held, [member for member in meant.members if member.pk not in before], replied=False)
+    notice = _mention(held, before)
     _publish(held.thread.run_id)
-    return WrittenComment(held, _notice(meant, held))
+    return WrittenComment(held, notice)
 
 
 @transaction.atomic
@@ -116,7 +116,7 @@ def _set_resolved(by: Actor, thread: Thread, resolved: bool) -> None:
     audit.record(by, Verb.THREAD_RESOLVED if resolved else Verb.THREAD_REOPENED, thread, run=thread.run_id)
 
 
-# --- what is checked, and who is told -----------------------------------------------------------------
+# --- what is checked ---------------------------------------------------------------------------------
 
 
 def require_sight(user: User, run: Run) -> None:
@@ -146,34 +146,45 @@ def _clean_text(text: str) -> str:
     return text
 
 
-def _notice(meant: Mentions, comment: Comment) -> str:
-    """What the writer should know: who was not told, and why."""
+def _publish(run_id: int) -> None:
+    """Have all pages that show comments on the run look again."""
+    notify.publish_topic(f"comments.run.{run_id}")
+
+
+# --- who is meant by @name ---------------------------------------------------------------------------
+
+
+def list_members() -> QuerySet[User]:
+    """Everybody who can be mentioned."""
+    return User.objects.filter(member__isnull=False, is_active=True).order_by("username")
+
+
+def find_mentions(text: str) -> tuple[list[User], list[str]]:
+    """The members that a text mentions, each once, in the order of the text; and the names in it that are no member's,
+    which stay plain text. One query."""
+    plain = prose.LINK.sub(" ", prose.CODE.sub(" ", text))
+    names = list(dict.fromkeys(match["name"] for match in prose.MENTION.finditer(plain)))[: MOST * 2]
+    wanted = {way for name in names for way in prose.spellings(name)}
+    found = {user.get_username(): user for user in list_members().filter(username__in=wanted)}
+    meant = {name: next((found[way] for way in prose.spellings(name) if way in found), None) for name in names}
+    people = dict.fromkeys(user for user in meant.values() if user is not None)
+    return list(people)[:MOST], [prose.spellings(name)[-1] for name, user in meant.items() if user is None]
+
+
+def _mention(comment: Comment, before: Collection[int]) -> str:
+    """Keep whom a comment mentions and tell them, but for its author and those whom it mentioned before. What the
+    writer should know: who was not told, and why; "" for nobody."""
+    members, unknown = find_mentions(comment.text)
+    comment.mentions.set(members)
     run = comment.thread.run
-    blind = [member for member in meant.members if lists.is_hidden_from(member, run)]
-    later = f"{', '.join(map(person, blind))} will see it after reviewing this run." if blind else ""
-    return " ".join(part for part in (meant.notice, later) if part)
-
-
-def _notify(comment: Comment, mentioned: list[User], replied: bool = True) -> None:
-    """Tell whom the comment means, and who else has written in its thread; nobody twice, nor its author."""
-    author, thread = comment.author, comment.thread
-    where = notifications.name_run(thread.run)
-    known = {author.pk, *(member.pk for member in mentioned)}
-    for member in mentioned:
-        if member.pk != author.pk:
-            notifications.notify_person(
-                member,
-                NotificationKind.MENTION,
-                f"{person(author)} mentioned you on {where}.",
-                comment.get_absolute_url(),
-            )
-    if not replied:
-        return
-    others = mentions.members().filter(comments__thread=thread).exclude(pk__in=known).distinct()
-    for member in others:
-        notifications.notify_person(
-            member,
-            NotificationKind.REPLY,
-            f"{person(author)} replied in a thread of yours on {where}.",
-            comment.get_absolute_url(),
-        )
+    words = f"{person(comment.author)} mentioned you on {notifications.name_run(run)}."
+    for member in members:
+        if member.pk not in before and member.pk != comment.author_id:
+            notifications.notify_person(member, NotificationKind.MENTION, words, comment.get_absolute_url())
+    notices = []
+    if unknown:
+        names = ", ".join(f"@{name[:40]}" for name in unknown[:5])
+        notices.append(f"{names} {'is' if len(unknown) == 1 else 'are'} not on this team: nobody was told.")
+    if blind := [person(member) for member in members if lists.is_hidden_from(member, run)]:
+        notices.append(f"{', '.join(blind)} will see it after reviewing this run.")
+    return " ".join(notices)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from django.utils.html import strip_tags
 
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line, parse_number
 from experiments.display import events as rendering
-from experiments.models import Event, Experiment, Observation, Run, Thread
+from experiments.models import Event, Observation, Run, Thread
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, On
 
 LARGEST = 2**31 - 1
@@ -24,62 +22,44 @@ PROGRAMS = frozenset({"experiment", "result"})
 """Kinds of events that are drawn as the card of an experiment."""
 
 
-@dataclass(frozen=True)
-class Anchor:
-    """A place in a run where a thread may hang; `seq` is of an event, `quote` of its words."""
-
-    run: Run
-    on: str = On.RUN
-    seq: int | None = None
-    experiment: Experiment | None = None
-    observation: Observation | None = None
-    quote: str = ""
-    before: str = ""
-    after: str = ""
-    place: int = 0
-
-    def columns(self) -> dict[str, Any]:
-        """What the row of a thread says of it."""
-        names = ("run", "on", "seq", "experiment", "observation", "quote", "before", "after", "place")
-        return {name: getattr(self, name) for name in names}
-
-    def fields(self) -> dict[str, str | int]:
-        """The same as a form sends it, for `read_anchor` to read."""
-        if self.on == On.EXPERIMENT and self.experiment:
-            return {"on": self.on, "experiment": self.experiment.number}
-        if self.on == On.IMAGE and self.experiment and self.observation:
-            return {"on": self.on, "experiment": self.experiment.number, "image": self.observation.image_id}
-        named: dict[str, str | int] = {"on": self.on}
-        if self.seq is not None:
-            named["seq"] = self.seq
-        if self.on == On.WORDS:
-            named |= {"quote": self.quote, "before": self.before, "after": self.after, "place": self.place}
-        return named
+def form_fields(thread: Thread) -> dict[str, str | int]:
+    """What a thread hangs on as a form sends it, for `read_anchor` to read."""
+    if thread.on == On.EXPERIMENT and thread.experiment:
+        return {"on": thread.on, "experiment": thread.experiment.number}
+    if thread.on == On.IMAGE and thread.experiment and thread.observation:
+        return {"on": thread.on, "experiment": thread.experiment.number, "image": thread.observation.image_id}
+    named: dict[str, str | int] = {"on": thread.on} | ({"seq": thread.seq} if thread.seq is not None else {})
+    if thread.on == On.WORDS:
+        named |= {name: getattr(thread, name) for name in ("quote", "before", "after", "place")}
+    return named
 
 
-def read_anchor(run: Run, params: Mapping[str, str]) -> Anchor:
-    """The place that a form or an address names. Raises InvalidInput."""
+def read_anchor(run: Run, params: Mapping[str, str]) -> Thread:
+    """A thread, not saved, on what a form or an address names. Raises InvalidInput."""
     on = params.get("on", "") or On.RUN
     if on == On.RUN:
-        return Anchor(run)
+        return Thread(run=run, on=on)
     if on in {On.EXPERIMENT, On.IMAGE}:
-        experiment = _experiment_of(run, params.get("experiment", ""))
+        number = _number_of(params.get("experiment", ""), "experiment")
+        experiment = run.experiments.filter(number=number).first()
+        if experiment is None:
+            raise InvalidInput(f"Run {run.pk} has no experiment {number}.")
         if on == On.EXPERIMENT:
-            return Anchor(run, on, experiment=experiment)
+            return Thread(run=run, on=on, experiment=experiment)
         # The image as this experiment logged it; the original of an edit may have been logged by one before
         key = params.get("image", "")
-        logged = Observation.objects.filter(run=experiment.run_id, image=key).select_related("experiment")
+        logged = Observation.objects.filter(run=run, image=key).select_related("experiment")
         found = list(logged.order_by("experiment__number", "position")[:100])
         if not found:
-            raise InvalidInput(f"Run {experiment.run_id} logged no image {key[:12]}.")
+            raise InvalidInput(f"Run {run.pk} logged no image {key[:12]}.")
         observation = next((row for row in found if row.experiment_id == experiment.pk), found[0])
-        return Anchor(run, on, experiment=observation.experiment, observation=observation)
+        return Thread(run=run, on=on, experiment=observation.experiment, observation=observation)
     if on in {On.EVENT, On.WORDS}:
         number = _number_of(params.get("seq", ""), "event")
         event = run.events.filter(seq=number).first()
         if event is None:
             raise InvalidInput(f"Run {run.pk} has no event {number}.")
-        return Anchor(run, on, seq=event.seq) if on == On.EVENT else _words_of(run, event, params)
+        return Thread(run=run, on=on, seq=event.seq) if on == On.EVENT else _words_of(run, event, params)
     raise InvalidInput(f"Nothing can hang on “{on[:40]}”.")
 
 
@@ -90,15 +70,7 @@ def _number_of(text: str, noun: str) -> int:
     return number
 
 
-def _experiment_of(run: Run, text: str) -> Experiment:
-    number = _number_of(text, "experiment")
-    experiment = run.experiments.filter(number=number).first()
-    if experiment is None:
-        raise InvalidInput(f"Run {run.pk} has no experiment {number}.")
-    return experiment
-
-
-def _words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:
+def _words_of(run: Run, event: Event, params: Mapping[str, str]) -> Thread:
     quote = clean_line(params.get("quote", ""))
     if not quote:
         raise InvalidInput("No words are chosen: select some in the transcript.")
@@ -106,15 +78,14 @@ def _words_of(run: Run, event: Event, params: Mapping[str, str]) -> Anchor:
         raise InvalidInput(f"{len(quote)} characters are chosen, and a comment hangs on at most {QUOTE_CHARS}.")
     if not _stands_in(quote, _text_of(run, [event])[event.seq]):
         raise InvalidInput(f"The words chosen do not stand in event {event.seq}.")
-    place = params.get("place", "0")
-    return Anchor(
-        run,
-        On.WORDS,
+    return Thread(
+        run=run,
+        on=On.WORDS,
         seq=event.seq,
         quote=quote,
         before=clean_line(params.get("before", ""))[-NEARBY_CHARS:],
         after=clean_line(params.get("after", ""))[:NEARBY_CHARS],
-        place=min(parse_number(place, digits=10) or 0, LARGEST),
+        place=min(parse_number(params.get("place"), digits=10) or 0, LARGEST),
     )
 
 

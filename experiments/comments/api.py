@@ -17,11 +17,10 @@ from experiments.api.fields import KEY, NO_NUL, Body, Id, RowNumber, RowOut, Uni
 from experiments.api.once import answer_once
 from experiments.api.versions import must_match
 from experiments.comments import actions, anchors, lists
-from experiments.comments.imported import opinions_of
 from experiments.core import notifications
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
-from experiments.models import Comment, Run, Thread
+from experiments.models import Comment, ImportedOpinions, Run, Thread
 from experiments.models.api_token import TokenScope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
 from experiments.models.member import Role
@@ -43,9 +42,8 @@ def read_opinions(request: HttpRequest, pk: Id) -> OpinionsOut:
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
     actions.require_sight(user, run)
-    found = opinions_of(run)
-    names = ("threads", "reviews", "finals")
-    return OpinionsOut(**{name: getattr(found, name) if found else [] for name in names})
+    found = ImportedOpinions.objects.filter(run=run).first() or ImportedOpinions()
+    return OpinionsOut(threads=found.threads, reviews=found.reviews, finals=found.finals)
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_CHARS, pattern=NO_NUL)]
@@ -138,15 +136,11 @@ def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpRes
     run = find(Run.objects.all(), pk=pk)
     params = {name: str(value) for name, value in said.model_dump(exclude_none=True).items()}
     by = Actor.behind(request, user)
-    return Status(
-        201,
-        answer_once(
-            request,
-            response,
-            user,
-            lambda: describe_written(actions.start_thread(by, anchors.read_anchor(run, params), said.text)),
-        ),
-    )
+
+    def make() -> tuple[WrittenOut, str]:
+        return describe_written(actions.start_thread(by, anchors.read_anchor(run, params), said.text))
+
+    return Status(201, answer_once(request, response, user, make))
 
 
 @router.get("/threads/{pk}", response=ThreadOut, summary="Read a thread")
@@ -174,9 +168,11 @@ def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: H
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     row = find(Thread.objects.select_related("run"), pk=pk)
     by = Actor.behind(request, user)
-    return Status(
-        201, answer_once(request, response, user, lambda: describe_written(actions.reply(by, row, said.text)))
-    )
+
+    def make() -> tuple[WrittenOut, str]:
+        return describe_written(actions.reply(by, row, said.text))
+
+    return Status(201, answer_once(request, response, user, make))
 
 
 # --- comments ----------------------------------------------------------------------------------------

@@ -5,11 +5,9 @@ They stay words of another installation. What they name by number that the run d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from django.core.exceptions import ObjectDoesNotExist
 
 from experiments.comments import anchors
 from experiments.models import Experiment, ImportedOpinions, Observation, Run, Thread
@@ -25,39 +23,19 @@ class ImportedThread:
     observation: Observation | None
 
 
-def opinions_of(run: Run) -> ImportedOpinions | None:
-    """What came with an imported run; None if nothing did."""
-    try:
-        return run.opinions
-    except ObjectDoesNotExist:
-        return None
-
-
 def imported_threads(run: Run, opinions: ImportedOpinions | None) -> list[ImportedThread]:
     """The threads that came with the run. The number of queries does not depend on how many they are."""
     told = [each for each in opinions.threads if isinstance(each, dict)] if opinions else []
-    if not told:
-        return []
-    experiments = {row.number: row for row in _find_experiments(run, told)}
-    images = {(row.experiment_id, row.position): row for row in _find_observations(run, told)}
-    seqs = _numbers_of(told, "seq")
-    programs = run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS).values_list("seq", "payload__number")
-    numbers = dict(programs) if seqs else {}
-    return [_locate(each, run, experiments, images, numbers) for each in told]
-
-
-def _find_experiments(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Experiment]:
-    numbers = _numbers_of(told, "experiment")
-    return list(run.experiments.filter(number__in=numbers).defer("state", "code", "output")) if numbers else []
-
-
-def _find_observations(run: Run, told: Sequence[Mapping[str, Any]]) -> list[Observation]:
-    """All images at any of the places named: more than are meant, no more than a few of each experiment."""
-    numbers = _numbers_of([each for each in told if _number_of(each, "position")], "experiment")
-    positions = _numbers_of(told, "position")
-    if not numbers or not positions:
-        return []
-    return list(run.observations.filter(experiment__number__in=numbers, position__in=positions))
+    numbers, positions = _numbers_of(told, "experiment"), _numbers_of(told, "position")
+    rows = run.experiments.filter(number__in=numbers).defer("state", "code", "output")
+    experiments = {row.number: row for row in rows}
+    # All images at any of the places named: more than are meant, no more than a few of each experiment
+    placed = _numbers_of([each for each in told if _number_of(each, "position")], "experiment")
+    logged = run.observations.filter(experiment__number__in=placed, position__in=positions)
+    images = {(row.experiment_id, row.position): row for row in logged}
+    programs = run.events.filter(seq__in=_numbers_of(told, "seq"), kind__in=anchors.PROGRAMS)
+    cards = dict(programs.values_list("seq", "payload__number"))
+    return [_locate(each, run, experiments, images, cards) for each in told]
 
 
 def _locate(

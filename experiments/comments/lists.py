@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Q, QuerySet
 
 from experiments.comments import anchors, imported
-from experiments.comments.anchors import Anchor
 from experiments.core import access, blindness
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
@@ -88,19 +87,14 @@ def threads_on_image(user: User, key: str) -> list[ThreadView]:
 def thread_views(run: Run, rows: Iterable[Thread]) -> list[ThreadView]:
     """Threads of `threads`, each with its place and whether its words are still there."""
     listed = list(rows)
-    spots = _spots_of(run, listed)
-    gone = anchors.find_orphans(run, listed)
-    return [
-        ThreadView(thread, list(thread.comments.all()), *spots[thread.pk], thread.pk in gone)  # by primary key
-        for thread in listed
-    ]
+    spots, gone = _spots_of(run, listed), anchors.find_orphans(run, listed)
+    return [ThreadView(each, list(each.comments.all()), *spots[each.pk], each.pk in gone) for each in listed]
 
 
 def _spots_of(run: Run, rows: Sequence[Thread]) -> dict[int, tuple[str, int | None]]:
     """Key of a thread -> the id of its element in the transcript, and the event that this is drawn for."""
     seqs = {thread.seq for thread in rows if thread.seq is not None}
-    events = run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS) if seqs else Event.objects.none()
-    numbers = {event.seq: event.number for event in events}
+    numbers = {event.seq: event.number for event in run.events.filter(seq__in=seqs, kind__in=anchors.PROGRAMS)}
     return {thread.pk: anchors.spot_of(thread, numbers) for thread in rows}
 
 
@@ -114,8 +108,12 @@ def run_panel(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]
         return {"run": run, "hidden": HIDDEN, "review_it": due.get_absolute_url() if due else ""}
     totals = {name: run.threads.filter(condition).count() for name, condition in CONDITIONS.items()}
     totals["all"] = sum(totals.values())
-    show, place = _read_choice(run, params)
-    page = Page.of({**params, "show": show, **place}, totals[show], PER_PAGE, "tab", "show")
+    show = params.get("show", "") if params.get("show") in SHOWS else "open"
+    key = window.number(params, "comment")
+    if key is not None and (thread := run.threads.filter(comments=key).first()):
+        newer = run.threads.filter(pk__gt=thread.pk).count()
+        show, params = "all", {**params, "page": str(newer // PER_PAGE + 1)}
+    page = Page.of({**params, "show": show}, totals[show], PER_PAGE, "tab", "show")
     came = ImportedOpinions.objects.filter(run=run).first() if page.number == 1 else None
     rows = threads(run).filter(CONDITIONS.get(show, Q())).order_by("-pk")[page.start : page.end]
     return {
@@ -128,16 +126,6 @@ def run_panel(run: Run, user: User, params: Mapping[str, str]) -> dict[str, Any]
         "imported_threads": imported.imported_threads(run, came),
         **viewer_context(user),
     }
-
-
-def _read_choice(run: Run, params: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Which threads are shown, and the page if the address asks for a comment."""
-    key = window.number(params, "comment")
-    thread = run.threads.filter(comments=key).first() if key is not None else None
-    if thread is not None:
-        newer = run.threads.filter(pk__gt=thread.pk).count()
-        return "all", {"page": str(newer // PER_PAGE + 1)}
-    return (params.get("show", "") if params.get("show") in SHOWS else "open"), {}
 
 
 def viewer_context(user: User) -> dict[str, Any]:
@@ -161,18 +149,16 @@ def event_panel(run: Run, user: User, event: Event, params: Mapping[str, str]) -
         number = event.number
         seqs = run.events.filter(kind__in=anchors.PROGRAMS, payload__number=number).values_list("seq", flat=True)
         here = Q(seq__in=list(seqs)) | Q(experiment__number=number)
-    views = thread_views(run, threads(run).filter(here))
-    # The tags of an experiment or an image; None for what has none
     row = anchor.observation or anchor.experiment
     return context | {
-        "threads": views,
+        "threads": thread_views(run, threads(run).filter(here)),
         "anchor": anchor,
         "problem": problem,
-        "tags": (list(row.tags.all()) if row is not None else None),
+        "tags": list(row.tags.all()) if row is not None else None,  # None for what has none
     }
 
 
-def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Anchor, str]:
+def _anchor_of(run: Run, event: Event, params: Mapping[str, str]) -> tuple[Thread, str]:
     """What the address names, else the event, or the experiment that it shows; and what is wrong with the address."""
     number = str(event.number) if event.kind in anchors.PROGRAMS else ""
     usual = {"on": "experiment", "experiment": number} if number else {"on": "event", "seq": str(event.seq)}
@@ -198,23 +184,15 @@ class SpotMark:
     """Key of an image -> comments on it."""
 
 
-@dataclass(frozen=True)
-class CommentMarks:
-    spots: Sequence[SpotMark]
-    quotes: Sequence[tuple[str, Thread]]
-    """Where unresolved threads on words stand: the id of the element, and the thread with its quote."""
-    open: int
-    """Threads of the run that are not resolved, whatever they hang on."""
-
-
-def comment_marks(run: Run) -> CommentMarks:
-    """All of a run. Three queries at most."""
+def comment_marks(run: Run) -> dict[str, Any]:
+    """The marks of a run; its unresolved threads on words, each with the id of the element that these stand in; and how
+    many threads are not resolved, whatever they hang on. Three queries at most."""
     counted = Count("comments", filter=Q(comments__deleted=None))
     rows = list(run.threads.select_related("experiment", "observation").annotate(said=counted).order_by("pk"))
     spots = _spots_of(run, rows)
     marks: dict[str, SpotMark] = {}
     for row in rows:
-        spot = spots[row.pk][0]
+        spot, _ = spots[row.pk]
         if not spot:
             continue
         mark = marks.setdefault(spot, SpotMark(spot))
@@ -223,5 +201,6 @@ def comment_marks(run: Run) -> CommentMarks:
         if row.observation is not None:
             key = row.observation.image_id
             mark.images[key] = mark.images.get(key, 0) + row.said
-    quotes = [(spots[row.pk][0], row) for row in rows if row.on == On.WORDS and row.resolved is None]
-    return CommentMarks(list(marks.values()), quotes, sum(row.resolved is None for row in rows))
+    unresolved = [row for row in rows if row.resolved is None]
+    quotes = [(spots[row.pk][0], row) for row in unresolved if row.on == On.WORDS]
+    return {"spots": list(marks.values()), "quotes": quotes, "open": len(unresolved)}

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments.comments import actions, anchors, lists, mentions
+from experiments.comments import actions, anchors, lists
 from experiments.comments.actions import WrittenComment
 from experiments.core import access, notifications, paging, tagging
 from experiments.core.access import HtmxRequest
@@ -57,7 +57,7 @@ def show_marks(request: HttpRequest, pk: int) -> HttpResponse:
 def list_mentionable(request: HttpRequest) -> HttpResponse:
     """Everybody who can be mentioned, for the list that opens after an @."""
     access.require(request, Role.RESEARCHER)
-    known = [{"name": user.get_username(), "words": person(user)} for user in mentions.members()]
+    known = [{"name": user.get_username(), "words": person(user)} for user in actions.list_members()]
     return JsonResponse({"people": known})
 
 
@@ -77,8 +77,9 @@ def start(request: HtmxRequest, pk: int) -> HttpResponse:
     """A new thread on what the form names."""
     actor = Actor.of(request, Role.RESEARCHER)
     run = access.get_run(request, pk)
+    text = request.POST.get("text", "")
     return _answer_written(
-        request, run, lambda: actions.start_thread(actor, anchors.read_anchor(run, request.POST), _text(request))
+        request, run, lambda: actions.start_thread(actor, anchors.read_anchor(run, request.POST), text)
     )
 
 
@@ -87,7 +88,7 @@ def reply(request: HtmxRequest, pk: int) -> HttpResponse:
     """One more comment in a thread."""
     actor = Actor.of(request, Role.RESEARCHER)
     thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
-    return _answer_written(request, thread.run, lambda: actions.reply(actor, thread, _text(request)))
+    return _answer_written(request, thread.run, lambda: actions.reply(actor, thread, request.POST.get("text", "")))
 
 
 @require_POST
@@ -95,7 +96,7 @@ def edit(request: HtmxRequest, pk: int) -> HttpResponse:
     """Other words for one's own comment."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = get_object_or_404(Comment.objects.select_related("thread__run"), pk=pk)
-    return _answer_written(request, row.thread.run, lambda: actions.edit(actor, row, _text(request)))
+    return _answer_written(request, row.thread.run, lambda: actions.edit(actor, row, request.POST.get("text", "")))
 
 
 @require_POST
@@ -121,10 +122,6 @@ def _viewer(request: HttpRequest) -> User:
     return request.user
 
 
-def _text(request: HttpRequest) -> str:
-    return str(request.POST.get("text", ""))
-
-
 def _answer_written(
     request: HtmxRequest, run: Run, write: Callable[[], WrittenComment | Comment | Thread]
 ) -> HttpResponse:
@@ -134,13 +131,14 @@ def _answer_written(
     except ActionRefused as problem:
         return _answer_with_toast(request, run, HttpResponse(status=204), str(problem), "error")
     words = done.notice if isinstance(done, WrittenComment) else ""
-    seq = window.number(request.POST, "in")
-    event = run.events.filter(seq=seq).first() if seq is not None else None
-    if not request.htmx:
-        return _answer_with_toast(request, run, HttpResponse(), words, "warning")
-    shown = (
-        _event_panel(request, run, event, {}) if event else _panel(request, run, {"show": request.POST.get("show", "")})
-    )
+    shown = HttpResponse()
+    if request.htmx:
+        event = run.events.filter(seq=window.number(request.POST, "in") or 0).first()
+        shown = (
+            _event_panel(request, run, event, {})
+            if event
+            else _panel(request, run, {"show": request.POST.get("show", "")})
+        )
     return _answer_with_toast(request, run, shown, words, "warning")
 
 

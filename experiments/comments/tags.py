@@ -8,8 +8,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from experiments.comments import lists
-from experiments.comments.anchors import Anchor
+from experiments.comments import anchors, lists
 from experiments.core.thumbnails import ImageUrls
 from experiments.display import prose
 from experiments.models import Comment, Event, Image, Observation, Run, Thread
@@ -21,11 +20,8 @@ register = template.Library()
 def discussion(context: dict[str, Any], run: Run) -> dict[str, Any]:
     """The threads of a run as who asks may see them, by the address of the page."""
     request = context["request"]
-    return {
-        **lists.run_panel(run, request.user, request.GET.dict()),
-        "request": request,
-        "csrf_token": context.get("csrf_token"),
-    }
+    known = {"request": request, "csrf_token": context.get("csrf_token")}
+    return {**lists.run_panel(run, request.user, request.GET.dict()), **known}
 
 
 @register.inclusion_tag("comments/spot.html", takes_context=True)
@@ -49,14 +45,17 @@ def render_comment(comment: Comment) -> SafeString:
 
 
 @register.filter
-def draft_key(place: Anchor | Thread | Comment) -> str:
-    """What names a draft in the browser: where it was begun."""
-    if isinstance(place, Thread):
-        return f"thread-{place.pk}"
-    if isinstance(place, Comment):
-        return f"comment-{place.pk}"
-    named = repr(place.fields()) if isinstance(place, Anchor) else ""
-    return f"new-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+def form_fields(anchor: Any) -> dict[str, str | int]:
+    """What a new thread would hang on, as its form sends it; nothing where the run as a whole is meant."""
+    return anchors.form_fields(anchor) if isinstance(anchor, Thread) else {}
+
+
+@register.filter
+def draft_key(place: Any) -> str:
+    """What names a draft in the browser: the thread or comment at which it was begun, or what a new one hangs on."""
+    if isinstance(place, Thread | Comment) and place.pk:
+        return f"{place._meta.model_name}-{place.pk}"
+    return f"new-{hashlib.sha256(repr(form_fields(place)).encode()).hexdigest()[:12]}"
 
 
 @register.inclusion_tag("comments/thumb.html")

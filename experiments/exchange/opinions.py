@@ -16,7 +16,6 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from experiments.comments import lists as comment_lists
-from experiments.comments.imported import opinions_of
 from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.search_index import opinions
@@ -59,7 +58,7 @@ class Said:
 def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
     """All that this person may see of it; of nobody in particular, what no review under way hides."""
     hidden = comment_lists.is_hidden_from(viewer, run) if viewer else blindness.is_under_review(run.pk)
-    brought = None if hidden else opinions_of(run)
+    brought = None if hidden else ImportedOpinions.objects.filter(run=run).first()
     threads = [] if hidden else [thread_json(thread) for thread in comment_lists.threads(run)]
     finals = Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue").order_by("pk")
     if Run.objects.filter(blindness.has_hidden_verdict(viewer), pk=run.pk).exists():
