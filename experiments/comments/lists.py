@@ -56,10 +56,6 @@ class ThreadView:
         query = urlencode({"at": self.seq, "talk": self.thread.pk})
         return f"{self.thread.run.get_absolute_url()}?{query}#{self.spot}"
 
-    @property
-    def count(self) -> int:
-        return sum(comment.deleted is None for comment in self.comments)
-
 
 def is_hidden_from(user: User, run: Run) -> bool:
     """Whether this person is to see no comment on the run, and to write none."""

@@ -47,8 +47,7 @@ def show_event_threads(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
 @require_safe
 def show_marks(request: HttpRequest, pk: int) -> HttpResponse:
     """How many comments stand where, for the browser to mark the transcript with."""
-    run = access.get_run(request, pk)
-    user = _viewer(request)
+    user, run = access.require(request), get_object_or_404(Run, pk=pk)
     shown = None if lists.is_hidden_from(user, run) else lists.comment_marks(run)
     return render(request, "comments/marks.html", {"run": run, "marks": shown, **lists.viewer_context(user)})
 

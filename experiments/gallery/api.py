@@ -28,8 +28,8 @@ from experiments.api.fields import (
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidFilters
 from experiments.core.system_names import Names
-from experiments.gallery import experiments, observations
-from experiments.gallery.image_files import serve_image, serve_thumbnail
+from experiments.gallery import observations
+from experiments.gallery.images import serve_image, serve_thumbnail
 from experiments.gallery.lists import Filters
 from experiments.models import Experiment, Image, Observation
 from workers.record.origins import Origin
@@ -97,7 +97,7 @@ def list_experiments(
 ) -> ListPage[ExperimentOut]:
     """Of all runs or one, the newest first."""
     names = Names(allow(request))
-    rows, _ = experiments.select_experiments(check_filters(filters, names))
+    rows, _ = observations.select_experiments(check_filters(filters, names))
     if filters.status:
         rows = rows.filter(status=filters.status)
     order = ["-pk"] if filters.order == "newest" else ["pk"]
@@ -206,11 +206,7 @@ def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
 
 
 @router.get(
-    "/images/{key}/file",
-    response=None,
-    openapi_extra=binary("image/png"),
-    summary="Fetch an image",
-    tags=IMAGES,
+    "/images/{key}/file", response=None, openapi_extra=binary("image/png"), summary="Fetch an image", tags=IMAGES
 )
 def fetch_image(request: HttpRequest, key: ImageKey) -> HttpResponseBase:
     """The PNG. Its bytes never change."""

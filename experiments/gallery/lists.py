@@ -41,29 +41,18 @@ class Filters(forms.Form):
         super().__init__(data)
         self.names = names
 
-    q = forms.CharField(required=False, max_length=10_000)
-    origin = forms.ChoiceField(required=False, choices=[("", "Any origin"), *Origin.choices()])
-    low = forms.FloatField(required=False)
-    high = forms.FloatField(required=False)
+    q = forms.CharField(label="Words", required=False, max_length=10_000)
+    origin = forms.ChoiceField(label="Origin", required=False, choices=[("", "Any origin"), *Origin.choices()])
+    low = forms.FloatField(label="Lowest activation", required=False)
+    high = forms.FloatField(label="Highest activation", required=False)
     model = forms.CharField(required=False, max_length=200)
     layer = forms.CharField(required=False, max_length=200)
-    unit = forms.IntegerField(required=False, min_value=0, max_value=BIGGEST)
-    run = forms.IntegerField(required=False, min_value=1, max_value=BIGGEST)
+    unit = forms.IntegerField(label="Unit", required=False, min_value=0, max_value=BIGGEST)
+    run = forms.IntegerField(label="Run", required=False, min_value=1, max_value=BIGGEST)
     owner = forms.CharField(required=False, max_length=150)
-    tag = forms.CharField(required=False, max_length=TAG_CHARS)
+    tag = forms.CharField(label="Tag", required=False, max_length=TAG_CHARS)
     differs = forms.BooleanField(required=False)
-    sort = forms.ChoiceField(required=False, choices=list(SORTS.items()))
-
-    NAMES = {
-        "q": "Words",
-        "origin": "Origin",
-        "low": "Lowest activation",
-        "high": "Highest activation",
-        "unit": "Unit",
-        "run": "Run",
-        "tag": "Tag",
-        "sort": "Order",
-    }
+    sort = forms.ChoiceField(label="Order", required=False, choices=list(SORTS.items()))
 
     def clean_q(self) -> str:
         typed = str(self.cleaned_data["q"])
@@ -82,9 +71,8 @@ class Filters(forms.Form):
     @property
     def problems(self) -> list[str]:
         """Sentences that name the field, what was typed and what it takes."""
-        return [
-            f"{self.NAMES.get(name, name)}: {message}" for name, messages in self.errors.items() for message in messages
-        ]
+        named = {name: field.label or name for name, field in self.fields.items()}
+        return [f"{named[name]}: {message}" for name, messages in self.errors.items() for message in messages]
 
     def get(self, name: str) -> Any:
         """What a field holds; None or "" if it is empty."""
@@ -126,7 +114,7 @@ class Filters(forms.Form):
     def on_experiments(self, titled: Any = None) -> Q:
         """The filters on experiments themselves: by the highest activation and by tag; by origin, a claim that differs
         and words, those that logged such an image. `titled`: keys of the images with the words, None for no words."""
-        asked = self._in_range("best_activation")
+        asked = self.in_range("best_activation")
         if tag := self.get("tag"):
             asked &= tagging.programs(tag)
         if self.get("origin") or self.get("differs") or titled is not None:
@@ -136,9 +124,9 @@ class Filters(forms.Form):
 
     def on_images(self) -> Q:
         """The filters on observations themselves, but for words and tag."""
-        return self._in_range("activation") & self._logged()
+        return self.in_range("activation") & self._logged()
 
-    def _in_range(self, column: str) -> Q:
+    def in_range(self, column: str) -> Q:
         bounds = {f"{column}__gte": self.get("low"), f"{column}__lte": self.get("high")}
         return Q(**{name: value for name, value in bounds.items() if value is not None})
 

@@ -1,4 +1,5 @@
-"""The gallery: observations that pass the filters, in order, a page at a time.
+"""The gallery: observations that pass the filters, in order, a page at a time; and the list of experiments of all runs,
+each with its strongest images.
 
 Every order has an index that holds all that filters compare, so a page is found without reading rows. If one filter
 leaves few observations, those are gathered and sorted; else the index of the order is walked. Left to itself a database
@@ -19,12 +20,13 @@ from experiments.core import tagging
 from experiments.core.paging import Count, Page, count
 from experiments.display.image_cards import CARD_FIELDS, ImageCard
 from experiments.display.plots import Scale
-from experiments.gallery.lists import Filters
-from experiments.models import Observation, SearchText
+from experiments.gallery.lists import LIST_SORTS, Filters
+from experiments.models import Experiment, Observation, SearchText
 from experiments.models.search_text import TextKind
+from experiments.runs.page.experiments import list_experiments
 from experiments.search import finding
 
-PER_PAGE = 48
+PER_PAGE, EXPERIMENTS_PER_PAGE = 48, 20
 FEW = 20_000
 """Observations that are gathered and sorted."""
 FOUND = 1_000
@@ -38,6 +40,7 @@ ORDERS = {
     "rise": ("-change", "-pk"),
     "drop": ("change", "pk"),
 }
+EXPERIMENT_ORDERS = {"recent": ("-run_id", "-number"), "strongest": ("-best_activation", "-pk")}
 SHOWN = (
     *CARD_FIELDS,
     "run__system_kind",
@@ -71,7 +74,9 @@ def find(filters: Filters, number: int) -> dict[str, Any]:
 
 def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
     """The observations in order, whether words were cut short, and how many they are where runs know it."""
-    rows, common, known = narrow(filters), False, None
+    rows, common, known = Observation.objects.filter(filters.on_images()), False, None
+    if filters.sorted_by in {"rise", "drop"}:
+        rows = rows.filter(change__isnull=False)
     runs = filters.runs()
     gather = few_in_range(filters)
     if filters.terms:
@@ -92,19 +97,11 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
     return rows.order_by(*order(filters.sorted_by, gather)), common, known
 
 
-def narrow(filters: Filters) -> QuerySet[Observation]:
-    """What the filters on observations themselves leave."""
-    rows = Observation.objects.filter(filters.on_images())
-    return rows.filter(change__isnull=False) if filters.sorted_by in {"rise", "drop"} else rows
-
-
 def few_in_range(filters: Filters) -> bool:
     """Whether the range of activations alone leaves few."""
     if filters.sorted_by in {"strongest", "weakest"} or (filters.get("low") is None and filters.get("high") is None):
         return False
-    ranged = {"activation__gte": filters.get("low"), "activation__lte": filters.get("high")}
-    rows = Observation.objects.filter(**{name: value for name, value in ranged.items() if value is not None})
-    return is_few(rows)
+    return is_few(Observation.objects.filter(filters.in_range("activation")))
 
 
 def is_few(rows: QuerySet[Observation]) -> bool:
@@ -165,3 +162,32 @@ def gallery_item(row: Observation, before: Observation | None) -> GalleryItem:
         card = ImageCard(**{**card.__dict__, "change": row.change})
     reached = [run.best_activation, row.activation, before.activation if before else None]
     return GalleryItem(row, card, Scale.of(reached, run.exemplar_mean), first)
+
+
+# --- experiments ------------------------------------------------------------------------------------
+
+
+def find_experiments(filters: Filters, number: int) -> dict[str, Any]:
+    """A page of the list; `common` as in the gallery."""
+    rows, common = select_experiments(filters)
+    page = Page(number, EXPERIMENTS_PER_PAGE, count(rows), filters.params())
+    keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
+    rows = Experiment.objects.select_related("run").defer("state", "output", "calls", "run__versions").order_by()
+    found = rows.in_bulk(keys)
+    listed = []
+    for each in list_experiments([found[key] for key in keys if key in found]):
+        run = each.experiment.run
+        listed.append((each, Scale.of([run.best_activation, each.experiment.best_activation], run.exemplar_mean)))
+    return {"page": page, "common": common, "listed": listed}
+
+
+def select_experiments(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
+    """The experiments in order; by words and origin, those that logged such an image."""
+    keys, common = find_titled(filters) if filters.terms else (None, False)
+    rows = Experiment.objects.filter(filters.on_experiments(keys))
+    sort = filters.sorted_by if filters.sorted_by in LIST_SORTS else "recent"
+    if sort == "strongest":
+        rows = rows.filter(best_activation__isnull=False)
+    if (runs := filters.runs()) is not None:
+        rows = rows.filter(run__in=runs.values("pk"))
+    return rows.order_by(*EXPERIMENT_ORDERS[sort]), common

@@ -16,8 +16,8 @@ from experiments.core.access import HtmxRequest
 from experiments.core.paging import number_of
 from experiments.core.system_names import Names
 from experiments.display import events, log_entries
-from experiments.gallery import experiments, observations, usage
-from experiments.gallery.image_files import serve_image, serve_thumbnail
+from experiments.gallery import observations
+from experiments.gallery.images import find_usage, serve_image, serve_thumbnail
 from experiments.gallery.lists import LIST_SORTS, OF_FILES, SORTS, Filters
 from experiments.models import Image
 from experiments.models.exchange import ExportSubject
@@ -56,7 +56,7 @@ def find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
         problems.append(f"Page: “{page[:40]}” is no number of a page. They count from 1.")
     if problems:
         return {"problems": problems}
-    shown = experiments.find(filters, number) if view == "list" else observations.find(filters, number)
+    shown = observations.find_experiments(filters, number) if view == "list" else observations.find(filters, number)
     return {**shown, "any": filters.any or shown["page"].count.rows > 0, "export": export(filters, view)}
 
 
@@ -85,7 +85,8 @@ def experiment(request: HttpRequest, pk: int, n: int) -> HttpResponse:
         "reply": reply and reply.content,
         "entries": log_entries.entries(result, log_entries.originals(run, [result])) if result else [],
         "scale": events.scale_of(run),
-        **experiments.find_neighbours(row),
+        "before": run.experiments.filter(number__lt=n).only("number", "run").order_by("-number").first(),
+        "after": run.experiments.filter(number__gt=n).only("number", "run").order_by("number").first(),
     }
     return render(request, "gallery/page.html", context)
 
@@ -112,4 +113,4 @@ def image_page(request: HttpRequest, key: str) -> HttpResponse:
     """What is known of an image, and every place it was used in."""
     names = Names(access.require(request))
     found = get_object_or_404(Image, pk=key)
-    return render(request, "gallery/image_page.html", {"image": found, **usage.find_usage(found, request.GET, names)})
+    return render(request, "gallery/image_page.html", {"image": found, **find_usage(found, request.GET, names)})

@@ -23,7 +23,7 @@ class TextKind(models.TextChoices):
 
 
 OPINIONS = (TextKind.COMMENT, TextKind.REVIEW, TextKind.FINAL)
-"""What is not for everybody at every moment: see `search.sight`."""
+"""What is not for everybody at every moment: see `search.permissions`."""
 
 
 class SearchText(models.Model):

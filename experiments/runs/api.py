@@ -110,14 +110,17 @@ class RunOut(Schema):
     )
 
 
-class HypothesisOut(Schema):
-    """One line of the agent's list in one round, and what it said of it later."""
-
-    round: int
+class HypothesisKept(Schema):
     number: int
     text: str
     status: str
     reason: str
+
+
+class HypothesisOut(HypothesisKept):
+    """One line of the agent's list in one round, and what it said of it later."""
+
+    round: int
 
 
 class RunFilters(Schema):

@@ -54,8 +54,12 @@ def act(request: HttpRequest) -> HttpResponse:
     if problem := refusal(name, count, words):
         messages.error(request, problem)
         return redirect(back)
-    if name in PAGES:
-        return redirect(f"{reverse(PAGES[name])}?{selection(request, runs)}")
+    if name in PAGES:  # the query string says the same choice to the other page
+        numbers = [str(key) for key in runs.values_list("pk", flat=True)[:MOST]]
+        chosen = urlencode({"run": numbers if name == "compare" else ",".join(numbers)}, doseq=True)
+        if request.POST.get("all") == "yes" and name != "compare":
+            chosen = QueryDict(query).urlencode()
+        return redirect(f"{reverse(PAGES[name])}?{chosen}")
     actor = Actor.of(request, Role.RESEARCHER)
     if "sure" in request.POST:
         report(request, name, [(run, do(name, actor, run, words)) for run in runs])
@@ -88,14 +92,6 @@ def refusal(name: str, count: int, words: str) -> str:
     if len(words) > TAG_CHARS:
         return f"A tag has at most {TAG_CHARS} characters; this one has {len(words)}."
     return ""
-
-
-def selection(request: HttpRequest, runs: QuerySet[Run]) -> str:
-    """The query string that says the same choice to another page."""
-    if request.POST.get("all") == "yes" and request.POST.get("action") != "compare":
-        return QueryDict(request.POST.get("query", "")).urlencode()
-    keys = [str(key) for key in runs.values_list("pk", flat=True)[:MOST]]
-    return urlencode({"run": keys if request.POST.get("action") == "compare" else ",".join(keys)}, doseq=True)
 
 
 def report(request: HttpRequest, name: str, results: list[tuple[Run, str]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
@@ -14,25 +14,11 @@ from experiments.core.errors import InvalidInput
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.models import SearchText
-from experiments.search import addresses, finding
+from experiments.models.search_text import TextKind
+from experiments.search import finding
+from experiments.search.results import of_passages
 
 router = Router(tags=["Search"])
-
-KINDS = Literal[
-    "question",
-    "hypothesis",
-    "reply",
-    "code",
-    "output",
-    "title",
-    "description",
-    "label",
-    "note",
-    "comment",
-    "review",
-    "final",
-    "tag",
-]
 
 
 class HitOut(Schema):
@@ -59,7 +45,7 @@ class Hits(Schema):
 
 class Asked(Schema):
     q: Annotated[str, Field(min_length=1, max_length=words.LONGEST, pattern=NO_NUL)]
-    kind: KINDS | None = None
+    kind: TextKind | None = None
     model: Words | None = None
     layer: Words | None = None
     unit: UnitNumber | None = None
@@ -77,7 +63,7 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     cursor = str(open_cursor(request, paging.cursor, 1)[0]) if paging.cursor else ""
     found = finding.find(read.terms, scope, cursor, paging.limit, viewer=user)
     names, rows = Names(user), SearchText.objects.select_related("run").in_bulk(found.keys)
-    places = addresses.of_passages(rows.values())
+    places = of_passages(rows.values())
     return Hits(
         items=[describe_hit(rows[key], places[key], names) for key in found.keys if key in rows],
         ranked=found.ranked,

@@ -60,10 +60,6 @@ class SearchScope:
     unit: int | None = None
     run: int | None = None
 
-    @property
-    def names_a_system(self) -> bool:
-        return bool(self.model or self.layer or self.unit is not None)
-
     def passages(self) -> QuerySet[SearchText]:
         given: dict[str, Any] = {name: value for name, value in self.__dict__.items() if value not in ("", None)}
         return SearchText.objects.filter(**given)
@@ -121,7 +117,7 @@ def find_newest(
     Also the key at which the index gave up, if it did, and whether fewer than `limit` are all there are.
     """
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
-    if scope.names_a_system and viewer:
+    if viewer and (scope.model or scope.layer or scope.unit is not None):
         passages = passages.exclude(Names(viewer).are_hidden())
     matching = compare_terms(passages, terms).filter(permissions.seen_by(viewer))
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
+from django.urls import reverse
 
 from experiments.core.blindness import may_see_agreement
 from experiments.core.search_index import words
@@ -17,8 +18,8 @@ from experiments.display import layout
 from experiments.models import Layer, PairwiseTrial, ReviewQueue, Run, SearchText, VisionModelRow
 from experiments.models.member import Role
 from experiments.models.search_text import TextKind
-from experiments.search import addresses
 from experiments.search.finding import SearchScope, find
+from experiments.search.results import address, of_passages
 from experiments.search.runs import runs_matching
 from experiments.search.snippets import Piece, snippet
 
@@ -42,27 +43,22 @@ class Option:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Section:
-    name: str
-    options: Sequence[Option]
-
-
-def sections(typed: str, user: User, role: Role) -> list[Section]:
-    """The sections with something in them, in the order in which they stand."""
+def sections(typed: str, user: User, role: Role) -> list[tuple[str, list[Option]]]:
+    """The sections with something in them, by name, in the order in which they stand."""
     asked = words.parse_words(typed)
     if asked.problem:
         return []
-    terms = asked.terms
+    terms, where = asked.terms, f"{reverse('search')}?{urlencode({'q': typed.strip()})}"
+    everything = Option(cut_plain(f"Search everything for “{typed.strip()}”"), where)
     found = [
-        Section("Pages", list(pages(terms, role))),
-        Section("Review", list(reviewing(terms, user))),
-        Section("Units", list(units(terms))),
-        Section("Runs", list(runs(typed, terms, user))),
-        Section("Models", list(models(terms))),
-        Section("Said, done and seen", [*find_passages(terms, user), offer_search(typed)]),
+        ("Pages", list(pages(terms, role))),
+        ("Review", list(reviewing(terms, user))),
+        ("Units", list(units(terms))),
+        ("Runs", list(runs(typed, terms, user))),
+        ("Models", list(models(terms))),
+        ("Said, done and seen", [*find_passages(terms, user), everything]),
     ]
-    return [section for section in found if section.options]
+    return [(name, options) for name, options in found if options]
 
 
 def cut_plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
@@ -83,14 +79,12 @@ def has_terms(name: str, terms: Sequence[str]) -> bool:
 
 def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The newest queues and trials of this name; with the word "agreement", how far reviewers of a queue agree."""
-    queues = [each for each in ReviewQueue.objects.all()[:LISTED] if has_terms(f"{each.name} agreement queue", terms)][
-        :FEW
-    ]
-    for queue in queues:
+    queues = [each for each in ReviewQueue.objects.all()[:LISTED] if has_terms(f"{each.name} agreement queue", terms)]
+    for queue in queues[:FEW]:
         if not set(terms) & AGREEMENT:
             yield Option(cut_plain(queue.name, terms), queue.get_absolute_url(), "review queue")
         elif may_see_agreement(user, queue):
-            where = addresses.address("review-agreement", queue.pk)
+            where = reverse("review-agreement", args=[queue.pk])
             yield Option(cut_plain(f"Agreement in {queue.name}", terms), where, "agreement")
     trials = [each for each in PairwiseTrial.objects.all()[:LISTED] if has_terms(f"{each.name} trial", terms)][:FEW]
     for trial in trials:
@@ -120,8 +114,7 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
     layers = Layer.objects.filter(units__gt=numbers[0]).select_related("model").defer("names")
     fitting = [each for each in layers[:LISTED] if has_terms(f"{each.model.name} {each.name}", others)]
     for layer in fitting[:FEW]:
-        url = addresses.of_unit(layer.model.name, layer.name, numbers[0])
-        if url:
+        if url := address("unit", layer.model.name, layer.name, numbers[0]):
             yield Option(cut_plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name)
 
 
@@ -129,7 +122,7 @@ def models(terms: Sequence[str]) -> Iterator[Option]:
     """Models whose names or labels hold the words; they lead to the runs on them."""
     for model in VisionModelRow.objects.all():
         if has_terms(f"{model.name} {model.label}", terms):
-            url = f"{addresses.address('runs')}?{urlencode({'model': model.name})}"
+            url = f"{reverse('runs')}?{urlencode({'model': model.name})}"
             yield Option(cut_plain(model.name, terms), url, "its runs")
 
 
@@ -138,13 +131,8 @@ def find_passages(terms: Sequence[str], user: User) -> Iterator[Option]:
     keys = find(terms, SearchScope(), limit=2 * FEW, viewer=user).keys
     rows = SearchText.objects.select_related("run").exclude(kind=TextKind.QUESTION).in_bulk(keys)
     few = [rows[key] for key in keys if key in rows][:FEW]
-    places = addresses.of_passages(few)
+    places = of_passages(few)
     for passage in few:
         if url := places[passage.pk]:
             note = f"{TextKind(passage.kind).label.lower()}, run {passage.run_id}" if passage.run_id else passage.layer
             yield Option(snippet(passage.text, terms, SHORT), url, note)
-
-
-def offer_search(typed: str) -> Option:
-    where = addresses.address("search")
-    return Option(cut_plain(f"Search everything for “{typed.strip()}”"), f"{where}?{urlencode({'q': typed.strip()})}")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -42,13 +41,21 @@ def page(request: HtmxRequest) -> HttpResponse:
     status = 400 if asked.refused else 200
     if not asked.problem:
         try:
-            context |= find_groups(user, asked, scope, request.GET.get("after", ""))
-            context["verdicts"] = verdicts.find_verdicts([group.run for group in context["groups"] if group.run], user)
+            cursor = request.GET.get("after", "")
+            found = finding.find(asked.terms, scope, cursor, viewer=user)
+            groups = results.group_hits(found, asked.terms)
+            seen = verdicts.find_verdicts([group.run for group in groups if group.run], user)
+            context |= {"page": found, "groups": groups, "first": not cursor, "verdicts": seen}
         except finding.WrongCursor as wrong:
             context["wrong"], status = str(wrong), 400
     target = request.htmx.target or ""
     if target in TEMPLATES and status == 200:
-        return push_address(request, render(request, TEMPLATES[target], context))
+        response = render(request, TEMPLATES[target], context)
+        if target == "found":
+            # While one types, the address stays that of what the page shows, fields left empty left out of it
+            given = {name: value for name, value in request.GET.items() if value}
+            response["HX-Replace-Url"] = f"{request.path}?{urlencode(given)}" if given else request.path
+        return response
     context["models"] = VisionModelRow.objects.values_list("name", flat=True)
     context["nothing_yet"] = not asked.terms and not SearchText.objects.exists()
     return render(request, "search/index.html", context, status=status)
@@ -56,19 +63,6 @@ def page(request: HtmxRequest) -> HttpResponse:
 
 TEMPLATES = {"found": "search/found.html", "found-next": "search/more.html"}
 """Id of the element that htmx fills -> what it is filled with."""
-
-
-def push_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
-    """While one types, the address of the page stays that of what it shows, fields left empty left out of it."""
-    if request.htmx.target == "found":
-        given = {name: value for name, value in request.GET.items() if value}
-        response["HX-Replace-Url"] = f"{request.path}?{urlencode(given)}" if given else request.path
-    return response
-
-
-def find_groups(user: User, asked: words.Words, scope: finding.SearchScope, cursor: str) -> dict[str, Any]:
-    page = finding.find(asked.terms, scope, cursor, viewer=user)
-    return {"page": page, "groups": results.group_hits(page, asked.terms), "first": not cursor}
 
 
 def scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]:

@@ -23,15 +23,11 @@ def seen_by(viewer: User | None) -> Q:
     if viewer is None:
         return facts
     unblinded = ~Q(run__in=blindness.blinded_runs(viewer))
+    comments = Q(kind=TextKind.COMMENT) & unblinded
     here = Q(kind=TextKind.REVIEW, anchor__in=readable(viewer).values("pk"))
     brought = Q(kind=TextKind.REVIEW, anchor=None) & unblinded
-    return (
-        facts
-        | (Q(kind=TextKind.COMMENT) & unblinded)
-        | here
-        | brought
-        | (Q(kind=TextKind.FINAL) & ~Q(run__in=list_hidden_runs(viewer)))
-    )
+    finals = Q(kind=TextKind.FINAL) & ~Q(run__in=list_hidden_runs(viewer))
+    return facts | comments | here | brought | finals
 
 
 def readable(viewer: User) -> QuerySet[Review]:

@@ -1,17 +1,20 @@
-"""A page of passages as it is shown: gathered by run, each with its snippet and a link to where it stands."""
+"""A page of passages as it is shown: gathered by run, each with its snippet and a link to where it stands: addresses of
+events, units and pictures. Pages that do not exist have none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from experiments.models import Observation, Run, SearchText
-from experiments.models.search_text import TextKind
-from experiments.search import addresses
+from django.urls import NoReverseMatch, reverse
+
+from experiments.models import Adjudication, Observation, Review, Run, SearchText
+from experiments.models.search_text import OPINIONS, TextKind
 from experiments.search.finding import Found
 from experiments.search.snippets import Piece, snippet
 
 OF_IMAGES = frozenset({TextKind.TITLE, TextKind.TAG})
+THUMBNAIL = 160
 SHOWN = 6
 """Hits of one run on a page; the others are counted."""
 
@@ -42,10 +45,8 @@ class HitGroup:
 
     def add(self, hit: Hit) -> None:
         """Titles of many images may read the same: one of them stands for all."""
-        if (
-            any((hit.kind, hit.place, hit.pieces) == (other.kind, other.place, other.pieces) for other in self.hits)
-            or len(self.hits) >= SHOWN
-        ):
+        known = [(other.kind, other.place, other.pieces) for other in self.hits]
+        if (hit.kind, hit.place, hit.pieces) in known or len(known) >= SHOWN:
             self.more += 1
         else:
             self.hits.append(hit)
@@ -55,20 +56,17 @@ def group_hits(found: Found, terms: Sequence[str]) -> list[HitGroup]:
     """The groups of a page, in the order of their first hits."""
     rows = SearchText.objects.select_related("run").in_bulk(found.keys)
     passages = [rows[key] for key in found.keys if key in rows]
-    images, places = images_of(passages), addresses.of_passages(passages)
+    places = of_passages(passages)
+    # The images that passages are the titles or tags of, by observation
+    anchors = [passage.anchor for passage in passages if passage.kind in OF_IMAGES and passage.anchor]
+    logged = Observation.objects.filter(pk__in=anchors).values_list("pk", "masked_id", "image_id")
+    images = {pk: masked or image for pk, masked, image in logged}
     groups: dict[tuple[int | str | None, ...], HitGroup] = {}
     for passage in passages:
         system = (passage.run_id,) if passage.run_id else (passage.model, passage.layer, passage.unit)
         group = groups.setdefault(system, HitGroup(passage))
         group.add(hit_of(passage, terms, images, places[passage.pk]))
     return list(groups.values())
-
-
-def images_of(passages: Sequence[SearchText]) -> dict[int, str]:
-    """The images that passages are the titles or tags of, by observation."""
-    keys = [passage.anchor for passage in passages if passage.kind in OF_IMAGES and passage.anchor]
-    rows = Observation.objects.filter(pk__in=keys).values_list("pk", "masked_id", "image_id") if keys else ()
-    return {pk: masked or image for pk, masked, image in rows}
 
 
 def hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
@@ -79,7 +77,7 @@ def hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str],
         place=place_of(passage),
         url=url,
         pieces=snippet(passage.text, terms),
-        image=addresses.of_thumbnail(key) if kind in OF_IMAGES and key else "",
+        image=address("thumbnail", key, THUMBNAIL) if kind in OF_IMAGES and key else "",
     )
 
 
@@ -92,3 +90,45 @@ def place_of(passage: SearchText) -> str:
     if passage.kind in {TextKind.CODE, TextKind.OUTPUT} and passage.anchor:
         return f"experiment {passage.anchor}"
     return ""
+
+
+# --- where it stands --------------------------------------------------------------------------------
+
+
+def address(name: str, *arguments: object) -> str:
+    """A page's address; "" while there is no such page."""
+    try:
+        return reverse(name, args=arguments)
+    except NoReverseMatch:
+        return ""
+
+
+def of_passages(passages: Iterable[SearchText]) -> Mapping[int, str]:
+    """By key where each stands: its event; for a label that no run has given, its unit; for what somebody said of a
+    run, the comment, or the item that was reviewed. Passages come with their runs."""
+    rows = list(passages)
+    items = items_of(rows)
+    return {row.pk: items.get((row.kind, row.anchor)) or of_passage(row) for row in rows}
+
+
+def of_passage(passage: SearchText) -> str:
+    if passage.run is None:
+        return address("unit", passage.model, passage.layer, passage.unit)
+    if passage.kind == TextKind.COMMENT and passage.anchor:
+        return address("comment", passage.anchor)
+    if passage.kind in OPINIONS:  # what came with an import stands among the comments
+        return f"{passage.run.get_absolute_url()}?tab=comments"
+    # The event on its run's page, also where the page of a long run shows a part; the page for a question
+    page = passage.run.get_absolute_url()
+    return f"{page}?at={passage.seq}#e{passage.seq}" if passage.seq else page
+
+
+def items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None], str]:
+    """Kind and key of reviews and final verdicts -> the page of their items."""
+    keys = {(row.kind, row.anchor) for row in passages}
+    found: dict[tuple[str, int | None], str] = {}
+    for kind, model in ((TextKind.REVIEW, Review), (TextKind.FINAL, Adjudication)):
+        if wanted := [key for of, key in keys if of == kind and key]:
+            rows = model._default_manager.filter(pk__in=wanted).values_list("pk", "item__queue", "item__position")
+            found |= {(str(kind), pk): address("review-item", queue, place) for pk, queue, place in rows}
+    return found

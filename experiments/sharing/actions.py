@@ -29,7 +29,7 @@ class ShareForm(forms.Form):
     span = forms.ChoiceField(
         choices=SPANS,
         initial="7",
-        error_messages={"required": "Say for how long.", "invalid_choice": "Say for how long."},
+        error_messages=dict.fromkeys(("required", "invalid_choice"), "Say for how long."),
     )
     date = forms.CharField(required=False, max_length=20)
     show_names = forms.BooleanField(required=False)

@@ -11,11 +11,12 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_not_required
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from experiments.gallery.image_files import serve_image, serve_thumbnail
+from experiments.gallery.images import serve_image, serve_thumbnail
 from experiments.models import Share
 from experiments.sharing import shared_run
 
@@ -79,5 +80,5 @@ def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpRe
 
 
 def _require_logged(share: Share, key: str) -> None:
-    if not shared_run.has_image(share, key):
+    if not share.run.observations.filter(Q(image=key) | Q(masked=key)).exists():
         raise Http404

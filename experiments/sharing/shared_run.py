@@ -1,14 +1,13 @@
-"""What the page under a link shows: the run as of now, page by page, and which images belong to it."""
+"""What the page under a link shows: the run as of now, page by page, as an outsider may read it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Q
 from django.urls import reverse
-from django.utils.safestring import SafeString
 
 from experiments.comments import lists as comment_lists
 from experiments.core import blindness
@@ -20,8 +19,7 @@ from experiments.display.events import render_events
 from experiments.display.prose import MENTION
 from experiments.exchange import run_html
 from experiments.models import Comment, Event, Run, Share
-from experiments.sharing.redaction import redact
-from workers.record.events import Audience
+from workers.record.events import Audience, Replied
 
 PER_PAGE = 200
 """Events of a page; most runs have fewer."""
@@ -44,14 +42,6 @@ class SharedThread:
     comments: Sequence[SharedComment]
 
 
-@dataclass(frozen=True)
-class RenderedEvent:
-    """An event as HTML, and what was said of it."""
-
-    html: SafeString
-    threads: Sequence[SharedThread]
-
-
 def read_shared_run(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
     """All that the template shows. The number of queries does not depend on how much that is."""
     run = share.run
@@ -59,25 +49,18 @@ def read_shared_run(share: Share, token: str, params: Mapping[str, str]) -> dict
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
     speaks = share.show_comments and not blindness.is_under_review(run.pk)
     talks = threads(run, show_names=share.show_names) if speaks else {}
+    shown = redact(events, Audience.LINK, show_names=share.show_names)
+    drawn = render_events(run, shown, Names(None), Audience.LINK, SharedImages(token))
     return {
         **run_html.head(run),
         **({} if share.show_names else {"asked_by": ""}),
         "share": share,
         "names": Names(None),
         "page": page,
-        "events": draw(share, events, token, talks),
+        "events": [(html, talks.get(event.seq, [])) for event, html in drawn],
         "about_the_run": talks.get(None, []) if page.number == 1 else [],
         "end": f"{page.url(page.last)}#e{run.last_seq}" if run.has_ended else "",
     }
-
-
-def draw(
-    share: Share, events: Iterable[Event], token: str, talks: Mapping[int | None, Sequence[SharedThread]]
-) -> list[RenderedEvent]:
-    """The events as an outsider is shown them, each with what was said of it."""
-    shown = redact(events, Audience.LINK, show_names=share.show_names)
-    drawn = render_events(share.run, shown, Names(None), Audience.LINK, SharedImages(token))
-    return [RenderedEvent(html, talks.get(event.seq, [])) for event, html in drawn]
 
 
 class SharedImages:
@@ -95,9 +78,35 @@ class SharedImages:
         return self.png.replace(self.any, key)
 
 
-def has_image(share: Share, key: str) -> bool:
-    """Whether the image was logged in the run of this share."""
-    return share.run.observations.filter(Q(image=key) | Q(masked=key)).exists()
+# --- events as an outsider is shown them -------------------------------------------------------------
+
+SOMEBODY = "a person"
+STOPPED = re.compile(r"Stopped by .+\.", re.DOTALL)
+
+
+def redact(events: Iterable[Event], audience: Audience, *, show_names: bool) -> list[Event]:
+    """The same events, not to be saved: what the table of events hides from this audience is emptied, names of people
+    go unless they were asked for. What people wrote in their own words stays as it is."""
+    found = []
+    for event in events:
+        content: Any = event.content
+        changed = {name: type(getattr(content, name))() for name in event.row.hidden.get(audience, ())}
+        if not show_names:
+            changed |= {name: _without_names(name, content) for name in event.row.people if name not in changed}
+        shown = Event(run=event.run, seq=event.seq, kind=event.kind, payload=event.payload, time=event.time)
+        shown.content = replace(content, **changed)
+        found.append(shown)
+    return found
+
+
+def _without_names(field: str, content: Any) -> str:
+    """What stands for a field that may name a person: an agent's name, and an end that nobody brought about, stay."""
+    told: str = getattr(content, field)
+    if isinstance(content, Replied):
+        return SOMEBODY if content.by_person else told
+    if field == "reason":
+        return STOPPED.sub(f"Stopped by {SOMEBODY}.", told) if STOPPED.fullmatch(told) else told
+    return SOMEBODY
 
 
 # --- comments ---

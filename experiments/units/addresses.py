@@ -37,11 +37,8 @@ class Name:
 
     regex = "[^/]+"
 
-    def to_python(self, value: str) -> str:
-        return decode_name(value)
-
-    def to_url(self, value: str) -> str:
-        return encode_name(str(value))
+    to_python = staticmethod(decode_name)
+    to_url = staticmethod(encode_name)
 
 
 class Number:
@@ -49,8 +46,5 @@ class Number:
 
     regex = "0|[1-9][0-9]{0,8}"
 
-    def to_python(self, value: str) -> int:
-        return int(value)
-
-    def to_url(self, value: int) -> str:
-        return str(value)
+    to_python = staticmethod(int)
+    to_url = staticmethod(str)

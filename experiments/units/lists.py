@@ -46,10 +46,13 @@ class ListedUnit:
 def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int]]:
     """The units of these layers with this number, or whose name or one of whose labels holds all the words."""
     words = typed.split()[:MOST_WORDS]
-    found: dict[int, set[int]] = {layer.pk: find_named(words, layer) for layer in layers}
-    if len(words) == 1 and (number := parse_number(words[0])) is not None:
-        for layer in layers:
-            found[layer.pk] |= {number} & {*range(layer.units)}
+    folded = [word.casefold() for word in words]
+    number = parse_number(words[0]) if len(words) == 1 else None
+    found: dict[int, set[int]] = {}
+    for layer in layers:
+        named = ((n, str(name).casefold()) for n, name in enumerate(layer.names))
+        found[layer.pk] = {n for n, name in named if all(word in name for word in folded)}
+        found[layer.pk] |= {number} & {*range(layer.units)} if number is not None else set()
     holds = Q(layer__in=found) & ~names.are_hidden_at("layer__model__name", "layer__name", "number")
     for word in words:
         holds &= Q(labels__text__icontains=word)
@@ -57,12 +60,6 @@ def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int
     for layer_id, number in Unit.objects.filter(holds).order_by().values_list("layer_id", "number").distinct():
         found[layer_id].add(number)
     return {layer: numbers for layer, numbers in found.items() if numbers}
-
-
-def find_named(words: Sequence[str], layer: Layer) -> set[int]:
-    """The units of a layer whose class or concept holds the words."""
-    folded = [word.casefold() for word in words]
-    return {n for n, name in enumerate(layer.names) if all(word in str(name).casefold() for word in folded)}
 
 
 def find_labels(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[str]]:

@@ -59,7 +59,10 @@ def read_news(run_id: int, after: int, viewer: Any) -> News:
         for event, html in rendering.render_events(run, events, names)
     ]
     seq = events[-1].seq if events else after
-    messages.append(state(run))
+    # How the run is, and what may be done to it
+    stopping, may = rendering.stopping(run), " ".join(actions.list_moves(run))
+    state = {"status": run.status, "stopping": stopping, "round": run.rounds + 1, "may": may}
+    messages.append({"type": "state", **state})
     messages += _summaries.of(run)
     if events:
         messages.append({"type": "outline", "html": rendering.outline(run)})
@@ -79,15 +82,8 @@ class Summaries:
 
     def of(self, run: Run) -> list[dict[str, Any]]:
         beat = int(time.monotonic() // DRAWN_EVERY) if run.status in ACTIVE else 0
-        state = (
-            run.created,
-            run.last_seq,
-            run.status,
-            run.cancel_requested,
-            run.pause_requested,
-            run.lease_worker,
-            beat,
-        )
+        asked = (run.cancel_requested, run.pause_requested, run.lease_worker)
+        state = (run.created, run.last_seq, run.status, *asked, beat)
         known, messages = self._drawn.get(run.pk, ((), []))
         if known != state:
             parts = {"head": rendering.head(run), "tail": rendering.tail(run)}
@@ -100,12 +96,6 @@ class Summaries:
 
 
 _summaries = Summaries()
-
-
-def state(run: Run) -> dict[str, Any]:
-    """How the run is, and what may be done to it."""
-    stopping, may = rendering.stopping(run), " ".join(actions.list_moves(run))
-    return {"type": "state", "status": run.status, "stopping": stopping, "round": run.rounds + 1, "may": may}
 
 
 def is_final(run: Run) -> bool:

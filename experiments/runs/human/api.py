@@ -19,7 +19,7 @@ from experiments.core.errors import InvalidInput
 from experiments.models import HumanReply, Run
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
-from experiments.runs.api import RunOut, read_out, router
+from experiments.runs.api import HypothesisKept, RunOut, read_out, router
 from experiments.runs.human import actions, drafts
 
 Long = Annotated[str, Field(max_length=20_000, pattern=NO_NUL)]
@@ -48,13 +48,6 @@ class ReplyIn(Body):
     labels: list[Annotated[str, Field(max_length=500, pattern=r"^[^\x00\r\n]*$")]] = Field([], max_length=20)
     reasoning: Long = ""
     bias: Long = ""
-
-
-class HypothesisKept(Schema):
-    number: int
-    text: str
-    status: str
-    reason: str
 
 
 class ReplyOut(Schema):

@@ -1,4 +1,5 @@
-"""The experiments of a run as a list: how each went, its strongest images, its program folded."""
+"""The experiments of a run as a list: how each went, its strongest images, its program folded; and all images of the
+run, in the order in which they were logged or by strength, of every origin or of one."""
 
 from __future__ import annotations
 
@@ -6,17 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, Window
+from django.db.models import Count, F, Window
 from django.db.models.functions import RowNumber
 
 from experiments.core.paging import Page
 from experiments.display import events
-from experiments.display.image_cards import ImageCard
+from experiments.display.image_cards import ImageCard, LoggedImage
 from experiments.models import Experiment, Observation, Run
+from workers.record.origins import Origin
 
-PER_PAGE = 30
+PER_PAGE, IMAGES_PER_PAGE = 30, 60
 STRONGEST = 8
 """Images shown of each."""
+ORDERS = {
+    "logged": ("As logged", ("experiment__number", "position")),
+    "strongest": ("Strongest first", ("-activation", "-id")),
+    "weakest": ("Weakest first", ("activation", "id")),
+}
 
 
 @dataclass(frozen=True)
@@ -48,3 +55,24 @@ def list_experiments(rows: Sequence[Experiment]) -> list[Listed]:
     for row in logged.annotate(place=place).filter(place__lte=STRONGEST).order_by("experiment_id", "place"):
         cards.setdefault(row.experiment_id, []).append(ImageCard.from_row(row))
     return [Listed(row, cards.get(row.pk, [])) for row in rows]
+
+
+def read_images(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
+    origin = params.get("origin", "") if params.get("origin") in set(Origin) else ""
+    order = params.get("order", "") if params.get("order") in ORDERS else "logged"
+    rows = run.observations.all()
+    counts = dict(rows.order_by().values_list("origin").annotate(Count("pk")))
+    total = sum(counts.values())
+    page = Page.of(params, counts.get(origin, 0) if origin else total, IMAGES_PER_PAGE, "tab", "origin", "order")
+    chosen = (rows.filter(origin=origin) if origin else rows).order_by(*ORDERS[order][1]).select_related("experiment")
+    shown = chosen.defer("experiment__state", "experiment__code", "experiment__output")[page.start : page.end]
+    return {
+        "page": page,
+        "origin": origin,
+        "order": order,
+        "orders": [(name, label) for name, (label, _) in ORDERS.items()],
+        "origins": [(name, label, counts[name]) for name, label in Origin.choices() if name in counts],
+        "all": total,
+        "logged": [LoggedImage.from_row(row) for row in shown],
+        "scale": events.scale_of(run),
+    }

@@ -20,7 +20,7 @@ from experiments.models import Run
 from experiments.models.member import Role
 from experiments.runs.events.socket import is_final
 from experiments.runs.human import editor
-from experiments.runs.page import activations, cost, experiments, hypotheses, images, transcript
+from experiments.runs.page import activations, cost, experiments, hypotheses, transcript
 from experiments.runs.steering import actions
 
 Params = Mapping[str, str]
@@ -51,7 +51,7 @@ TABS: Mapping[str, Tab] = {
     for tab in (
         Tab("transcript", "Transcript", transcript.read_transcript),
         Tab("experiments", "Experiments", ignore_names(experiments.read_experiments), "offer"),
-        Tab("images", "Images", ignore_names(images.read_images), "offer"),
+        Tab("images", "Images", ignore_names(experiments.read_images), "offer"),
         Tab("activations", "Activations", ignore_names(activations.read_activations), "redraw"),
         Tab("hypotheses", "Hypotheses", ignore_names(hypotheses.read_hypotheses), "redraw"),
         Tab("cost", "Cost", ignore_names(cost.read_cost), "redraw"),

@@ -1,0 +1,86 @@
+"""Images by key: their files as answers (the bytes under a key never change, so a browser asks once), what is known of
+one, and every place it was used in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.files.storage import default_storage
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
+
+from experiments.core.paging import Page, count, number_of
+from experiments.core.system_names import Names
+from experiments.core.thumbnails import SIZES
+from experiments.gallery import observations
+from experiments.models import Exemplar, Image, Observation
+
+FOREVER = "private, max-age=31536000, immutable"
+SOON = "private, max-age=60"
+"""For a whole image that stands in for its thumbnail."""
+PER_PAGE = 30
+RELATED = 12
+"""Masked versions, edits and exemplars shown, the first of each."""
+
+
+def serve_image(request: HttpRequest, key: str, kept: str = FOREVER) -> HttpResponse:
+    """The PNG. Raises Http404 if no such image is stored."""
+    found = _serve(request, Image.path_of(key), "image/png", key, kept)
+    if found is None:
+        raise Http404(f"No image is stored under {key}.")
+    return found
+
+
+def serve_thumbnail(request: HttpRequest, key: str, size: int, kept: str = FOREVER) -> HttpResponse:
+    """A small WebP; until a worker has made it, the whole image. Raises Http404 if no such image is stored."""
+    if size not in SIZES:
+        raise Http404(f"Thumbnails are {' or '.join(map(str, SIZES))} pixels wide, not {size}.")
+    found = _serve(request, Image.thumbnail_of(key, size), "image/webp", f"{key}-{size}", kept)
+    return found or serve_image(request, key, SOON if kept == FOREVER else kept)
+
+
+def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> HttpResponse | None:
+    """A file of the store, or word that the browser has it; None if it is not there."""
+    tag = f'"{name}"'
+    if kept == FOREVER and request.headers.get("If-None-Match") == tag:
+        return HttpResponseNotModified(headers={"ETag": tag})
+    try:
+        with default_storage.open(path) as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    return HttpResponse(data, content_type=kind, headers={"Cache-Control": kept, "ETag": tag})
+
+
+def find_usage(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any]:
+    """Everything the page of an image shows, in a constant number of queries."""
+    rows = Observation.objects.filter(Q(image=image.key) | Q(masked=image.key))
+    page = Page(number_of(params.get("page", "")), PER_PAGE, count(rows), {})
+    keys = list(rows.order_by("-pk").values_list("pk", flat=True)[page.start : page.end]) if page.number else []
+    raw = image.raw or image.key
+    origins = Image.objects.in_bulk({key for key in (image.raw, image.original) if key})
+    masked = list(Image.objects.filter(raw=raw).order_by("-created", "key")[: RELATED + 1])
+    edits = list(Image.objects.filter(original=raw, raw="").order_by("-created", "key")[: RELATED + 1])
+    return {
+        "page": page,
+        "items": observations.gallery_items(keys),
+        "exemplars": exemplars(image, names),
+        "raw": origins.get(image.raw),
+        "original": origins.get(image.original),
+        "masked": masked[:RELATED],
+        "edits": edits[:RELATED],
+        "more_masked": len(masked) > RELATED,
+        "more_edits": len(edits) > RELATED,
+    }
+
+
+def exemplars(image: Image, names: Names) -> dict[str, Any]:
+    """The units whose exemplar it is and that the viewer may know, the strongest first."""
+    rows = Exemplar.objects.filter(Q(image=image.key) | Q(masked=image.key)).order_by("-activation", "pk")
+    unit = "profile__unit__"
+    rows = rows.exclude(names.are_hidden_at(f"{unit}layer__model__name", f"{unit}layer__name", f"{unit}number"))
+    related = rows.select_related("profile__unit__layer__model", "profile__dataset")
+    shown = list(related.defer("profile__histogram", "profile__unit__layer__names")[: RELATED + 1])
+    more = len(shown) > RELATED
+    return {"shown": shown[:RELATED], "count": rows.count() if more else len(shown)}
