@@ -14,7 +14,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.comments import actions, anchors, lists
-from experiments.comments.actions import WrittenComment
 from experiments.core import access, notifications, paging, tagging
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
@@ -122,14 +121,14 @@ def _viewer(request: HttpRequest) -> User:
 
 
 def _answer_written(
-    request: HtmxRequest, run: Run, write: Callable[[], WrittenComment | Comment | Thread]
+    request: HtmxRequest, run: Run, write: Callable[[], actions.WrittenComment | Comment | Thread]
 ) -> HttpResponse:
     """The part of the page that the form stood in, as it is now; or why nothing was written, and the form stays."""
     try:
         done = write()
     except ActionRefused as problem:
         return _answer_with_toast(request, run, HttpResponse(status=204), str(problem), "error")
-    words = done.notice if isinstance(done, WrittenComment) else ""
+    words = done.notice if isinstance(done, actions.WrittenComment) else ""
     shown = HttpResponse()
     if request.htmx:
         event = run.events.filter(seq=window.number(request.POST, "in") or 0).first()

@@ -9,7 +9,7 @@ often takes the other way, so the other is barred: an index cannot be used for a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import F, OrderBy, QuerySet, Sum
@@ -141,7 +141,15 @@ def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
     rows = Observation.objects.select_related("run", "experiment").only(*SHOWN).order_by().in_bulk(list(keys))
     ordered = [rows[key] for key in keys if key in rows]
     before = originals(ordered)
-    return [gallery_item(row, before.get((row.run_id, row.original))) for row in ordered]
+    items = []
+    for row in ordered:
+        run, card, first = row.run, ImageCard.from_row(row), before.get((row.run_id, row.original))
+        if row.change is not None:
+            card = replace(card, change=row.change)
+        reached = [run.best_activation, row.activation, first.activation if first else None]
+        scale = Scale.of(reached, run.exemplar_mean)
+        items.append(GalleryItem(row, card, scale, ImageCard.from_row(first) if first else None))
+    return items
 
 
 def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]:
@@ -153,15 +161,6 @@ def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]
         run__in={row.run_id for row in edits}, image__in={row.original for row in edits}
     ).order_by("-pk")
     return {(row.run_id, row.image_id): row for row in found}
-
-
-def gallery_item(row: Observation, before: Observation | None) -> GalleryItem:
-    run, card = row.run, ImageCard.from_row(row)
-    first = ImageCard.from_row(before) if before else None
-    if row.change is not None:
-        card = ImageCard(**{**card.__dict__, "change": row.change})
-    reached = [run.best_activation, row.activation, before.activation if before else None]
-    return GalleryItem(row, card, Scale.of(reached, run.exemplar_mean), first)
 
 
 # --- experiments ------------------------------------------------------------------------------------

@@ -149,16 +149,14 @@ def by_time(keys: Sequence[int], frontier: int | None, limit: int) -> Found:
 
 def score(terms: Sequence[str], kind: str, normalized: str) -> int:
     """Higher for whole words, for texts of little else, for what people and agents concluded."""
-    whole = sum(
-        40 if matches(rf"\b{re.escape(term)}\b", normalized) else 15 * matches(rf"\b{re.escape(term)}", normalized)
-        for term in terms
-    )
+    whole = 0
+    for term in terms:
+        if re.search(rf"\b{re.escape(term)}\b", normalized):
+            whole += 40
+        elif re.search(rf"\b{re.escape(term)}", normalized):
+            whole += 15
     share = sum(map(len, terms)) / max(len(normalized), 1)
     return WEIGHTS.get(TextKind(kind), 0) + round(whole / len(terms)) + round(30 * min(share, 1))
-
-
-def matches(pattern: str, text: str) -> bool:
-    return re.search(pattern, text) is not None
 
 
 def write_cursor(top: int, last: Sequence[int] | None = None) -> str:

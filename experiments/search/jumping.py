@@ -19,9 +19,8 @@ from experiments.models import Layer, PairwiseTrial, ReviewQueue, Run, SearchTex
 from experiments.models.member import Role
 from experiments.models.search_text import TextKind
 from experiments.search.finding import SearchScope, find
-from experiments.search.results import address, of_passages
+from experiments.search.results import Piece, address, of_passages, snippet
 from experiments.search.runs import runs_matching
-from experiments.search.snippets import Piece, snippet
 
 FEW = 5
 """Of each sort so many are offered."""

@@ -113,11 +113,18 @@ def _without_names(field: str, content: Any) -> str:
 
 
 def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread]]:
-    """What was said, by the event that it is about; None for the run as a whole."""
+    """What was said, by the event that it is about; None for the run as a whole. Without names, people are told apart
+    by number, and whom they mention is not told."""
     names: dict[int, str] = {}
     found: dict[int | None, list[SharedThread]] = {}
     for talk in comment_lists.thread_views(run, comment_lists.threads(run)):
-        comments = [share_comment(each, names, show_names) for each in talk.comments if each.deleted is None]
+        comments = []
+        for said in talk.comments:
+            if said.deleted is None and show_names:
+                comments.append(SharedComment(person(said.author), said, said.text))
+            elif said.deleted is None:
+                name = names.setdefault(said.author_id, f"Person {len(names) + 1}")
+                comments.append(SharedComment(name, said, MENTION.sub("@…", said.text)))
         if comments:
             thread = SharedThread(describe_anchor(talk), talk.thread.quote, talk.thread.resolved is not None, comments)
             found.setdefault(talk.seq, []).append(thread)
@@ -130,11 +137,3 @@ def describe_anchor(talk: comment_lists.ThreadView) -> str:
         return "Comments on the run"
     named = talk.thread.experiment is not None
     return f"Comments on {talk.where[0].lower()}{talk.where[1:]}" if named else "Comments on what stands above"
-
-
-def share_comment(comment: Comment, names: dict[int, str], show_names: bool) -> SharedComment:
-    """Without names, people are told apart by number, and whom they mention is not told."""
-    if show_names:
-        return SharedComment(person(comment.author), comment, comment.text)
-    name = names.setdefault(comment.author_id, f"Person {len(names) + 1}")
-    return SharedComment(name, comment, MENTION.sub("@…", comment.text))

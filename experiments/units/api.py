@@ -25,7 +25,7 @@ from experiments.models import Exemplar, Label, Layer, Run, Unit, UnitProfile
 from experiments.models.api_token import TokenScope
 from experiments.models.member import Role
 from experiments.units import actions
-from experiments.units.similar import SimilarUnits, find_similar
+from experiments.units.lists import SimilarUnits, find_similar
 
 router = Router(tags=["Units"])
 LABELLED = ["Labels"]

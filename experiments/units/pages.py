@@ -4,7 +4,7 @@ it, what runs and people say, what speaks for and against that."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -28,7 +28,6 @@ from experiments.runs.asking.form import read_profile
 from experiments.units import actions, drawing, lists
 from experiments.units.drawing import UnitSelection
 from experiments.units.evidence import evidence, last_hypotheses
-from experiments.units.similar import find_similar
 from experiments.units.states import UnitState, count_states, dead, state_of, states
 from workers.record import tasks
 
@@ -236,7 +235,7 @@ def describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) -> 
     exemplars: Sequence[Exemplar] = context["exemplars"]
     if not profile.written:
         return {"waiting": not profile.problem}
-    near = find_similar(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
+    near = lists.find_similar(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
     shown = [(each, each.image_id if context["raw"] else each.masked_id) for each in exemplars]
     return {
         "cards": [ImageCard.exemplar(each.rank, each.activation, each.image_id, key) for each, key in shown],
@@ -260,14 +259,18 @@ def read_known(
     labels = read_labels(request, layer, number, without_runs=is_hidden)
     if exemplar_mean is None:
         exemplar_mean = next((run.exemplar_mean for run in runs if run.exemplar_mean is not None), None)
-    is_dead = number in dead([layer.pk]).get(layer.pk, set())
     label: Label | None = labels["label"]
+    known = {state_of(status) for status in statuses}
+    if label is not None:
+        known.add(UnitState.LABELLED)
+    if number in dead([layer.pk]).get(layer.pk, set()):
+        known.add(UnitState.DEAD)
     return labels | {
         "runs": runs,
         "verdicts": verdicts.find_verdicts(runs, viewer),
         "corrections": [] if is_hidden else verdicts.of_unit(layer.model.name, layer.name, number, viewer)[:LABELS],
         "run_count": sum(statuses.values()),
-        "state": state(statuses, is_labelled=label is not None, is_dead=is_dead),
+        "state": min(known, key=tuple(UnitState).index, default=UnitState.NEW),
         "evidence": evidence(runs, label.text if label else "", exemplar_mean),
         "hypotheses": last_hypotheses(runs),
         "before": number - 1 if number else None,
@@ -298,10 +301,3 @@ def current(labels: Sequence[Label]) -> Label | None:
     newest = max((label.run_id or 0 for label in of_runs), default=0)
     first = min((each for each in of_runs if each.run_id == newest), key=lambda each: each.position, default=None)
     return first or (labels[0] if labels else None)
-
-
-def state(statuses: Iterable[str], *, is_labelled: bool, is_dead: bool) -> UnitState:
-    found = [state_of(status) for status in statuses]
-    found += [UnitState.LABELLED] if is_labelled else []
-    found += [UnitState.DEAD] if is_dead else []
-    return min(found, key=tuple(UnitState).index, default=UnitState.NEW)

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.core.search_index.normalize import ngrams, normalize, normalized_with_places
 from experiments.core.search_index.words import LONGEST, parse_words
-from experiments.search.snippets import LENGTH, snippet
+from experiments.search.results import LENGTH, snippet
 
 
 @pytest.mark.parametrize(

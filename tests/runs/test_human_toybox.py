@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.models import Backbone, HumanReply, Run
-from experiments.runs.human.examples import EXAMPLES
+from experiments.runs.human.reference import EXAMPLES
 from tests.conftest import QUICK_IMAGES
 from tests.support.builders import make_run
 from workers.jobs import laboratory as place

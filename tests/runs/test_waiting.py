@@ -18,7 +18,7 @@ from django.test import Client
 
 from experiments.core import notify, sessions, transcript
 from experiments.models import ApiToken, Member, Run
-from experiments.runs.events import api, waiting
+from experiments.runs.events import api
 from maia_web.asgi import application
 from tests.support import builders
 from tests.support.builders import make_run
@@ -114,7 +114,7 @@ async def test_what_is_there_is_told_at_once(run: Run, token: str, redis_url: st
 async def test_a_long_poll_ends_with_the_next_event(
     run: Run, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_EVERY", 15.0)  # only the bell can tell in time
+    monkeypatch.setattr(api, "LOOK_EVERY", 15.0)  # only the bell can tell in time
     asked = await held(f"/runs/{run.pk}/events", token, "after=1&wait=30")
     await elsewhere(end_of, run)
     told = json.loads(await rest(asked))
@@ -125,7 +125,7 @@ async def test_a_long_poll_ends_with_the_next_event(
 async def test_an_answer_that_waited_is_as_one_that_did_not(
     run: Run, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(api, "LOOK_EVERY", 0.1)
     asked = await begun(f"/runs/{run.pk}/events", token, "after=1&wait=30")
     start = await asked.receive_output(PATIENCE)
     await elsewhere(end_of, run)
@@ -141,7 +141,7 @@ async def test_an_answer_that_waited_is_as_one_that_did_not(
 
 
 async def test_a_long_poll_sees_the_event_without_redis(run: Run, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(api, "LOOK_EVERY", 0.1)
     asked = await held(f"/runs/{run.pk}/events", token, "after=1&wait=20")
     await elsewhere(end_of, run)
     assert json.loads(await rest(asked))["over"]
@@ -200,7 +200,7 @@ async def test_a_stream_of_many_events_needs_no_bell_for_the_next_ones(
     run: Run, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "MOST", 1)
-    monkeypatch.setattr(waiting, "LOOK_EVERY", PATIENCE * 2)
+    monkeypatch.setattr(api, "LOOK_EVERY", PATIENCE * 2)
     await elsewhere(end_of, run)
     asked = await begun(f"/runs/{run.pk}/events/stream", token)
     assert b"event: over" in (await asked.receive_output(PATIENCE), await rest(asked))[1]
@@ -210,7 +210,7 @@ async def test_a_stream_of_many_events_needs_no_bell_for_the_next_ones(
 async def test_a_stream_ends_with_the_access_it_began_with(
     end: str, run: Run, owner: User, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(api, "LOOK_EVERY", 0.1)
     asked = await begun(f"/runs/{run.pk}/events/stream", token)
     await asked.receive_output(PATIENCE)
     ends: dict[str, Callable[[], Any]] = {
@@ -226,7 +226,7 @@ async def test_a_stream_ends_with_the_access_it_began_with(
 async def test_a_stream_ends_with_its_session(
     run: Run, owner: User, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(api, "LOOK_EVERY", 0.1)
     client = Client()
     await elsewhere(client.force_login, owner)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value

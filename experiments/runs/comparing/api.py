@@ -13,7 +13,6 @@ from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidInput
 from experiments.models import Run
 from experiments.runs.comparing import comparison
-from experiments.runs.comparing.comparison import FEWEST, MOST
 
 router = Router(tags=["Runs"])
 
@@ -23,7 +22,9 @@ Round = Annotated[int, Field(ge=1, le=2**31 - 1)]
 class ComparisonQuery(Schema):
     """Which runs, against which, from which round on."""
 
-    run: list[RowNumber] = Field(min_length=FEWEST, max_length=MOST, description="two to six of them")
+    run: list[RowNumber] = Field(
+        min_length=comparison.FEWEST, max_length=comparison.MOST, description="two to six of them"
+    )
     base: RowNumber | None = Field(None, description="what figures are measured against; else the first")
     first: Round = Field(1, description="the first round wanted")
 

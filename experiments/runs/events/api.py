@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from asgiref.sync import SyncToAsync
+from channels.db import aclose_old_connections, database_sync_to_async
+from channels.layers import get_channel_layer
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Field, Router, Schema
 from ninja import Query as QueryParameter
 from ninja.renderers import JSONRenderer
+from redis import RedisError
 
 from experiments.api.entry import allow, is_still_allowed
 from experiments.api.fields import Id, find
-from experiments.core import transcript
+from experiments.core import notify, transcript
 from experiments.core.params import parse_number
+from experiments.core.sockets import end
 from experiments.core.system_names import Names
 from experiments.models import Event, Run
-from experiments.runs.events.waiting import Bell, free_thread, look
 from workers.record import events
 
 router = Router(tags=["Events"])
@@ -34,6 +40,12 @@ KINDS = "one of: " + ", ".join(
     f"`{kind}` {{{', '.join(each.name for each in fields(row.payload))}}}" for kind, row in events.KINDS.items()
 )
 """Each kind with the fields of its payload."""
+LOOK_EVERY = 3.0
+"""Seconds between two looks that no bell asked for."""
+_LOOKS = ThreadPoolExecutor(4, "look")
+"""Looks for everybody who waits."""
+
+Found = TypeVar("Found")
 
 
 class EventOut(Schema):
@@ -162,3 +174,57 @@ def frames(told: Events) -> str:
         f"id: {one.seq}\nevent: {one.kind}\ndata: {json.dumps(one.model_dump(mode='json'))}\n\n" for one in told.items
     )
     return "".join(each) + ("event: over\ndata: {}\n\n" if told.over else "")
+
+
+# --- waiting for something to happen ------------------------------------------------------------------
+#
+# An operation that waits would hold the thread that goes through Django's middleware with it, since WhiteNoise and some
+# of ours know no other way. So operations answer at once, with a `StreamingHttpResponse` whose body the event loop
+# makes: there nothing holds a thread but a look, and nothing a database connection.
+
+
+def look(find: Callable[[], Found]) -> Awaitable[Found]:
+    """What `find` reads in the database, whose connection is closed again."""
+    return database_sync_to_async(find, thread_sensitive=False, executor=_LOOKS)()
+
+
+async def free_thread() -> None:
+    """Give up the thread, and its connection, that Django keeps for this request until its answer is complete. What
+    needs one at the end gets another."""
+    await aclose_old_connections()
+    context = SyncToAsync.thread_sensitive_context.get(None)
+    if context and (executor := SyncToAsync.context_to_thread_executor.pop(context, None)):
+        executor.shutdown(wait=False)
+
+
+class Bell:
+    """Rings when something has happened in a run, and every few seconds; without Redis only then."""
+
+    def __init__(self, run_id: int) -> None:
+        self.layer, self.group, self.channel = get_channel_layer(), notify.group(run_id), ""
+
+    async def __aenter__(self) -> Bell:
+        with suppress(RedisError, OSError):
+            self.channel = await self.layer.new_channel()
+            await self.layer.group_add(self.group, self.channel)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with suppress(RedisError, OSError):
+            await self.layer.group_discard(self.group, self.channel)
+
+    async def rung(self, seconds: float) -> None:
+        """Wait until it rings, at most so long."""
+        listening = asyncio.create_task(self._hear())
+        try:
+            await asyncio.wait({listening}, timeout=min(LOOK_EVERY, seconds))
+        finally:
+            await end(listening)
+
+    async def _hear(self) -> None:
+        """An event; the words of a reply under way do not count."""
+        try:
+            while (await self.layer.receive(self.channel))["type"] != "run.event":
+                pass
+        except (RedisError, OSError, AssertionError, TypeError):
+            await asyncio.sleep(LOOK_EVERY)

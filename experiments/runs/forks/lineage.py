@@ -6,6 +6,7 @@ copies is copied by the worker that starts it (`workers/jobs/forking.py`), up to
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from experiments.core.errors import StateConflict
@@ -74,10 +75,8 @@ def find_fork_point(run: Run, number: int) -> ForkPoint:
 def find_last_complete_round(run: Run) -> int:
     """The last round that is over; 0 if none is."""
     for number in (run.rounds, run.rounds - 1):
-        try:
+        with suppress(StateConflict):
             return find_fork_point(run, number).round
-        except StateConflict:
-            continue
     return 0
 
 

@@ -15,7 +15,7 @@ from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidFields, OutOfDate
 from experiments.models import HumanReply, Run
 from experiments.models.member import Role
-from experiments.runs.human import actions, drafts, examples, reference
+from experiments.runs.human import actions, drafts, reference
 from experiments.runs.human.drafts import Values
 from workers.record import tasks
 from workers.record.events import Started
@@ -73,7 +73,7 @@ class Editor:
     """What was just sent and could not be kept as a draft: names and texts, to be copied."""
     kept: Sequence[tuple[str, str]] = ()
     """The draft as another tab left it, where the form shows what this one holds."""
-    examples: Sequence[examples.Example] = examples.EXAMPLES
+    examples: Sequence[reference.Example] = reference.EXAMPLES
 
     statuses: Sequence[str] = drafts.STATUSES
 

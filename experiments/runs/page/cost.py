@@ -57,7 +57,10 @@ class MeasureShown:
 def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
     taken = by_round(run)
     step_of = steps(taken)
-    sums = sum_by_step(taken, step_of)
+    groups: dict[RoundRange, list[Taken]] = {}
+    for number, step in step_of.items():
+        groups.setdefault(step, []).append(taken[number])
+    sums = {step: [sum(each) for each in zip(*group, strict=True)] for step, group in groups.items()}
     all_of = [sum(each) for each in zip(*sums.values(), strict=True)] or [0.0] * PARTS
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
     elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
@@ -100,14 +103,6 @@ def by_round(run: Run) -> dict[int, list[float]]:
 def amount(value: Any) -> float:
     """What an event says it took; 0 where it says nothing of the kind."""
     return value if isinstance(value, int | float) else 0
-
-
-def sum_by_step(taken: Mapping[int, Taken], step_of: Mapping[int, RoundRange]) -> dict[RoundRange, Taken]:
-    """What each step took."""
-    groups: dict[RoundRange, list[Taken]] = {}
-    for number, step in step_of.items():
-        groups.setdefault(step, []).append(taken[number])
-    return {step: [sum(each) for each in zip(*group, strict=True)] for step, group in groups.items()}
 
 
 def draw(measure: Resource, run: Run, sums: Mapping[RoundRange, Taken]) -> MeasureShown:

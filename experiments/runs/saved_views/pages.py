@@ -13,7 +13,6 @@ from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.models import SavedView
 from experiments.runs.saved_views import actions
-from experiments.runs.saved_views.actions import QUERY_CHARS
 
 
 class ViewForm(forms.Form):
@@ -33,9 +32,9 @@ def save(request: HttpRequest) -> HttpResponse:
     """Keep the state of the list. A name of one's own that is there already is given the new state."""
     actor, form = Actor.of(request), ViewForm(request.POST)
     query = actions.clean_query(request.POST.get("query", ""))
-    if not form.is_valid() or len(query) > QUERY_CHARS:
+    if not form.is_valid() or len(query) > actions.QUERY_CHARS:
         messages.error(request, f"Not saved. {form.problem or 'The address of this list is too long.'}")
-        return redirect(f"{reverse('runs')}?{query[:QUERY_CHARS]}")
+        return redirect(f"{reverse('runs')}?{query[: actions.QUERY_CHARS]}")
     mine = {"owner": actor.person, "name": form.cleaned_data["name"]}
     row = SavedView.objects.filter(**mine).first() or SavedView(**mine)
     try:
