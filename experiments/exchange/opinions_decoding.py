@@ -25,18 +25,18 @@ Json = Mapping[str, Any]
 
 def decode_opinions(data: Json) -> Said:
     """Raises ExchangeError."""
-    found = decode_list(data.get("tags", []), decode_tagged, "tags", MOST_TAGGED)
+    found = decode_list(data.get("tags", []), decode_tagged, "people.json: tags", MOST_TAGGED)
     if (count := sum(len(each.tags) for each in found)) > MOST_TAGGED:
         raise ExchangeError(
             f"people.json puts {count:,} tags to experiments and images, at most {MOST_TAGGED:,} are possible."
         )
-    threads = decode_list(data.get("threads", []), thread, "threads", MOST_THREADS)
+    threads = decode_list(data.get("threads", []), thread, "people.json: threads", MOST_THREADS)
     if (count := sum(len(each["comments"]) for each in threads)) > MOST_SAID:
         raise ExchangeError(f"people.json holds {count:,} comments, at most {MOST_SAID:,} are possible.")
     return Said(
         threads,
-        decode_list(data.get("reviews", []), review, "reviews", MOST_REVIEWS),
-        decode_list(data.get("finals", []), final, "finals", MOST_REVIEWS),
+        decode_list(data.get("reviews", []), review, "people.json: reviews", MOST_REVIEWS),
+        decode_list(data.get("finals", []), final, "people.json: finals", MOST_REVIEWS),
         found,
     )
 
@@ -52,11 +52,11 @@ def thread(given: Any) -> dict[str, Any]:
         **numbers,
         **texts(place, quote=QUOTE_CHARS, before=NEARBY_CHARS, after=NEARBY_CHARS),
         "on": on,
-        "place": check_count(place.get("place"), "place of a thread"),
+        "place": check_count(place.get("place"), "people.json: place of a thread"),
         "created": require_time(place, "created"),
         "resolved": resolved,
         "resolved_by": text(place, "resolved_by", NAME_CHARS) if resolved else "",
-        "comments": decode_list(place.get("comments"), comment, "comments of a thread", MOST_COMMENTS),
+        "comments": decode_list(place.get("comments"), comment, "people.json: comments of a thread", MOST_COMMENTS),
     }
 
 
@@ -67,8 +67,8 @@ def comment(given: Any) -> dict[str, Any]:
         "created": require_time(said, "created"),
         "edited": time(said, "edited"),
         "deleted": time(said, "deleted"),
-        "mentions": decode_list(said.get("mentions"), name, "mentions of a comment", MOST_MENTIONS),
-        "wordings": decode_list(said.get("wordings"), wording, "wordings of a comment", MOST_WORDINGS),
+        "mentions": decode_list(said.get("mentions"), name, "people.json: mentions of a comment", MOST_MENTIONS),
+        "wordings": decode_list(said.get("wordings"), wording, "people.json: wordings of a comment", MOST_WORDINGS),
     }
 
 
@@ -116,7 +116,7 @@ def score(given: Any, what: str) -> int | None:
 
 def decode_tagged(given: Any) -> Tagged:
     said = fields(given, "tags")
-    experiment = check_count(said.get("experiment"), "the experiment of tags")
+    experiment = check_count(said.get("experiment"), "people.json: the experiment of tags")
     return Tagged(experiment, number(said, "position"), run_decoding.tags(said.get("tags"), "people.json"))
 
 
@@ -146,7 +146,7 @@ def name(given: Any) -> str:
 
 
 def number(said: Json, key: str) -> int | None:
-    return None if said.get(key) is None else check_count(said[key], key)
+    return None if said.get(key) is None else check_count(said[key], f"people.json: {key}")
 
 
 def time(said: Json, key: str) -> str | None:

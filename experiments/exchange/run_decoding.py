@@ -121,7 +121,7 @@ def tags(given: Any, where: str) -> list[str]:
 
 def labels(given: Any) -> Sequence[LabelTold]:
     """Raises ExchangeError, also for more units in all than are taken."""
-    found = decode_list(given, label, "labels", MOST_LABELS)
+    found = decode_list(given, label, "run.json: labels", MOST_LABELS)
     if (count := sum(len(each.units) for each in found)) > MOST_LABELLED:
         raise ExchangeError(f"run.json: labels name {count:,} units, at most {MOST_LABELLED:,} are possible.")
     return found
@@ -134,8 +134,8 @@ def label(given: Any) -> LabelTold:
     name = shorten_value(given["text"])
     if len(given["text"]) > LABEL_CHARS or not 0 < len(given["source"]) <= 40:
         raise ExchangeError(f"run.json: the label {name} is too long, or has no source of at most 40 characters.")
-    units = decode_list(given.get("units", []), unit, f"the label {name}: units", MOST_UNITS)
-    position = check_count(given.get("position"), f"the label {name}: position")
+    units = decode_list(given.get("units", []), unit, f"run.json: the label {name}: units", MOST_UNITS)
+    position = check_count(given.get("position"), f"run.json: the label {name}: position")
     return LabelTold(given["text"], given["source"], position, scores(given.get("scores"), name), units)
 
 
@@ -151,7 +151,7 @@ def scores(given: Any, name: str) -> dict[str, float]:
 def unit(given: Any) -> tuple[str, str, int]:
     if not isinstance(given, list) or len(given) != 3 or not all(isinstance(each, str) for each in given[:2]):
         raise ExchangeError(f"run.json: {shorten_value(given)} is no unit such as [model, layer, number].")
-    return given[0][:200], given[1][:200], check_count(given[2], f"the unit {shorten_value(given)}")
+    return given[0][:200], given[1][:200], check_count(given[2], f"run.json: the unit {shorten_value(given)}")
 
 
 def parent(given: Any) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def parent(given: Any) -> dict[str, Any]:
 
 def number_of(given: Json, what: str) -> int | None:
     """The number of a run, if it has one."""
-    return None if given.get("number") is None else check_count(given["number"], what, 2**63 - 1)
+    return None if given.get("number") is None else check_count(given["number"], f"run.json: {what}", 2**63 - 1)
 
 
 # --- fields ---------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def decode_list(given: Any, read: Callable[[Any], T], what: str, most: int) -> l
     """The things of a list. Raises ExchangeError."""
     if not isinstance(given, list) or len(given) > most:
         many = f"{len(given):,} things" if isinstance(given, list) else shorten_value(given)
-        raise ExchangeError(f"run.json: {what} is {many} where a list of at most {most:,} is wanted.")
+        raise ExchangeError(f"{what} is {many} where a list of at most {most:,} is wanted.")
     return [read(each) for each in given]
 
 
@@ -201,7 +201,7 @@ def text(data: Json, name: str, most: int) -> str:
 def check_count(value: Any, what: str, most: int = HIGHEST) -> int:
     """A whole number from 0. Raises ExchangeError."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise unlike(f"run.json: {what}", value, f"no whole number from 0 to {most:,}")
+        raise unlike(what, value, f"no whole number from 0 to {most:,}")
     return value
 
 
