@@ -15,8 +15,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 
 from experiments.core import access
-from experiments.models import Backbone, Dataset, Job, Label, Layer, Member, Run, Toolset, VisionModelRow
-from experiments.models.member import Role
+from experiments.models import Backbone, Dataset, Job, Label, Layer, Member, Role, Run, Toolset, VisionModelRow
 
 
 class Site(admin.AdminSite):

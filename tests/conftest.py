@@ -145,8 +145,7 @@ def stranger(db: None) -> User:
 
 
 def member(name: str, role: str) -> User:
-    from experiments.models import Member
-    from experiments.models.member import Role
+    from experiments.models import Member, Role
 
     user = User.objects.create_user(name, password="correct horse battery")
     Member.objects.create(user=user, role=Role[role])

@@ -12,9 +12,7 @@ from experiments.core import audit, sessions
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import StateConflict
-from experiments.models import ApiToken, Invitation, LoginLink, Member
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import ApiToken, Invitation, LoginLink, Member, Role, TokenScope
 
 MOST_TOKENS = 50
 """Good tokens that one person may have."""

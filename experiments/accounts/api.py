@@ -20,10 +20,8 @@ from experiments.core import access, sessions
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import InvalidFilters
-from experiments.models import ApiToken, Invitation
-from experiments.models.api_token import TokenScope
+from experiments.models import ApiToken, Invitation, Role, TokenScope
 from experiments.models.invitation import NOTE_CHARS
-from experiments.models.member import Role
 
 router = Router(tags=["You"])
 TEAM, AUDIT = ["The team"], ["Audit"]

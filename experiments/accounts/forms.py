@@ -7,9 +7,9 @@ from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 
 from experiments.accounts import names
+from experiments.models import Role
 from experiments.models.api_token import DAYS, MOST_DAYS, TokenScope
 from experiments.models.invitation import NOTE_CHARS
-from experiments.models.member import Role
 
 ASSIGNABLE = [(role.value, role.label) for role in Role]
 

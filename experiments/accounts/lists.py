@@ -10,8 +10,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.db.models import Max, Q, QuerySet
 
-from experiments.models import Invitation
-from experiments.models.member import Role
+from experiments.models import Invitation, Role
 
 MOST = 200
 """People of one kind that are listed; whoever looks for others searches."""

@@ -33,9 +33,7 @@ from experiments.core.audit import Verb
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.sessions import VISIT
-from experiments.models import ApiToken, Invitation
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import ApiToken, Invitation, Role, TokenScope
 
 AFTER_A_LINK = 3600
 """Seconds for which whoever came by a one-time link may choose a password without the old one: it was forgotten."""

@@ -25,8 +25,7 @@ from experiments.accounts.actions import admit
 from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
-from experiments.models import Invitation, Member
-from experiments.models.member import Role
+from experiments.models import Invitation, Member, Role
 
 
 def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
@@ -85,8 +84,8 @@ def connect(request: HttpRequest, account: SocialAccount, known: User | None, us
 
 def create_account(request: HttpRequest, account: SocialAccount, invitation: Invitation | None) -> User | HttpResponse:
     """A new account for an identity, in the role that newcomers get; a page that says why not."""
-    told = account.extra_data
-    email = verified_email(told)
+    claims = account.extra_data
+    email = verified_email(claims)
     invited = invitation is not None and invitation.state == "open"
     ours = {domain.casefold().lstrip("@") for domain in settings.OIDC_DOMAINS}
     if ours and not invited and email.rpartition("@")[2].casefold() not in ours:
@@ -104,7 +103,7 @@ def create_account(request: HttpRequest, account: SocialAccount, invitation: Inv
             "it. If it is yours, sign in as you do otherwise, and connect the two under Settings, You.",
         )
     person = User(
-        username=names.free(wanted_name(told)), email=email, first_name=names.clean_name(str(told.get("name", "")))
+        username=names.free(wanted_name(claims)), email=email, first_name=names.clean_name(str(claims.get("name", "")))
     )
     person.set_unusable_password()
     person.save()
@@ -117,10 +116,10 @@ def create_account(request: HttpRequest, account: SocialAccount, invitation: Inv
     return person
 
 
-def verified_email(told: dict[str, Any]) -> str:
+def verified_email(claims: dict[str, Any]) -> str:
     """The address, if the provider has seen that it is theirs; else ""."""
-    email = told.get("email")
-    if not isinstance(email, str) or told.get("email_verified") not in (True, "true") or len(email) > 254:
+    email = claims.get("email")
+    if not isinstance(email, str) or claims.get("email_verified") not in (True, "true") or len(email) > 254:
         return ""
     try:
         validate_email(email)
@@ -129,10 +128,10 @@ def verified_email(told: dict[str, Any]) -> str:
     return email
 
 
-def wanted_name(told: dict[str, Any]) -> str:
+def wanted_name(claims: dict[str, Any]) -> str:
     """What the provider calls the person, as far as a user name may hold it."""
     for key in ("preferred_username", "email", "name"):
-        found = re.sub(r"[^\w.+-]+", "-", str(told.get(key, "")).partition("@")[0]).strip("-")
+        found = re.sub(r"[^\w.+-]+", "-", str(claims.get(key, "")).partition("@")[0]).strip("-")
         if found:
             return found
     return "newcomer"

@@ -132,10 +132,10 @@ class Connection(OpenIDConnectOAuth2Adapter):
         """Whom the provider names, not saved."""
         claims = self.verified(str(kwargs["response"].get("id_token", "")), nonce_of(request.GET["state"]))
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
-            told = self.fetch(self.profile_url, {"Authorization": f"Bearer {token.token}"})
-            if told.get("sub") != claims["sub"]:
+            profile = self.fetch(self.profile_url, {"Authorization": f"Bearer {token.token}"})
+            if profile.get("sub") != claims["sub"]:
                 raise OAuth2Error("What the provider tells is of another person than the token.")
-            claims = {**told, **claims}
+            claims = {**profile, **claims}
         account = SocialAccount(
             provider=name(), uid=claims["sub"], extra_data={k: claims[k] for k in KEPT if k in claims}
         )
@@ -195,14 +195,14 @@ class Adapter(DefaultSocialAccountAdapter):
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> Never:
         raise ImmediateHttpResponse(receive_identity(request, sociallogin))
 
-    def on_authentication_error(self, request: HttpRequest, provider: Any, **told: Any) -> Never:  # noqa: ARG002
-        log.warning("Single sign-on failed (%s): %s", told.get("error"), told.get("exception"))
+    def on_authentication_error(self, request: HttpRequest, provider: Any, **details: Any) -> Never:  # noqa: ARG002
+        log.warning("Single sign-on failed (%s): %s", details.get("error"), details.get("exception"))
         title, words = (
             "You could not be signed in",
             f"What came back from {settings.OIDC_NAME} does not belong to a sign-in that this browser began, "
             "or is too old. Begin again from the sign-in page.",
         )
-        if str(told.get("error")) == "cancelled":
+        if str(details.get("error")) == "cancelled":
             title = "You were not signed in"
             words = f"You cancelled at {settings.OIDC_NAME}. Nothing was changed."
         raise ImmediateHttpResponse(refuse(request, title, words))

@@ -132,10 +132,10 @@ def clear_tries(tried: Try) -> None:
 def browser_of(request: HttpRequest, account: str) -> str:
     """What tells this browser from all others, if its cookie says it is one of this account's; else ""."""
     try:
-        told = request.get_signed_cookie(COOKIE, default="", salt=SALT, max_age=COOKIE_DAYS * 86400)
+        cookie = request.get_signed_cookie(COOKIE, default="", salt=SALT, max_age=COOKIE_DAYS * 86400)
     except signing.BadSignature:
         return ""
-    return told if told and told.partition(":")[0] == digest("account", account) else ""
+    return cookie if cookie and cookie.partition(":")[0] == digest("account", account) else ""
 
 
 def remember(response: HttpResponse, name: str) -> None:

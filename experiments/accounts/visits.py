@@ -74,9 +74,9 @@ class Seen:
 
 def note(request: HttpRequest, user: User) -> None:
     """Write down that the person is here, unless that was done a moment ago."""
-    now, told = time.time(), request.session.get(VISIT, {})
-    if now - told.get("seen", 0) < EVERY:
+    now, visit = time.time(), request.session.get(VISIT, {})
+    if now - visit.get("seen", 0) < EVERY:
         return
-    request.session[VISIT] = {"began": now, **told, "seen": now}
+    request.session[VISIT] = {"began": now, **visit, "seen": now}
     late = timezone.now() - timedelta(seconds=EVERY)
     Member.objects.filter(user=user).exclude(seen__gt=late).update(seen=timezone.now())

@@ -90,5 +90,5 @@ def list_of(request: HttpRequest) -> str:
     query = request.GET.copy()
     for name in ("cursor", "limit"):
         query.pop(name, None)
-    told = repr([request.path, sorted(query.lists())])
-    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:16]
+    address = repr([request.path, sorted(query.lists())])
+    return hashlib.sha256(address.encode("utf-8", "replace")).hexdigest()[:16]

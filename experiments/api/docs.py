@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from experiments.api import document, problems
 from experiments.api.example import curl
 from experiments.core import access
-from experiments.models.api_token import TokenScope
+from experiments.models import TokenScope
 
 Json = Mapping[str, Any]
 SCOPES = [scope.label for scope in TokenScope]
@@ -57,7 +57,7 @@ def describe_operation(schema: Json, path: str, method: str, operation: Json, si
     """An operation as the page shows it."""
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     taken = [parameter(schema, each) for each in operation["parameters"]]
-    good = next(told for status, told in operation["responses"].items() if status.startswith("2"))
+    good = next(node for status, node in operation["responses"].items() if status.startswith("2"))
     answer = good.get("content", {}).get("application/json", {}).get("schema", {})
     return {
         "name": operation["operationId"],
@@ -67,17 +67,17 @@ def describe_operation(schema: Json, path: str, method: str, operation: Json, si
         "description": operation.get("description", ""),
         "takes": taken + (list(fields(schema, body, "body")) if body else []),
         "gives": list(fields(schema, answer, "")),
-        "answers": [(status, told["description"]) for status, told in operation["responses"].items()],
+        "answers": [(status, node["description"]) for status, node in operation["responses"].items()],
         "curl": curl(site + path, method.upper(), example(schema, body) if body else None),
         "can_try": method == "get" and not path.endswith(("/stream", "/file")),
     }
 
 
-def parameter(schema: Json, told: Json) -> Value:
-    inner = told["schema"]
+def parameter(schema: Json, node: Json) -> Value:
+    inner = node["schema"]
     default = json.dumps(inner["default"]) if inner.get("default") is not None else ""
     named = kind(schema, inner).removesuffix(" or null")  # what is optional is left out rather than null
-    return Value(told["name"], told["in"], named, told["required"], told.get("description", ""), default)
+    return Value(node["name"], node["in"], named, node["required"], node.get("description", ""), default)
 
 
 def fields(schema: Json, of: Json, place: str) -> Iterator[Value]:
@@ -87,23 +87,23 @@ def fields(schema: Json, of: Json, place: str) -> Iterator[Value]:
     if set(properties) == {"items", "next"}:
         yield from fields(schema, properties["items"]["items"], "item")
         return
-    for name, told in properties.items():
-        default = json.dumps(told["default"]) if told.get("default") not in (None, "", [], {}) else ""
-        yield Value(name, place, kind(schema, told), name in required, told.get("description", ""), default)
+    for name, node in properties.items():
+        default = json.dumps(node["default"]) if node.get("default") not in (None, "", [], {}) else ""
+        yield Value(name, place, kind(schema, node), name in required, node.get("description", ""), default)
 
 
-def resolve(schema: Json, told: Json) -> Json:
+def resolve(schema: Json, node: Json) -> Json:
     """What a reference stands for, also one with a default beside it."""
-    if len(told.get("allOf", ())) == 1:
-        told = told["allOf"][0]
-    if "$ref" in told:
-        return schema["components"]["schemas"][told["$ref"].rpartition("/")[2]]
-    return told
+    if len(node.get("allOf", ())) == 1:
+        node = node["allOf"][0]
+    if "$ref" in node:
+        return schema["components"]["schemas"][node["$ref"].rpartition("/")[2]]
+    return node
 
 
-def kind(schema: Json, told: Json) -> str:
+def kind(schema: Json, node: Json) -> str:
     """The type in words."""
-    inner = resolve(schema, told)
+    inner = resolve(schema, node)
     if "anyOf" in inner:
         return " or ".join(dict.fromkeys(kind(schema, each) for each in inner["anyOf"]))
     if "enum" in inner or "const" in inner:
@@ -115,13 +115,13 @@ def kind(schema: Json, told: Json) -> str:
 
 def example(schema: Json, body: Json) -> dict[str, Any]:
     """A body with all that is required."""
-    told = resolve(schema, body)
-    return {name: value(schema, told["properties"][name]) for name in told.get("required", [])}
+    node = resolve(schema, body)
+    return {name: value(schema, node["properties"][name]) for name in node.get("required", [])}
 
 
-def value(schema: Json, told: Json) -> Any:
-    inner = resolve(schema, told)
-    if examples := told.get("examples"):
+def value(schema: Json, node: Json) -> Any:
+    inner = resolve(schema, node)
+    if examples := node.get("examples"):
         return examples[0]
     if inner.get("type") == "array":
         return [value(schema, inner["items"])]

@@ -62,7 +62,7 @@ def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
 
 
 def complete(name: str, method: str, operation: Json) -> None:
-    responses = {str(status): told for status, told in operation["responses"].items()}
+    responses = {str(status): part for status, part in operation["responses"].items()}
     for response in responses.values():
         response["headers"] = {header: integer() for header in RATE}
         if method == "get":
@@ -83,8 +83,8 @@ def complete(name: str, method: str, operation: Json) -> None:
 
 
 def header(name: str, description: str, **schema: Any) -> Json:
-    told = {"in": "header", "name": name, "required": False, "description": description}
-    return told | {"schema": {"type": "string", **schema}}
+    part = {"in": "header", "name": name, "required": False, "description": description}
+    return part | {"schema": {"type": "string", **schema}}
 
 
 def integer() -> Json:
@@ -92,10 +92,10 @@ def integer() -> Json:
 
 
 def problem(status: int) -> Json:
-    told: Json = {
+    part: Json = {
         "description": HTTPStatus(status).phrase,
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
     if status == 429:
-        told["headers"] = {"Retry-After": integer()}
-    return told
+        part["headers"] = {"Retry-After": integer()}
+    return part

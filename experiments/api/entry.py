@@ -10,9 +10,7 @@ from ninja.errors import AuthenticationError
 from ninja.security import APIKeyCookie, HttpBearer
 
 from experiments.core import access, sessions
-from experiments.models import ApiToken
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import ApiToken, Role, TokenScope
 
 
 class Token(HttpBearer):

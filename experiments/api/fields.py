@@ -87,8 +87,8 @@ def find(rows: QuerySet[Row], **which: Any) -> Row:
     """The row, or a problem that names what is missing."""
     row = rows.filter(**which).first()
     if row is None:
-        noun, told = rows.model._meta.verbose_name, ", ".join(str(value) for value in which.values())
-        raise Refusal("missing", f"There is no {noun} {told}.")
+        noun, named = rows.model._meta.verbose_name, ", ".join(str(value) for value in which.values())
+        raise Refusal("missing", f"There is no {noun} {named}.")
     return row
 
 

@@ -36,8 +36,8 @@ def refuse_unknown(operation: Operation) -> Operation:
         unknown = set(request.GET) - names(taken)
         if unknown and request.method == "GET":
             offered = ", ".join(sorted(names(taken))) or "none"
-            told = f"There is no such parameter. Offered: {offered}."
-            raise InvalidFields("Parameters are not known: see errors.", dict.fromkeys(unknown, told))
+            words = f"There is no such parameter. Offered: {offered}."
+            raise InvalidFields("Parameters are not known: see errors.", dict.fromkeys(unknown, words))
         return operation(request, **taken)
 
     return asked

@@ -106,7 +106,7 @@ def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> Ht
 
 def refused_fields(error: ActionRefused) -> list[FieldError]:
     if isinstance(error, InvalidFields):
-        return [FieldError(field=name, message=words) for name, told in error.fields.items() for words in told]
+        return [FieldError(field=name, message=words) for name, messages in error.fields.items() for words in messages]
     field = error.field if isinstance(error, InvalidInput) else ""
     return [FieldError(field=field, message=str(error))] if field else []
 

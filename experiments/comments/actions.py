@@ -20,9 +20,8 @@ from experiments.core.display_name import person
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import clean_text
 from experiments.display import prose
-from experiments.models import Comment, Run, Thread
+from experiments.models import Comment, NotificationKind, Run, Thread
 from experiments.models.comment import TEXT_CHARS
-from experiments.models.notification import NotificationKind
 
 MOST = 20
 """People that one comment mentions; names after those stay plain text."""
@@ -61,8 +60,8 @@ def _add(by: Actor, thread: Thread, text: str) -> WrittenComment:
     audit.record(by, Verb.COMMENT_WRITTEN, comment, run=thread.run_id, thread=thread.pk)
     notice = _mention(comment, set())
     author, where = person(by.person), notifications.name_run(thread.run)
-    told = [by.person.pk, *comment.mentions.values_list("pk", flat=True)]
-    for member in list_members().filter(comments__thread=thread).exclude(pk__in=told).distinct():
+    notified = [by.person.pk, *comment.mentions.values_list("pk", flat=True)]
+    for member in list_members().filter(comments__thread=thread).exclude(pk__in=notified).distinct():
         words = f"{author} replied in a thread of yours on {where}."
         notifications.notify_person(member, NotificationKind.REPLY, words, comment.get_absolute_url())
     _publish(thread.run_id)

@@ -20,10 +20,8 @@ from experiments.comments import actions, anchors, lists
 from experiments.core import notifications
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
-from experiments.models import Comment, ImportedOpinions, Run, Thread
-from experiments.models.api_token import TokenScope
+from experiments.models import Comment, ImportedOpinions, Role, Run, Thread, TokenScope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
-from experiments.models.member import Role
 
 router = Router(tags=["Comments"])
 

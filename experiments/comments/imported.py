@@ -25,34 +25,34 @@ class ImportedThread:
 
 def imported_threads(run: Run, opinions: ImportedOpinions | None) -> list[ImportedThread]:
     """The threads that came with the run. The number of queries does not depend on how many they are."""
-    told = [each for each in opinions.threads if isinstance(each, dict)] if opinions else []
-    numbers, positions = _numbers_of(told, "experiment"), _numbers_of(told, "position")
+    given = [each for each in opinions.threads if isinstance(each, dict)] if opinions else []
+    numbers, positions = _numbers_of(given, "experiment"), _numbers_of(given, "position")
     rows = run.experiments.filter(number__in=numbers).defer("state", "code", "output")
     experiments = {row.number: row for row in rows}
     # All images at any of the places named: more than are meant, no more than a few of each experiment
-    placed = _numbers_of([each for each in told if _number_of(each, "position")], "experiment")
+    placed = _numbers_of([each for each in given if _number_of(each, "position")], "experiment")
     logged = run.observations.filter(experiment__number__in=placed, position__in=positions)
     images = {(row.experiment_id, row.position): row for row in logged}
-    programs = run.events.filter(seq__in=_numbers_of(told, "seq"), kind__in=anchors.PROGRAMS)
+    programs = run.events.filter(seq__in=_numbers_of(given, "seq"), kind__in=anchors.PROGRAMS)
     cards = dict(programs.values_list("seq", "payload__number"))
-    return [_locate(each, run, experiments, images, cards) for each in told]
+    return [_locate(each, run, experiments, images, cards) for each in given]
 
 
 def _locate(
-    told: Mapping[str, Any],
+    thread: Mapping[str, Any],
     run: Run,
     experiments: Mapping[int, Experiment],
     images: Mapping[tuple[int, int], Observation],
     numbers: Mapping[int, int],
 ) -> ImportedThread:
     """Where one thread stands, as a thread of this place would."""
-    number, position, seq = (_number_of(told, name) for name in ("experiment", "position", "seq"))
+    number, position, seq = (_number_of(thread, name) for name in ("experiment", "position", "seq"))
     experiment = experiments.get(number or 0)
     observation = images.get((experiment.pk, position)) if experiment and position else None
     here = seq if seq and seq <= run.last_seq else None
     spot, at = anchors.spot_of(Thread(run=run, seq=here, experiment=experiment), numbers)
     link = f"{run.get_absolute_url()}?at={at}#{spot}" if at is not None and (experiment or not number) else ""
-    return ImportedThread(told, _in_words(number, position, seq, observation), link, observation)
+    return ImportedThread(thread, _in_words(number, position, seq, observation), link, observation)
 
 
 def _in_words(number: int | None, position: int | None, seq: int | None, observation: Observation | None) -> str:
@@ -63,11 +63,11 @@ def _in_words(number: int | None, position: int | None, seq: int | None, observa
     return f"Event {seq}" if seq else "The run"
 
 
-def _numbers_of(told: Iterable[Mapping[str, Any]], name: str) -> set[int]:
-    return {number for each in told if (number := _number_of(each, name)) is not None}
+def _numbers_of(given: Iterable[Mapping[str, Any]], name: str) -> set[int]:
+    return {number for each in given if (number := _number_of(each, name)) is not None}
 
 
-def _number_of(told: Mapping[str, Any], name: str) -> int | None:
+def _number_of(thread: Mapping[str, Any], name: str) -> int | None:
     """A number that a row can have; None for anything else."""
-    found = told.get(name)
+    found = thread.get(name)
     return found if type(found) is int and 0 < found <= anchors.LARGEST else None

@@ -16,9 +16,8 @@ from experiments.core import access, blindness
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.display import window
-from experiments.models import Comment, Event, ImportedOpinions, Run, Thread
+from experiments.models import Comment, Event, ImportedOpinions, Role, Run, Thread
 from experiments.models.comment import On
-from experiments.models.member import Role
 
 OF_AN_IMAGE = 20
 """Threads that the page of an image shows."""

@@ -20,8 +20,7 @@ from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.display import window
-from experiments.models import Comment, Event, Run, Thread
-from experiments.models.member import Role
+from experiments.models import Comment, Event, Role, Run, Thread
 
 PER_PAGE = 40
 """Notifications of a page."""

@@ -17,8 +17,7 @@ from django.shortcuts import get_object_or_404
 from django_htmx.middleware import HtmxDetails
 
 from experiments.core import sessions
-from experiments.models import Member, Run
-from experiments.models.member import Role
+from experiments.models import Member, Role, Run
 
 TOPIC = re.compile(r"(?P<name>[a-z]{1,20}(\.[a-z]{1,20})?)(\.(?P<number>[1-9][0-9]{0,17}))?", re.ASCII)
 NOBODY = max(Role) + 1

@@ -10,8 +10,7 @@ from django.http import HttpRequest
 
 from experiments.core import access, client_ip
 from experiments.core.display_name import person
-from experiments.models import ApiToken
-from experiments.models.member import Role
+from experiments.models import ApiToken, Role
 
 
 @dataclass(frozen=True)

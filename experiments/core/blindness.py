@@ -20,9 +20,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core.access import role_of
-from experiments.models import Member, Review, ReviewItem, ReviewQueue
-from experiments.models.member import Role
-from experiments.models.review import ReviewState
+from experiments.models import Member, Review, ReviewItem, ReviewQueue, ReviewState, Role
 
 MAKES_QUEUES = Role.RESEARCHER
 """Who may make queues and put runs into theirs."""

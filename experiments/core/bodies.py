@@ -21,9 +21,7 @@ from django.shortcuts import render
 
 from experiments.core import access
 from experiments.core.sessions import SessionStore
-from experiments.models import ApiToken
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import ApiToken, Role, TokenScope
 
 Message = dict[str, Any]
 Said = Mapping[str, Any]
@@ -82,8 +80,8 @@ def _nothing_more() -> Receive:
 
 def read_length(scope: Message) -> int:
     """The bytes that the client says are coming; 0 if it does not."""
-    told = dict(scope["headers"]).get(b"content-length", b"")
-    return int(told) if told.isdigit() else 0
+    length = dict(scope["headers"]).get(b"content-length", b"")
+    return int(length) if length.isdigit() else 0
 
 
 async def most_bytes(scope: Message) -> int:

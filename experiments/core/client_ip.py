@@ -16,10 +16,10 @@ def address(request: HttpRequest) -> str | None:
     """
     peer = valid(request.META.get("REMOTE_ADDR", ""))
     trusted = settings.TRUSTED_PROXIES
-    told = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
-    if not trusted or not told:
+    hops = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
+    if not trusted or not hops:
         return peer
-    return valid(told[max(0, len(told) - trusted)]) or peer
+    return valid(hops[max(0, len(hops) - trusted)]) or peer
 
 
 def valid(text: str) -> str | None:

@@ -31,7 +31,9 @@ class InvalidFields(InvalidInput):
 
     def __init__(self, message: str, fields: Mapping[str, str | Sequence[str]]) -> None:
         super().__init__(message)
-        self.fields = {name: [told] if isinstance(told, str) else list(told) for name, told in fields.items()}
+        self.fields = {
+            name: [messages] if isinstance(messages, str) else list(messages) for name, messages in fields.items()
+        }
 
 
 class InvalidFilters(InvalidFields):

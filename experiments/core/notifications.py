@@ -84,7 +84,7 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
         return  # the owner has stopped it, and so knows
     words = f"Your {name_run(run)} {NEWS[instance.kind]}."
     url = f"{run.get_absolute_url()}?at={instance.seq}#e{instance.seq}"
-    told = list_notifications(run.owner).filter(kind=NotificationKind.RUN, words=words)
-    if instance.kind == "waiting_for_person" and told.exists():
+    earlier = list_notifications(run.owner).filter(kind=NotificationKind.RUN, words=words)
+    if instance.kind == "waiting_for_person" and earlier.exists():
         return
     notify_person(run.owner, NotificationKind.RUN, words, url)

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import transaction
 from redis import Redis, RedisError
 
-from experiments.models.job import Job, JobStatus
+from experiments.models import Job, JobStatus
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def all_current(run_ids: Sequence[int]) -> dict[int, tuple[str, dict[str, Any] |
     except RedisError:
         found = [None] * len(keys)
     pairs = zip(run_ids, found[::2], found[1::2], strict=True)
-    return {run_id: (str(text or ""), json.loads(told) if told else None) for run_id, text, told in pairs}
+    return {run_id: (str(text or ""), json.loads(latest) if latest else None) for run_id, text, latest in pairs}
 
 
 def mark_watched(run_id: int, seconds: int = WATCHED_SECONDS) -> None:

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from experiments.core.search_index import texts
 from experiments.core.search_index.texts import Text
-from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Run, SearchText, Unit
+from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Run, SearchText, TextKind, Unit
 from experiments.models.insertion import Prepared
-from experiments.models.search_text import TextKind
 
 AT_ONCE = 500
 """Rows that are written by one statement, at most."""
@@ -63,8 +62,8 @@ class Direct:
     def titles(self, number: int) -> list[Text]:
         """The titles of the images that an experiment logged, as passages."""
         rows = Observation.objects.filter(experiment__run=self.run, experiment__number=number).order_by("position")
-        told = rows.values_list("pk", "title", "prompt")
-        return [(TextKind.TITLE, pk, texts.title_of(title, prompt)) for pk, title, prompt in told]
+        found = rows.values_list("pk", "title", "prompt")
+        return [(TextKind.TITLE, pk, texts.title_of(title, prompt)) for pk, title, prompt in found]
 
     def add_passages(self, rows: Sequence[SearchText]) -> None:
         texts.write(rows)

@@ -44,12 +44,12 @@ def present() -> list[dict[str, Any]] | None:
     """What the workers said last, by name, each with the seconds since as `silent`; None if Redis is away."""
     try:
         names = sorted(notify.redis().scan_iter(match=f"{_PREFIX}*", count=500))
-        told = [(notify.redis().get(name), notify.redis().pttl(name)) for name in names]
+        reports = [(notify.redis().get(name), notify.redis().pttl(name)) for name in names]
     except RedisError:
         return None
     return [
         json.loads(cast("str", report)) | {"silent": max(0.0, KEPT_SECONDS - left / 1000)}
-        for report, left in told
+        for report, left in reports
         if report and left > 0
     ]
 
@@ -118,7 +118,7 @@ def publish_sandbox(warning: str, on: int, of: int) -> None:
 
 def warn_of_sandbox() -> str:
     """The warning that every page shows; what this process knows by itself where no worker has told."""
-    told = notify.read_report("sandbox")
-    if told is not None:
-        return str(told["what"])
+    reports = notify.read_report("sandbox")
+    if reports is not None:
+        return str(reports["what"])
     return "MAIA_SANDBOX_OVERRIDE is on: programs may run in a sandbox with holes." if settings.SANDBOX_OVERRIDE else ""

@@ -21,8 +21,7 @@ from experiments.core.params import clean_text
 from experiments.exchange import export_query, form
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.installation.actions import start_job
-from experiments.models import Export, Import, Job
-from experiments.models.exchange import ExportSubject, Format
+from experiments.models import Export, ExportSubject, Format, Import, Job
 from experiments.models.job import MOVING, JobKind, JobStatus
 
 MOST_EXPORTS = 5

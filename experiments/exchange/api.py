@@ -22,10 +22,7 @@ from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.exchange import actions, form
 from experiments.exchange.downloads import own_exports, send_file
-from experiments.models import Export, Import
-from experiments.models.api_token import TokenScope
-from experiments.models.exchange import ImportKind
-from experiments.models.member import Role
+from experiments.models import Export, Import, ImportKind, Role, TokenScope
 
 router = Router(tags=["Exports"])
 IMPORTS = ["Imports"]

@@ -86,12 +86,12 @@ def events_of(run: Run) -> Iterator[Event]:
 
 def event_json(event: Event, run: Run, keys: set[str]) -> dict[str, Any]:
     """A line of events.jsonl; the keys of the images it shows are added to `keys`."""
-    told = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": event.payload}
+    data = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": event.payload}
     if event.kind != "result":
-        return told
+        return data
     keys.update(shown_in(event.content))
     left = run.experiments.filter(number=event.number).values_list("state", flat=True).first()
-    return told | ({"state": b64encode(bytes(left)).decode()} if left else {})
+    return data | ({"state": b64encode(bytes(left)).decode()} if left else {})
 
 
 def images_of(keys: set[str]) -> list[Image]:

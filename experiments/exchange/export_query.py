@@ -19,8 +19,17 @@ from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.gallery.lists import OF_FILES, OWN, Filters
-from experiments.models import Adjudication, Experiment, Label, Observation, Review, ReviewItem, ReviewQueue, Run
-from experiments.models.exchange import ExportSubject
+from experiments.models import (
+    Adjudication,
+    Experiment,
+    ExportSubject,
+    Label,
+    Observation,
+    Review,
+    ReviewItem,
+    ReviewQueue,
+    Run,
+)
 from experiments.reviews.agreement import lists as agreement_lists
 from experiments.runs import lists
 from experiments.search import finding

@@ -17,8 +17,7 @@ from experiments.core import access
 from experiments.core.bodies import UPLOAD
 from experiments.core.params import parse_number
 from experiments.exchange.safe_zip import ExchangeError
-from experiments.models.exchange import ImportKind
-from experiments.models.member import Role
+from experiments.models import ImportKind, Role
 
 AT_ONCE = 100
 """Files that are brought together."""
@@ -82,8 +81,8 @@ def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
     if kind != ImportKind.HISTORY:
         return dict(typed)
     layer, unit = layer_and_unit(name)
-    told = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
-    return {**typed, **{field: text for field, text in told.items() if not typed.get(field)}}
+    place = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
+    return {**typed, **{field: text for field, text in place.items() if not typed.get(field)}}
 
 
 def layer_and_unit(name: str) -> tuple[str, str]:

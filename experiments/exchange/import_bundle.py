@@ -28,8 +28,7 @@ from experiments.exchange.laboratory import Laboratory, Progress, ignore_progres
 from experiments.exchange.run_decoding import LabelTold, RunDetails, parse_time, require_field, shorten_value
 from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive
 from experiments.exchange.validate_bundle import KEY, check_page, look_at_images, steps
-from experiments.models import Image, Import, ImportedRun, Label, Layer, Run, Tag, Unit
-from experiments.models.exchange import ImportKind
+from experiments.models import Image, Import, ImportedRun, ImportKind, Label, Layer, Run, Tag, Unit
 from workers.record.events import Ended
 from workers.record.origins import Origin
 
@@ -76,15 +75,15 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
 
 def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory, progress: Progress) -> Taken:
     """The run of one folder of the archive."""
-    told = strip_unstorable(archive.json(f"{folder}run.json"))
-    if told.get("schema") != run_record.SCHEMA:
+    data = strip_unstorable(archive.json(f"{folder}run.json"))
+    if data.get("schema") != run_record.SCHEMA:
         raise ExchangeError(
-            f"run.json is of schema {shorten_value(told.get('schema'))}; this version reads schema "
+            f"run.json is of schema {shorten_value(data.get('schema'))}; this version reads schema "
             f"{run_record.SCHEMA}. Update MAIA Web, or export the run again."
         )
-    if there := known_run(told):
+    if there := known_run(data):
         return Taken(there, known=True)
-    run, said = run_record.run_from(told, source.by), run_decoding.decode_details(told)
+    run, said = run_record.run_from(data, source.by), run_decoding.decode_details(data)
     name = f"{folder}people.json"  # bundles of earlier versions have none
     people = archive.json(name) if name in archive.members else {}
     opinions_told = opinions_decoding.decode_opinions(strip_unstorable(people))
@@ -99,19 +98,19 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
         with store_images(images, Path(waiting)), transaction.atomic():
             save_images(images)
             save(run, save_events)
-            finish(run, said, told["identity"], source)
+            finish(run, said, data["identity"], source)
             opinions.save(run, opinions_told)
     return Taken(run, known=False)
 
 
-def known_run(told: Mapping[str, Any]) -> Run | None:
+def known_run(data: Mapping[str, Any]) -> Run | None:
     """The run itself, if it took place here, or an earlier import of it."""
-    identity = told.get("identity")
+    identity = data.get("identity")
     if not isinstance(identity, str) or not KEY.fullmatch(identity):
         raise ExchangeError("run.json has no identity, as runs of MAIA Web have.")
     if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
         return imported_run.run
-    created = parse_time(require_field(told, "run", dict), "created")
+    created = parse_time(require_field(data, "run", dict), "created")
     same = Run.objects.filter(created=created, imported_run=None) if created else Run.objects.none()
     return next((run for run in same if run_record.identity(run) == identity), None)
 
@@ -201,8 +200,8 @@ def link_parent(run: Run) -> None:
     imported_run = run_record.arrival_of(run)
     if imported_run is None or run.parent_id is not None or not imported_run.parent:
         return
-    told = imported_run.parent
-    parent = known_run({"identity": told.get("identity"), "run": {"created": told.get("created")}})
+    data = imported_run.parent
+    parent = known_run({"identity": data.get("identity"), "run": {"created": data.get("created")}})
     if parent is not None and parent.pk != run.pk:
         run.parent = parent
         run.save(update_fields=["parent"])
@@ -211,27 +210,27 @@ def link_parent(run: Run) -> None:
 # --- labels: a few queries, however many they are, since others wait to write meanwhile ---
 
 
-def save_labels(run: Run, told: Sequence[LabelTold]) -> None:
+def save_labels(run: Run, data: Sequence[LabelTold]) -> None:
     """Save the labels that a bundle tells, in the transaction under way. Of the run's own, which the events tell, the
     scores; each other is one more."""
-    scores = {(each.position, each.text): each.scores for each in told if each.source == "run"}
+    scores = {(each.position, each.text): each.scores for each in data if each.source == "run"}
     rows = [row for row in run.label_set.filter(source="run") if (row.position, row.text) in scores]
     for row in rows:
         row.scores = scores[row.position, row.text]
     Label.objects.bulk_update(rows, ["scores"], batch_size=AT_ONCE)
-    others = [each for each in told if each.source != "run"]
+    others = [each for each in data if each.source != "run"]
     if others:
         save_other_labels(run, others)
 
 
-def save_other_labels(run: Run, told: Sequence[LabelTold]) -> None:
+def save_other_labels(run: Run, data: Sequence[LabelTold]) -> None:
     """One more label each; of units whose layer is not known here, nothing."""
     layers = {(layer.model.name, layer.name): layer for layer in Layer.objects.select_related("model")}
     names = ("text", "source", "position", "scores")
-    made = [Label(run=run, **{name: getattr(each, name) for name in names}) for each in told]
+    made = [Label(run=run, **{name: getattr(each, name) for name in names}) for each in data]
     labels = Label.objects.bulk_create(made, batch_size=AT_ONCE)
     pairs: set[tuple[int, tuple[int, int]]] = set()
-    for label, each in zip(labels, told, strict=True):
+    for label, each in zip(labels, data, strict=True):
         for model, name, number in each.units:
             if (layer := layers.get((model, name))) and number < layer.units:
                 pairs.add((label.pk, (layer.pk, number)))

@@ -49,10 +49,10 @@ def take(
     by_key = {each.pk: each for each in layers.values()}
     with transaction.atomic():
         saved, known = save(found, source, by_key, progress)
-    told = [f"Labels of {model} from {source}: {saved:,} saved, on {len(found):,} units."]
-    told += [f"Here already: {known:,}."] if known else []
-    told += [f"Left out, for they hold words: {', '.join(sorted(rows.left))}."] if rows.left else []
-    return " ".join([*told, *hints(found, by_key, first), *filter(None, [registry.weights_warning(model)])])
+    sentences = [f"Labels of {model} from {source}: {saved:,} saved, on {len(found):,} units."]
+    sentences += [f"Here already: {known:,}."] if known else []
+    sentences += [f"Left out, for they hold words: {', '.join(sorted(rows.left))}."] if rows.left else []
+    return " ".join([*sentences, *hints(found, by_key, first), *filter(None, [registry.weights_warning(model)])])
 
 
 def layer_of(line: LabelLine, layers: Mapping[str, Layer], model: str, first: int) -> Layer:

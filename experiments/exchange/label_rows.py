@@ -152,9 +152,9 @@ class LabelFile:
                 raise ExchangeError(
                     f"{layer[:40]!r} is no object of units and their labels, such as {{'122': 'boats'}}."
                 )
-            for unit, told in units.items():
+            for unit, value in units.items():
                 where = f"Unit {unit[:20]!r} of {layer[:40]!r}"
-                for text in texts_in(told, where):
+                for text in texts_in(value, where):
                     yield LabelLine(where, layer, unit_in(unit, where), text)
 
 
@@ -191,11 +191,11 @@ def is_scored(each: Any) -> bool:
     return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and abs(score) <= LARGEST
 
 
-def texts_in(told: Any, where: str) -> list[str]:
+def texts_in(value: Any, where: str) -> list[str]:
     """A label, several, or an object that names it."""
-    if isinstance(told, dict):
-        told = next((told[name] for name in (*TEXT, "labels") if name in told), None)
-    texts = [told] if isinstance(told, str) else told
+    if isinstance(value, dict):
+        value = next((value[name] for name in (*TEXT, "labels") if name in value), None)
+    texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in texts):
         raise ExchangeError(f"{where}: no label of at most {LONGEST:,} characters stands there.")
     return [clean_text(text) for text in texts]

@@ -28,8 +28,7 @@ from experiments.exchange.pairing import pair_images
 from experiments.exchange.run_decoding import shorten_value
 from experiments.exchange.safe_zip import IMAGE, ExchangeError, check_size, parse_json
 from experiments.exchange.validate_bundle import shown_in
-from experiments.models import Image, ImportedRun, Layer, Run
-from experiments.models.exchange import ImportKind
+from experiments.models import Image, ImportedRun, ImportKind, Layer, Run
 from workers import registry
 from workers.record import tasks
 from workers.record.decoding import decode
@@ -227,11 +226,11 @@ def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) 
 def make_start(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
     """What the agent was told before its first reply."""
     system = {"kind": run.system_kind, "model": run.model, "layer": run.layer, "unit": run.unit}
-    told = {"instructions": "\n\n".join(turn.text for turn in turns if turn.role in {"system", "developer"})}
-    told["assignment"] = "\n\n".join(turn.text for turn in turns if turn.role in {"user", "tool"})
+    texts = {"instructions": "\n\n".join(turn.text for turn in turns if turn.role in {"system", "developer"})}
+    texts["assignment"] = "\n\n".join(turn.text for turn in turns if turn.role in {"user", "tool"})
     asked = {"question": run.question, "task": run.task, "system": system, "backbone": run.backbone, "seed": 0}
     limits = dict.fromkeys(("rounds", "tokens", "cost", "seconds"))
-    return {**asked, **told, "limits": limits, "reference": "", "versions": {}}
+    return {**asked, **texts, "limits": limits, "reference": "", "versions": {}}
 
 
 def result(turns: Sequence[HistoryMessage], round_number: int, number: int) -> dict[str, Any]:
@@ -240,5 +239,5 @@ def result(turns: Sequence[HistoryMessage], round_number: int, number: int) -> d
     failed = "Traceback (most recent call last)" in words
     entries = [{"observations": observations, "text": "" if failed else words}] if observations or words else []
     status = "program_error" if failed else "ok"
-    told = {"round": round_number, "number": number, "status": status, "entries": entries}
-    return told | {"error": words if failed else ""}
+    ended = {"round": round_number, "number": number, "status": status, "entries": entries}
+    return ended | {"error": words if failed else ""}

@@ -21,9 +21,8 @@ from experiments.core.errors import InvalidInput
 from experiments.exchange import actions, export_query, form
 from experiments.exchange.downloads import own_exports, send_file
 from experiments.exchange.safe_zip import ExchangeError
-from experiments.models import Import, VisionModelRow
+from experiments.models import Import, Role, VisionModelRow
 from experiments.models.exchange import NOUNS, ExportSubject, Format, ImportKind
-from experiments.models.member import Role
 
 EXPORTS_SHOWN, IMPORTS_SHOWN, RUNS_SHOWN = 50, 100, 12
 """Exports and imports that are listed, and runs named of each import."""
@@ -121,11 +120,11 @@ def imports(request: HtmxRequest) -> HttpResponse:
     return render(request, "exchange/imports/page.html", fill_imports(user, {}))
 
 
-def fill_imports(user: User, told: dict[str, Any]) -> dict[str, Any]:
+def fill_imports(user: User, more: dict[str, Any]) -> dict[str, Any]:
     """All that the page shows; `told` is what was typed, and what is wrong with it. Admins choose an owner."""
     models = VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
     owners = list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
-    return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **told, **list_imports()}
+    return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **more, **list_imports()}
 
 
 def list_imports() -> dict[str, Any]:
@@ -148,8 +147,8 @@ def bring(request: HttpRequest) -> HttpResponse:
     try:
         _, left_out = actions.bring_files(actor, kind, typed, request.FILES.getlist("file"))
     except InvalidInput as refused:
-        told = {"problem": str(refused), "typed": typed, "problem_kind": kind if names else ""}
-        return render(request, "exchange/imports/page.html", fill_imports(actor.person, told), status=400)
+        retry = {"problem": str(refused), "typed": typed, "problem_kind": kind if names else ""}
+        return render(request, "exchange/imports/page.html", fill_imports(actor.person, retry), status=400)
     for name, why in left_out:
         messages.warning(request, f"{name} is left out. {why}")
     return redirect("imports")

@@ -65,8 +65,8 @@ def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]
 
 def blocks(parts: Sequence[Part]) -> Iterator[Block]:
     """Empty texts part nothing."""
-    told = (part for part in parts if part[0] == "image" or part[1].strip())
-    for kind, group in groupby(told, key=lambda part: part[0]):
+    with_words = (part for part in parts if part[0] == "image" or part[1].strip())
+    for kind, group in groupby(with_words, key=lambda part: part[0]):
         yield Block(kind, tuple(said for _, said in group))
 
 

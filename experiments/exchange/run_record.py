@@ -93,11 +93,11 @@ def parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
 
 def label_json(label: Label) -> dict[str, Any]:
     """A label; what a run says of its own system need not name it."""
-    told = {name: getattr(label, name) for name in ("text", "source", "position", "scores")}
+    fields = {name: getattr(label, name) for name in ("text", "source", "position", "scores")}
     if label.source == "run":
-        return told
+        return fields
     units = label.units.values_list("layer__model__name", "layer__name", "number").order_by("pk")
-    return told | {"units": [list(unit) for unit in units]}
+    return fields | {"units": [list(unit) for unit in units]}
 
 
 def run_from(data: Json, owner: User) -> Run:

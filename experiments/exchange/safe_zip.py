@@ -69,8 +69,8 @@ class Archive:
         # Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there.
         if MANIFEST not in self.members:
             raise ExchangeError(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or it was packed again.")
-        told = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
-        hashes = told.get("files") if isinstance(told, dict) else None
+        manifest = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
+        hashes = manifest.get("files") if isinstance(manifest, dict) else None
         if not isinstance(hashes, dict):
             raise ExchangeError(f"{MANIFEST} has no field files.")
         if absent := sorted(set(hashes) - set(self.members)):

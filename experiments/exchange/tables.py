@@ -19,8 +19,7 @@ from experiments.core.spreadsheets import cell, csv_line, json_line
 from experiments.core.system_names import Names
 from experiments.exchange.laboratory import Progress
 from experiments.exchange.run_record import arrival_of
-from experiments.models import Label, Run
-from experiments.models.exchange import ExportSubject, Format
+from experiments.models import ExportSubject, Format, Label, Run
 
 AT_ONCE = 1_000
 Kind = Literal["text", "whole", "figure", "flag", "time", "texts", "json"]

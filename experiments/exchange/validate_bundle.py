@@ -54,8 +54,8 @@ def look_at_images(
     """Rows for all images, not saved; their files, encoded anew, wait in the folder. Raises ExchangeError."""
     rows: dict[str, Image] = {}
     files = {name for name in archive.members if name.startswith(f"{folder}images/")}
-    for where, told in archive.lines(f"{folder}images.jsonl"):
-        row = image_row(told, where)
+    for where, line in archive.lines(f"{folder}images.jsonl"):
+        row = image_row(line, where)
         if row.key in rows:
             raise ExchangeError(f"{where} names an image that was named before: {row.key[:12]}.")
         rows[row.key] = row
@@ -78,10 +78,10 @@ def look_at_images(
     return list(rows.values())
 
 
-def image_row(told: Mapping[str, Any], where: str) -> Image:
+def image_row(line: Mapping[str, Any], where: str) -> Image:
     """Raises ExchangeError naming what is wrong."""
-    told = strip_unstorable(told)
-    known = {name: told.get(name) for name in ("key", "origin", "prompt", "seed", "scene", "raw", "original")}
+    line = strip_unstorable(line)
+    known = {name: line.get(name) for name in ("key", "origin", "prompt", "seed", "scene", "raw", "original")}
     for name in ("key", "raw", "original"):
         key = known[name]
         if not isinstance(key, str) or not (KEY.fullmatch(key) or (name != "key" and not key)):
@@ -102,25 +102,25 @@ def image_row(told: Mapping[str, Any], where: str) -> Image:
 
 def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[ImportedEvent]:
     """The events of a run, each looked at. Raises ExchangeError naming the line."""
-    for number, (where, told) in enumerate(archive.lines(f"{folder}events.jsonl", EVENTS), 1):
-        if told.get("seq") != number:
-            raise ExchangeError(f"{where}: seq is {shorten_value(told.get('seq'))} where {number} is wanted.")
-        yield step(told, where, keys)
+    for number, (where, line) in enumerate(archive.lines(f"{folder}events.jsonl", EVENTS), 1):
+        if line.get("seq") != number:
+            raise ExchangeError(f"{where}: seq is {shorten_value(line.get('seq'))} where {number} is wanted.")
+        yield step(line, where, keys)
 
 
-def step(told: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
-    kind = told.get("kind")
+def step(line: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
+    kind = line.get("kind")
     try:
-        payload = decode_payload(str(kind), rename_former(told.get("payload")))
+        payload = decode_payload(str(kind), rename_former(line.get("payload")))
         check_payload(str(kind), encode(payload))
-        state = b64decode(told.get("state", ""), validate=True)
+        state = b64decode(line.get("state", ""), validate=True)
     except (ValueError, TypeError, binascii.Error) as error:
         raise ExchangeError(f"{where}, {shorten_value(kind)}: {error}.") from None
     if len(state) > STATE:
         raise ExchangeError(f"{where}: the state it leaves has over {STATE >> 20} MB.")
     if unknown := [key for key in shown_in(payload) if key not in keys]:
         raise ExchangeError(f"{where} shows the image {shorten_value(unknown[0])}, and that is not in the bundle.")
-    return ImportedEvent(str(kind), payload, check_time(told.get("time"), f"{where}: time"), state)
+    return ImportedEvent(str(kind), payload, check_time(line.get("time"), f"{where}: time"), state)
 
 
 def rename_former(payload: Any) -> Any:

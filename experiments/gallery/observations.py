@@ -21,8 +21,7 @@ from experiments.core.paging import Count, Page, count
 from experiments.display.image_cards import CARD_FIELDS, ImageCard
 from experiments.display.plots import Scale
 from experiments.gallery.lists import LIST_SORTS, Filters
-from experiments.models import Experiment, Observation, SearchText
-from experiments.models.search_text import TextKind
+from experiments.models import Experiment, Observation, SearchText, TextKind
 from experiments.runs.page.experiments import list_experiments
 from experiments.search import finding
 

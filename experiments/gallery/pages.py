@@ -19,8 +19,7 @@ from experiments.display import events, log_entries
 from experiments.gallery import observations
 from experiments.gallery.images import find_usage, serve_image, serve_thumbnail
 from experiments.gallery.lists import LIST_SORTS, OF_FILES, SORTS, Filters
-from experiments.models import Image
-from experiments.models.exchange import ExportSubject
+from experiments.models import ExportSubject, Image
 from workers.record.events import ExperimentEnded
 
 VIEWS = {"": "Gallery", "list": "Experiments"}

@@ -11,9 +11,8 @@ from experiments.core import audit, notify, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
-from experiments.models import Dataset, Job, VisionModelRow
+from experiments.models import Dataset, Job, Role, VisionModelRow
 from experiments.models.job import MOVING, JobKind, JobStatus
-from experiments.models.member import Role
 
 NAME_CHARS, PATH_CHARS, LABEL_CHARS = 200, 480, 200
 NEEDS = {

@@ -20,9 +20,7 @@ from experiments.api.once import answer_once
 from experiments.core import notify, worker_status
 from experiments.core.actors import Actor
 from experiments.installation import actions
-from experiments.models import Backbone, Dataset, Job, Layer, Toolset, VisionModelRow
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Backbone, Dataset, Job, Layer, Role, TokenScope, Toolset, VisionModelRow
 
 router = Router(tags=["What there is"])
 

@@ -108,11 +108,11 @@ def _concluded_run(run: Run) -> dict[str, Any]:
 
 def _read_machinery() -> dict[str, Any]:
     """Workers as they told last (None: Redis is away), and what there is to study and to work with."""
-    told = worker_status.present()
+    workers = worker_status.present()
     kinds: tuple[tuple[Any, str], ...] = ((VisionModelRow, "name"), (Backbone, "key"), (Toolset, "key"))
     parts = [row for kind, key in kinds for row in kind.objects.values_list("label", key, "available")]
     return {
-        "workers": None if told is None else [each | {"state": worker_status.state(each)} for each in told],
+        "workers": None if workers is None else [each | {"state": worker_status.state(each)} for each in workers],
         "here": [label or name for label, name, available in parts if available],
         "missing": sum(not available for _, _, available in parts),
     }

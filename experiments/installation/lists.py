@@ -10,9 +10,7 @@ from django.db.models import Count, Prefetch, Sum
 
 from experiments.core import notify, worker_status
 from experiments.installation.actions import NEEDS
-from experiments.models import Backbone, Dataset, Job, Layer, LayerIndex, Toolset, VisionModelRow
-from experiments.models.job import JobKind
-from experiments.models.member import Role
+from experiments.models import Backbone, Dataset, Job, JobKind, Layer, LayerIndex, Role, Toolset, VisionModelRow
 
 SHOWN = 6
 """Pieces of work that a page lists, the newest first."""

@@ -21,9 +21,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.installation import actions, dashboard, lists
-from experiments.models import Dataset, Job, Layer, VisionModelRow
-from experiments.models.job import JobKind
-from experiments.models.member import Role
+from experiments.models import Dataset, Job, JobKind, Layer, Role, VisionModelRow
 from experiments.pairwise import lists as pairwise_lists
 from experiments.reviews import lists as review_lists
 
@@ -200,7 +198,7 @@ def workers(request: HtmxRequest) -> HttpResponse:
     """Which there are, what they hold in memory, what they are doing; the list alone for htmx, which asks every few
     seconds."""
     access.require(request)
-    told = worker_status.present()
-    rows = None if told is None else [worker_status.describe_worker(each) for each in told]
+    workers = worker_status.present()
+    rows = None if workers is None else [worker_status.describe_worker(each) for each in workers]
     template = "installation/workers_now.html" if request.htmx else "installation/workers.html"
     return render(request, template, {"workers": rows})

@@ -81,8 +81,8 @@ def make_queue(by: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Se
         (ReviewItem(queue=queue, run_id=key, position=place, seen_seq=seq) for place, (key, seq) in enumerate(rows, 1)),
         batch_size=BATCH,
     )
-    told = {"filters": queue.filters} if queue.filters else {}
-    audit.record(by, Verb.QUEUE_CREATED, queue, items=count, **told)
+    details = {"filters": queue.filters} if queue.filters else {}
+    audit.record(by, Verb.QUEUE_CREATED, queue, items=count, **details)
     words = f"{by.name} asks you to review {count:,} run{'' if count == 1 else 's'} in “{queue.name}”."
     _tell_reviewers(queue, by, words)
     _publish(queue.pk)

@@ -214,8 +214,8 @@ def submit(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     if _asks_json(request):
         after = {"position": following.item.position, "version": following.version} if following else None
         words = "" if following else _nothing_left(row.queue, actor.person)
-        told = {"problem": "", "next": after, "words": words, "queue": row.queue.get_absolute_url()}
-        return JsonResponse(_draft_json(review) | told)
+        answer = {"problem": "", "next": after, "words": words, "queue": row.queue.get_absolute_url()}
+        return JsonResponse(_draft_json(review) | answer)
     messages.success(request, f"Submitted item {position}.")
     return redirect(following.item if following else row.queue)
 

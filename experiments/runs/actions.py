@@ -12,8 +12,7 @@ from experiments.core import audit, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidFields
-from experiments.models import Run
-from experiments.models.member import Role
+from experiments.models import Role, Run
 from experiments.runs.asking.form import QueryForm, copy_values
 
 

@@ -22,9 +22,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFilters
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, verdicts
-from experiments.models import Experiment, Hypothesis, Observation, Run
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Experiment, Hypothesis, Observation, Role, Run, TokenScope
 from experiments.models.run import VERDICT_COLUMNS
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists

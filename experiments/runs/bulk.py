@@ -17,8 +17,7 @@ from experiments.core import access, tagging
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidFields
 from experiments.core.params import parse_key
-from experiments.models import Run
-from experiments.models.member import Role
+from experiments.models import Role, Run
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import actions, lists
 from experiments.runs.steering import actions as steering
@@ -125,7 +124,7 @@ def do(name: str, actor: Actor, run: Run, words: str) -> str:
             case "untag":
                 return "" if tagging.untag(actor, run, words) else f"it has no tag “{words}”."
     except InvalidFields as error:
-        return " ".join(each for told in error.fields.values() for each in told)
+        return " ".join(each for sentences in error.fields.values() for each in sentences)
     except ActionRefused as refused:
         return str(refused)
     return ""

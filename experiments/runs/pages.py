@@ -14,8 +14,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.blindness import MAKES_QUEUES
 from experiments.core.paging import Page, number_of
 from experiments.display import verdicts
-from experiments.models import Backbone, Layer, Member, Run, Tag, VisionModelRow
-from experiments.models.member import Role
+from experiments.models import Backbone, Layer, Member, Role, Run, Tag, VisionModelRow
 from experiments.runs import lists
 from experiments.runs.saved_views.actions import list_views
 from workers.record import tasks

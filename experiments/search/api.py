@@ -13,8 +13,7 @@ from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
 from experiments.core.errors import InvalidInput
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
-from experiments.models import SearchText
-from experiments.models.search_text import TextKind
+from experiments.models import SearchText, TextKind
 from experiments.search import finding
 from experiments.search.results import of_passages
 

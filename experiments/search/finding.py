@@ -18,8 +18,7 @@ from django.db.models.functions import StrIndex
 
 from experiments.core.search_index import backend
 from experiments.core.system_names import Names
-from experiments.models import SearchText
-from experiments.models.search_text import TextKind
+from experiments.models import SearchText, TextKind
 from experiments.search import permissions
 
 WALKED = 5_000

@@ -15,9 +15,7 @@ from experiments.core.search_index import words
 from experiments.core.search_index.normalize import normalize
 from experiments.core.system_names import Names
 from experiments.display import layout
-from experiments.models import Layer, PairwiseTrial, ReviewQueue, Run, SearchText, VisionModelRow
-from experiments.models.member import Role
-from experiments.models.search_text import TextKind
+from experiments.models import Layer, PairwiseTrial, ReviewQueue, Role, Run, SearchText, TextKind, VisionModelRow
 from experiments.search.finding import SearchScope, find
 from experiments.search.results import Piece, address, of_passages, snippet
 from experiments.search.runs import runs_matching

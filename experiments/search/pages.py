@@ -15,9 +15,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.display import verdicts
-from experiments.models import SearchText, VisionModelRow
-from experiments.models.member import Role
-from experiments.models.search_text import TextKind
+from experiments.models import Role, SearchText, TextKind, VisionModelRow
 from experiments.search import finding, jumping, results
 
 LONGEST_NAME = 200

@@ -12,8 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from experiments.core import blindness
-from experiments.models import Review, Run, SearchText
-from experiments.models.review import ReviewState
+from experiments.models import Review, ReviewState, Run, SearchText
 from experiments.models.search_text import OPINIONS, TextKind
 
 

@@ -24,9 +24,9 @@ def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary
     asked = words.parse_words(typed)
     summaries = RunSummary.objects.none() if asked.problem and typed.strip() else RunSummary.objects.all()
     hidden = names.are_hidden("run__") if names and names.hidden else None
-    told = without_systems(hidden, names.hidden) if names and hidden else F("normalized")
+    searched = without_systems(hidden, names.hidden) if names and hidden else F("normalized")
     for term in asked.terms:
-        summaries = summaries.alias(place=StrIndex(told, Value(term))).filter(
+        summaries = summaries.alias(place=StrIndex(searched, Value(term))).filter(
             Q(place__gt=0) | filter_by_number(term, hidden)
         )
     return summaries.values_list("pk", flat=True)

@@ -13,9 +13,7 @@ from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Body, FullName, Id, RowOut, find
 from experiments.core.actors import Actor
-from experiments.models import Run, Share
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Role, Run, Share, TokenScope
 from experiments.models.share import LONGEST
 from experiments.sharing import actions
 

@@ -15,8 +15,7 @@ from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.core.paging import Page, count, number_of
-from experiments.models import Run, Share
-from experiments.models.member import Role
+from experiments.models import Role, Run, Share
 from experiments.sharing import actions
 
 PER_PAGE = 50

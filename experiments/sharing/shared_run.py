@@ -101,11 +101,11 @@ def redact(events: Iterable[Event], audience: Audience, *, show_names: bool) -> 
 
 def _without_names(field: str, content: Any) -> str:
     """What stands for a field that may name a person: an agent's name, and an end that nobody brought about, stay."""
-    told: str = getattr(content, field)
+    text: str = getattr(content, field)
     if isinstance(content, Replied):
-        return SOMEBODY if content.by_person else told
+        return SOMEBODY if content.by_person else text
     if field == "reason":
-        return STOPPED.sub(f"Stopped by {SOMEBODY}.", told) if STOPPED.fullmatch(told) else told
+        return STOPPED.sub(f"Stopped by {SOMEBODY}.", text) if STOPPED.fullmatch(text) else text
     return SOMEBODY
 
 

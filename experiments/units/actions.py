@@ -13,8 +13,7 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import StateConflict
 from experiments.core.search_index import texts
-from experiments.models import Dataset, Label, Layer, SearchText, Unit, UnitProfile
-from experiments.models.search_text import TextKind
+from experiments.models import Dataset, Label, Layer, SearchText, TextKind, Unit, UnitProfile
 
 PERSON = "person"
 

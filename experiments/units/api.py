@@ -21,9 +21,7 @@ from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
-from experiments.models import Exemplar, Label, Layer, Run, Unit, UnitProfile
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Exemplar, Label, Layer, Role, Run, TokenScope, Unit, UnitProfile
 from experiments.units import actions
 from experiments.units.lists import SimilarUnits, find_similar
 

@@ -99,8 +99,8 @@ def draw(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, pi
     everything = [known.get(number, UnitState.NEW) for number in range(layer.units)]
     shown = [state if wanted.has(layer.pk, n, state) else None for n, state in enumerate(everything)]
     areas = [(state, stretches(shown, state, rows, pitch)) for state in UnitState if state in shown]
-    told = [(n, state) for n, state in enumerate(shown) if state]
-    asked = [each for each in told if wanted.found or each[1] not in (UnitState.NEW, UnitState.DEAD)]
+    visible = [(n, state) for n, state in enumerate(shown) if state]
+    asked = [each for each in visible if wanted.found or each[1] not in (UnitState.NEW, UnitState.DEAD)]
     url = reverse("units-layer", args=[layer.model.name, layer.name])
     matches = None if wanted.found is None else len(wanted.found.get(layer.pk, ()))
     return Drawing(layer, url, rows, pitch, areas, stretches(shown, None, rows, pitch), asked[: max(links, 0)], matches)

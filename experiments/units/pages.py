@@ -22,8 +22,7 @@ from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Scale
-from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Run, Unit, UnitProfile, VisionModelRow
-from experiments.models.member import Role
+from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role, Run, Unit, UnitProfile, VisionModelRow
 from experiments.runs.asking.form import read_profile
 from experiments.units import actions, drawing, lists
 from experiments.units.drawing import UnitSelection

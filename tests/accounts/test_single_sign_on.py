@@ -14,8 +14,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.models import AuditEntry, Invitation, Member
-from experiments.models.member import Role
+from experiments.models import AuditEntry, Invitation, Member, Role
 from tests.support.openid_provider import CLIENT, SECRET, Provider, key, query_of, serving
 
 pytestmark = pytest.mark.django_db

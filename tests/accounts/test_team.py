@@ -18,8 +18,7 @@ from django.utils import timezone
 from experiments.accounts import actions
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
-from experiments.models import ApiToken, AuditEntry, Invitation, LoginLink, Member
-from experiments.models.member import Role
+from experiments.models import ApiToken, AuditEntry, Invitation, LoginLink, Member, Role
 from tests.conftest import member
 
 pytestmark = pytest.mark.django_db

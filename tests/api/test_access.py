@@ -13,8 +13,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.api.interface import api
-from experiments.models import ApiToken, Label, Run
-from experiments.models.api_token import TokenScope
+from experiments.models import ApiToken, Label, Run, TokenScope
 from tests.support.api_world import KEY, Script, World, fill
 
 RUN = {

@@ -19,8 +19,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from experiments.api import document as documents
 from experiments.api import rates
 from experiments.api.interface import api
-from experiments.models import Member
-from experiments.models.member import Role
+from experiments.models import Member, Role
 from tests.support.api_world import fill, token
 
 CALM = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large, HealthCheck.large_base_example]

@@ -12,8 +12,7 @@ from experiments.accounts.api import AuditFilters
 from experiments.exchange.export_query import KNOWN
 from experiments.gallery.api import ExperimentFilters, ObservationFilters
 from experiments.gallery.lists import Filters
-from experiments.models import AuditEntry, Observation
-from experiments.models.exchange import ExportSubject
+from experiments.models import AuditEntry, ExportSubject, Observation
 from experiments.runs import lists as run_lists
 from experiments.runs.api import RunFilters
 from tests import ROOT

@@ -14,12 +14,12 @@ from experiments.models import (
     Layer,
     LayerIndex,
     Member,
+    Role,
     Run,
     SavedView,
     UnitProfile,
     VisionModelRow,
 )
-from experiments.models.member import Role
 from tests.support.api_world import KEY, Script, World, fill, told_run
 
 

@@ -27,13 +27,13 @@ from experiments.models import (
     Observation,
     PairwiseTrial,
     ReviewQueue,
+    Role,
     Run,
     SavedView,
     Share,
     Unit,
     VisionModelRow,
 )
-from experiments.models.member import Role
 from tests.api.test_access import WRITING
 from tests.conftest import member
 from tests.house.test_access import NAMED

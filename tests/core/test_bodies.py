@@ -15,8 +15,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core import bodies
-from experiments.models import ApiToken
-from experiments.models.api_token import TokenScope
+from experiments.models import ApiToken, TokenScope
 from maia_web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)

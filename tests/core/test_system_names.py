@@ -21,6 +21,8 @@ from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Exemplar,
+    ExportSubject,
+    Format,
     Label,
     Layer,
     Observation,
@@ -32,7 +34,6 @@ from experiments.models import (
     UnitProfile,
     VisionModelRow,
 )
-from experiments.models.exchange import ExportSubject, Format
 from experiments.reviews import actions, reservation
 from tests.api.test_access import READING, call
 from tests.conftest import member

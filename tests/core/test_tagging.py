@@ -9,8 +9,7 @@ from django.test import Client
 from experiments.core import tagging, transcript
 from experiments.core.actors import Actor
 from experiments.exchange import export_query
-from experiments.models import AuditEntry, Experiment, Observation, Run, Tag
-from experiments.models.exchange import ExportSubject
+from experiments.models import AuditEntry, Experiment, ExportSubject, Observation, Run, Tag
 from tests.support.builders import experiment, make_run, started
 from tests.support.pictures import logged, seen
 

@@ -16,8 +16,7 @@ from experiments.core import transcript
 from experiments.display import events
 from experiments.display.image_cards import draw_claim
 from experiments.exchange import export_query, run_html, tables
-from experiments.models import Observation, Run
-from experiments.models.exchange import ExportSubject, Format
+from experiments.models import ExportSubject, Format, Observation, Run
 from experiments.units.evidence import evidence
 from tests.support.api_world import token
 from tests.support.builders import experiment, make_run, replied, started

@@ -13,8 +13,17 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.display import verdicts
 from experiments.exchange import tables
-from experiments.models import Adjudication, AuditEntry, Layer, Notification, Review, ReviewQueue, Run, VisionModelRow
-from experiments.models.review import ReviewState
+from experiments.models import (
+    Adjudication,
+    AuditEntry,
+    Layer,
+    Notification,
+    Review,
+    ReviewQueue,
+    ReviewState,
+    Run,
+    VisionModelRow,
+)
 from experiments.reviews import actions
 from experiments.runs import lists
 from tests.conftest import member

@@ -11,8 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import expect
 
-from experiments.models import Member
-from experiments.models.member import Role
+from experiments.models import Member, Role
 from tests.conftest import member
 from tests.exchange.test_bundles import HOSTILE, bundled, full_run
 from tests.support.browser import needs_chromium, open_page

@@ -23,6 +23,7 @@ from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Event,
     Export,
+    ExportSubject,
     Image,
     ImportedRun,
     Job,
@@ -33,7 +34,6 @@ from experiments.models import (
     Unit,
     VisionModelRow,
 )
-from experiments.models.exchange import ExportSubject
 from experiments.search.runs import runs_matching
 from tests.support.builders import experiment, make_run, replied, result, started
 from workers.jobs import exchange, long
@@ -346,7 +346,7 @@ def test_a_filter_that_makes_no_sense_is_refused_with_the_reason(query: str, own
 
 
 def test_a_table_asks_the_database_as_often_for_many_rows(owner: User, django_assert_max_num_queries: Any) -> None:
-    from experiments.models.exchange import Format
+    from experiments.models import Format
 
     for count in (1, 6):
         for _ in range(count):

@@ -15,8 +15,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import ExchangeError
-from experiments.models import Adjudication, Review, ReviewItem, ReviewQueue
-from experiments.models.exchange import ExportSubject, Format
+from experiments.models import Adjudication, ExportSubject, Format, Review, ReviewItem, ReviewQueue
 from experiments.reviews import actions
 from tests.conftest import member
 from tests.exchange.test_bundles import exported

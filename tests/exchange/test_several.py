@@ -14,8 +14,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from experiments.exchange import form, pages
-from experiments.models import AuditEntry, Import, Job, Member, Run
-from experiments.models.member import Role
+from experiments.models import AuditEntry, Import, Job, Member, Role, Run
 from tests.conftest import member
 from tests.exchange.test_labels import HISTORY
 from tests.support.api_world import Script

@@ -14,8 +14,7 @@ from django.test import Client
 
 from experiments.core import paging, transcript
 from experiments.exchange import export_query
-from experiments.models import Experiment, Layer, Observation, Run, VisionModelRow
-from experiments.models.exchange import ExportSubject
+from experiments.models import Experiment, ExportSubject, Layer, Observation, Run, VisionModelRow
 from tests.support.builders import experiment, make_run
 from tests.support.pictures import logged, seen
 from workers.record.experiments import Observation as Logged

@@ -10,10 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.api.interface import api
-from experiments.models import ApiToken, Export, Job, SavedView
-from experiments.models.api_token import TokenScope
-from experiments.models.exchange import ExportSubject, Format
-from experiments.models.job import JobKind, JobStatus
+from experiments.models import ApiToken, Export, ExportSubject, Format, Job, JobKind, JobStatus, SavedView, TokenScope
 from tests.conftest import member
 from tests.support.builders import make_run
 

@@ -12,8 +12,7 @@ from django.utils import timezone
 from redis import Redis
 
 from experiments.core import notify
-from experiments.models import Backbone, Dataset, Job, Layer, LayerIndex, Toolset, VisionModelRow
-from experiments.models.job import JobStatus
+from experiments.models import Backbone, Dataset, Job, JobStatus, Layer, LayerIndex, Toolset, VisionModelRow
 from tests.conftest import member
 
 pytestmark = pytest.mark.django_db

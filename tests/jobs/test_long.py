@@ -13,8 +13,7 @@ from django.utils import timezone
 from redis import Redis
 
 from experiments.core import notify
-from experiments.models import Dataset, Exemplar, Job, LayerIndex, Unit, UnitProfile, VisionModelRow
-from experiments.models.job import JobStatus
+from experiments.models import Dataset, Exemplar, Job, JobStatus, LayerIndex, Unit, UnitProfile, VisionModelRow
 from tests.support.own_parts import IMAGES, checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 from workers.jobs import lease, long, registration
 

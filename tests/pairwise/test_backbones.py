@@ -10,8 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core.actors import Actor
-from experiments.models import AuditEntry, Backbone, Job, Judge, PairwiseTrial, Vote
-from experiments.models.job import JobKind, JobStatus
+from experiments.models import AuditEntry, Backbone, Job, JobKind, JobStatus, Judge, PairwiseTrial, Vote
 from experiments.pairwise import actions
 from experiments.pairwise.results import trial_results
 from tests.conftest import member

@@ -11,9 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core.actors import Actor
-from experiments.models import AuditEntry, Label, Pair, PairwiseTrial, Review, Unit, Vote
-from experiments.models.pairwise import PairKind
-from experiments.models.review import ReviewQueue
+from experiments.models import AuditEntry, Label, Pair, PairKind, PairwiseTrial, Review, ReviewQueue, Unit, Vote
 from experiments.pairwise import actions, judging, sampling, sources
 from experiments.pairwise.form import draft_trial
 from experiments.pairwise.results import trial_results

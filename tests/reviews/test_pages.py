@@ -11,8 +11,7 @@ from django.test import Client
 
 from experiments.core import transcript
 from experiments.core.actors import Actor
-from experiments.models import AuditEntry, Review, ReviewQueue, Run
-from experiments.models.review import ReviewState
+from experiments.models import AuditEntry, Review, ReviewQueue, ReviewState, Run
 from experiments.reviews import actions, rubric
 from tests.conftest import member
 from tests.support import builders

@@ -14,8 +14,7 @@ from django.utils import timezone
 from experiments.core import blindness
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
-from experiments.models import Review, ReviewItem, ReviewQueue, Run
-from experiments.models.review import ReviewState
+from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Run
 from experiments.reviews import actions, lists, reservation, rubric
 from tests.conftest import member
 from tests.support.builders import make_run

@@ -8,8 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.core import transcript
-from experiments.models import AuditEntry, HumanReply, Run
-from experiments.models.api_token import TokenScope
+from experiments.models import AuditEntry, HumanReply, Run, TokenScope
 from tests.conftest import member
 from tests.support.api_world import Script
 from tests.support.builders import make_run, started

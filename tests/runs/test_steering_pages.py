@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.core.actors import Actor
-from experiments.models import Run
-from experiments.models.api_token import TokenScope
+from experiments.models import Run, TokenScope
 from experiments.runs.steering import actions
 from tests.support.api_world import Script
 from tests.support.builders import make_run, replied, started

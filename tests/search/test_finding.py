@@ -13,8 +13,7 @@ from django.db import DatabaseError, connection
 from experiments.core import transcript
 from experiments.core.search_index import sqlite, texts, words
 from experiments.core.search_index.texts import PIECE, passage_of
-from experiments.models import Image, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
-from experiments.models.search_text import TextKind
+from experiments.models import Image, Label, Layer, Observation, Run, SearchText, TextKind, Unit, VisionModelRow
 from experiments.search import finding, runs
 from tests.support.builders import experiment, make_run, replied, started
 from workers.record.events import Ended, ExperimentEnded

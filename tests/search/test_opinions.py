@@ -12,9 +12,18 @@ from django.utils import timezone
 from experiments.core import tagging, transcript
 from experiments.core.actors import Actor
 from experiments.core.search_index import words
-from experiments.models import Comment, ImportedOpinions, Observation, Review, ReviewQueue, Run, SearchText, Tag
-from experiments.models.review import ReviewState
-from experiments.models.search_text import TextKind
+from experiments.models import (
+    Comment,
+    ImportedOpinions,
+    Observation,
+    Review,
+    ReviewQueue,
+    ReviewState,
+    Run,
+    SearchText,
+    Tag,
+    TextKind,
+)
 from experiments.reviews import actions
 from experiments.search import finding
 from tests.conftest import member

@@ -26,12 +26,12 @@ from experiments.models import (
     ReviewQueue,
     Run,
     Thread,
+    TokenScope,
     Toolset,
     Unit,
     UnitProfile,
     VisionModelRow,
 )
-from experiments.models.api_token import TokenScope
 from tests.support import builders
 from tests.support.builders import make_run
 from workers.record.replies import Hypothesis

@@ -16,13 +16,13 @@ from experiments.models import (
     Image,
     Label,
     Layer,
+    PairKind,
     PairwiseTrial,
     Run,
     Unit,
     UnitProfile,
     VisionModelRow,
 )
-from experiments.models.pairwise import PairKind
 from experiments.pairwise import actions, sources
 from experiments.pairwise.form import NewTrial
 from tests.conftest import member

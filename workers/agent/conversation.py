@@ -128,10 +128,10 @@ def _make_messages(payload: Payload) -> Iterator[Message]:
         case Note():
             yield Message("user", (f"{_NOTE}\n{quote(payload.text)}",))
         case LimitsChanged():
-            told = f"it may take {payload.limits.rounds} rounds in all"
+            change = f"it may take {payload.limits.rounds} rounds in all"
             if payload.limits.rounds is None:
-                told = "there is no limit to its rounds any more"
-            yield Message("user", (f"The limits of this investigation have changed: {told}.",))
+                change = "there is no limit to its rounds any more"
+            yield Message("user", (f"The limits of this investigation have changed: {change}.",))
 
 
 def _is_said(event: Event) -> bool:

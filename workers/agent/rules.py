@@ -205,14 +205,14 @@ def _between_rounds(events: Sequence[Event], latest: int, seconds: float) -> Ste
     """The note that is due, if it is not there yet; then the next reply."""
     reply = _reply_at(events, latest)
     since = [event.payload for event in events[latest + 1 :]]
-    told = {payload.reason for payload in since if isinstance(payload, Reminder)}
-    if "final_answer" in told:
+    reasons = {payload.reason for payload in since if isinstance(payload, Reminder)}
+    if "final_answer" in reasons:
         return Ask(reply.round + 1)
     if reached := explain_exceeded(limits(events), events, seconds):
         return Record("reminder", Reminder(reply.round, "final_answer", render("final_answer", reached=reached)))
     result = next((payload for payload in since if isinstance(payload, ExperimentEnded)), None)
     note = _reading_note(events, latest) if result is None else _note(reply, result, best(events))
-    if note is None or note.reason in told:
+    if note is None or note.reason in reasons:
         return Ask(reply.round + 1)
     return Record("reminder", note)
 
@@ -266,8 +266,8 @@ def out_of_time(events: Sequence[Event], seconds: float, spent: Usage) -> Record
     replies = [place for place, event in enumerate(events) if isinstance(event.payload, Replied)]
     if _has_asked_for_final_answer(events):
         # What was concluded before the agent was asked for the rest stands, unless it went on to experiment
-        told = replies and not any(isinstance(event.payload, ExperimentStarted) for event in events[replies[-1] :])
-        half = answer_of(events, replies[-1]).conclusion if told else None
+        reasons = replies and not any(isinstance(event.payload, ExperimentStarted) for event in events[replies[-1] :])
+        half = answer_of(events, replies[-1]).conclusion if reasons else None
         words = f"{reached} No final answer came: the agent was silent."
         return Record("limit_reached", Ended(words, half or Conclusion(), usage=spent))
     latest = max((_reply_at(events, place).round for place in replies), default=0)

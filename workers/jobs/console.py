@@ -78,8 +78,8 @@ def in_words(payload: Payload, kind: str) -> str:
         case events.Blocked():
             return heading("Waiting for a person", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
         case events.Ended():
-            told = payload.conclusion
-            parts = [told.description, told.reasoning, told.bias, *(f"Label: {label}" for label in told.labels)]
+            answer = payload.conclusion
+            parts = [answer.description, answer.reasoning, answer.bias, *(f"Label: {label}" for label in answer.labels)]
             return heading(title_of(kind), payload.reason) + "\n".join(part for part in parts if part)
         case _:
             return steering_in_words(payload, kind)

@@ -128,17 +128,17 @@ def outcome(job: Job) -> tuple[JobStatus, str]:
 def reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: int = 120) -> Progress:
     """Tells the pages that wait how far work is, and keeps that for so many seconds; ends it when the worker stops, or
     somebody stopped it."""
-    told = 0.0
+    reported = 0.0
 
     def report(what: str, done: int, total: int) -> None:
-        nonlocal told
+        nonlocal reported
         now = time.monotonic()
-        is_due = done >= total or now - told >= TELL_EVERY
+        is_due = done >= total or now - reported >= TELL_EVERY
         if lease.stopping.is_set() or (is_due and is_stopped()):
             raise Cancelled(f"The work on {topic} was stopped.")
         if not is_due:
             return
-        told = now
+        reported = now
         notify.keep_report(topic, what, done, total, seconds=kept)
 
     return report

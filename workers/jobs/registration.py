@@ -93,8 +93,8 @@ def index_layers(
     rest = f" {skipped.count:,} could not be read and are left out." if skipped.count else ""
     rest += f" Nothing was published of {', '.join(layer.name for layer in left)}, so that is left out." if left else ""
     notes = dict.fromkeys(note for layer in layers if (note := made.note(layer.name)))
-    told = f"{row.name} {', '.join(layer.name for layer in layers)}: {dataset.images:,} images indexed.{rest}"
-    return " ".join([told, *notes])
+    words = f"{row.name} {', '.join(layer.name for layer in layers)}: {dataset.images:,} images indexed.{rest}"
+    return " ".join([words, *notes])
 
 
 def published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], list[Layer]]:

@@ -165,8 +165,8 @@ class SandboxRunner:
         except Cancelled:
             if not stop.who:
                 raise
-            told, seconds = f"{stop.who} stopped the program.", time.monotonic() - stop.began
-            result = ExperimentResult("timeout", error=told, seconds=seconds, state=state)
+            words, seconds = f"{stop.who} stopped the program.", time.monotonic() - stop.began
+            result = ExperimentResult("timeout", error=words, seconds=seconds, state=state)
         if context.tools.exemplar_mean is not None:
             unit_profiles.ask_for(self.run)
         usage, tools = describer.usage if describer else Usage(), context.tools

@@ -69,12 +69,12 @@ def compare_exemplars(
     found: PublishedLayer, layer: str, model: VisionModel, dataset: Dataset, batch_size: int, progress: Progress
 ) -> ExemplarComparison | None:
     """None if the release says nothing of any unit: all of its activations are alike."""
-    told = np.flatnonzero(np.ptp(found.activations, axis=0) > 0)
-    if not told.size:  # as where there is one image of each unit
-        told = np.flatnonzero(found.activations[0] != 0)
-    if not told.size:
+    useful = np.flatnonzero(np.ptp(found.activations, axis=0) > 0)
+    if not useful.size:  # as where there is one image of each unit
+        useful = np.flatnonzero(found.activations[0] != 0)
+    if not useful.size:
         return None
-    units = told[np.unique(np.linspace(0, len(told) - 1, min(UNITS, len(told))).round().astype(int))]
+    units = useful[np.unique(np.linspace(0, len(useful) - 1, min(UNITS, len(useful))).round().astype(int))]
     published = found.activations[:, units].T.astype(float)  # (units, images)
     positions = found.positions[:, units].T
     measured, overlaps = _measure(positions, units, layer, model, dataset, found.thresholds, batch_size, progress)

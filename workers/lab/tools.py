@@ -121,8 +121,8 @@ class Tools:
             titles.append(str(value) if kept.refused else shown)
         made = zip(originals, titles, edits, wanted, strict=True)
         pairs = [each for original, title, edit, words in made for each in ((original, title), (edit, words))]
-        told = [words if is_made(kept) else _as_refused(words, kept.refused) for kept, words in pairs]
-        return [kept.image for kept, _ in pairs], told
+        texts = [words if is_made(kept) else _as_refused(words, kept.refused) for kept, words in pairs]
+        return [kept.image for kept, _ in pairs], texts
 
     def describe_images(self, image_list: Sequence[ImageOrText], image_title: Sequence[str] | None = None) -> str:
         """Put each image into words, by an observer who knows none of your hypotheses.
@@ -140,8 +140,8 @@ class Tools:
             names = arguments.check_titles(image_title, "image_title")
             arguments.check_same_length(image_list=images, image_title=names)
         said = iter(self._image_tools.describer_of(images).describe([kept.image for kept in images if is_made(kept)]))
-        told = [next(said) if is_made(kept) else "not made" for kept in images]
-        return "\n".join(f"{name}: {words}" for name, words in zip(names, told, strict=True))
+        texts = [next(said) if is_made(kept) else "not made" for kept in images]
+        return "\n".join(f"{name}: {words}" for name, words in zip(names, texts, strict=True))
 
     def summarize_images(self, image_list: Sequence[ImageOrText]) -> str:
         """Say what the images have in common, by the same observer; of masked images, the bright regions.

@@ -45,8 +45,8 @@ def save_state(
         "too large to be kept for the next experiment": left_out,
         "not kept for the next experiment, where the name has its usual meaning again": hidden,
     }
-    told = [f"{what}: {', '.join(names)}" for what, names in remarks.items() if names]
-    return encode_state({"values": values, "sources": kept}), told
+    lost = [f"{what}: {', '.join(names)}" for what, names in remarks.items() if names]
+    return encode_state({"values": values, "sources": kept}), lost
 
 
 def restore_state(state: bytes) -> tuple[dict[str, Any], dict[str, str]]:

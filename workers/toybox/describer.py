@@ -80,8 +80,8 @@ def summarize_scenes(scenes: Sequence[DetectedScene], words: nets.Vocabulary) ->
         return "There are no images."
     shared = _find_shared([seen.words for seen in scenes], words)[:_MOST]
     around = _find_shared([frozenset(thing.noun for thing in seen.around) for seen in scenes], words)[:_MOST_AROUND]
-    told = "; ".join(shared) if shared else f"The {len(scenes)} images have nothing in common."
-    return f"{told.rstrip('.')}. Outside the bright regions: {'; '.join(around)}" if around else told
+    inside = "; ".join(shared) if shared else f"The {len(scenes)} images have nothing in common."
+    return f"{inside.rstrip('.')}. Outside the bright regions: {'; '.join(around)}" if around else inside
 
 
 def _find_shared(seen: Sequence[frozenset[str]], words: nets.Vocabulary) -> list[str]:

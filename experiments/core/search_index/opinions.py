@@ -22,12 +22,12 @@ from experiments.models import (
     ImportedOpinions,
     Observation,
     Review,
+    ReviewState,
     Run,
     SearchText,
     Tag,
+    TextKind,
 )
-from experiments.models.review import ReviewState
-from experiments.models.search_text import TextKind
 
 Opinion = Comment | Review | Adjudication
 Tagged = Run | Experiment | Observation
@@ -108,8 +108,8 @@ def of_experiment_tags(run: Run) -> list[SearchText]:
 def of_image_tags(run: Run, **which: int) -> list[SearchText]:
     """Of all images of the run, or of those that are chosen."""
     rows = run.observations.filter(tags__isnull=False, **which).order_by("pk", "tags__name")
-    told = rows.values_list("pk", "experiment__seq", "tags__name")
-    return [passage for pk, seq, name in told for passage in in_pieces(run, [(TextKind.TAG, pk, name)], seq=seq)]
+    tagged = rows.values_list("pk", "experiment__seq", "tags__name")
+    return [passage for pk, seq, name in tagged for passage in in_pieces(run, [(TextKind.TAG, pk, name)], seq=seq)]
 
 
 # --- as soon as rows are saved ---

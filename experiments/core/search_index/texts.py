@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from experiments.core.search_index import backend
 from experiments.core.search_index.normalize import normalize
 from experiments.core.search_index.words import LONGEST
-from experiments.models import Event, Label, Run, RunSummary, SearchText, Unit
+from experiments.models import Event, Label, Run, RunSummary, SearchText, TextKind, Unit
 from experiments.models.insertion import Prepared
-from experiments.models.search_text import TextKind
 from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Note, Payload, Replied
 from workers.record.replies import Conclusion
 

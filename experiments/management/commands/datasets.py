@@ -53,9 +53,9 @@ def index_dataset(options: dict[str, Any]) -> str:
     line = ProgressLine()
     with line.until_ctrl_c("What is done is kept; the same command goes on."):
         row = registration.known_dataset(options["name"])
-        told = registration.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
+        rows = registration.index_layers(row, options["model"], options["layers"], line, insist=options["insist"])
     row.refresh_from_db()
-    return "\n".join([told, *(f"  {each['file']}: {each['reason']}" for each in row.broken)])
+    return "\n".join([rows, *(f"  {each['file']}: {each['reason']}" for each in row.broken)])
 
 
 def remove_dataset(options: dict[str, Any]) -> str:

@@ -42,10 +42,10 @@ class Command(FetchingCommand):
             self.stderr.write(advice)
         named = {name: options[name] for name in ("seed", "seconds", "toolset")}
         with line.until_ctrl_c(""):
-            told = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
-        self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else in_words(told))
-        if told["status"] != "ok":
-            raise CommandError(f"The program failed: {told['status'].replace('_', ' ')}.", returncode=FAILED)
+            result = run_program(program, spec, **named, progress=line, stopped=line.stop.is_set)
+        self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else in_words(result))
+        if result["status"] != "ok":
+            raise CommandError(f"The program failed: {result['status'].replace('_', ' ')}.", returncode=FAILED)
 
 
 def text_of(name: str) -> str:
@@ -56,12 +56,12 @@ def text_of(name: str) -> str:
         raise CommandError(f"{name} cannot be read: {error}") from error
 
 
-def in_words(told: dict[str, Any]) -> str:
+def in_words(result: dict[str, Any]) -> str:
     """The result for a person."""
-    lines = [f"{told['status'].replace('_', ' ')}, {told['seconds']:.3f} s of its own time"]
-    lines += [f"{call['seconds']:10.3f} s  {call['tool']}" for call in told["calls"]]
-    lines += [f"{figure(each['activation']):>10}    {each['title']}" for each in told["observations"]]
-    lines += told["texts"]
-    cut = "[The output was cut here.]" if told["output_truncated"] else ""
-    lines += filter(None, [told["output"].rstrip("\n"), cut, told["error"].rstrip("\n")])
+    lines = [f"{result['status'].replace('_', ' ')}, {result['seconds']:.3f} s of its own time"]
+    lines += [f"{call['seconds']:10.3f} s  {call['tool']}" for call in result["calls"]]
+    lines += [f"{figure(each['activation']):>10}    {each['title']}" for each in result["observations"]]
+    lines += result["texts"]
+    cut = "[The output was cut here.]" if result["output_truncated"] else ""
+    lines += filter(None, [result["output"].rstrip("\n"), cut, result["error"].rstrip("\n")])
     return "\n".join(lines)

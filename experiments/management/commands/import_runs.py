@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.core import notify
 from experiments.exchange import form
 from experiments.management.prepared import STOPPED, PreparedCommand, ProgressLine
-from experiments.models.exchange import ImportKind
+from experiments.models import ImportKind
 from workers.errors import MaiaError
 
 KINDS = {".zip": ImportKind.BUNDLE, ".json": ImportKind.HISTORY, ".csv": ImportKind.LABELS, ".tsv": ImportKind.LABELS}
@@ -37,11 +37,11 @@ class Command(PreparedCommand):
     def handle(self, **options: Any) -> None:
         notify.muted.set()  # works without Redis
         line, owner, failed = ProgressLine(), importer(options["owner"]), 0
-        told = {name: options[name] for name in NAMES}
+        typed = {name: options[name] for name in NAMES}
         many = len(options["files"]) > 1
         for path in options["files"]:
             try:
-                taken = taken_in(path, owner, told, line)
+                taken = taken_in(path, owner, typed, line)
             except CommandError as error:
                 if not many or error.returncode == STOPPED:
                     raise
@@ -53,13 +53,13 @@ class Command(PreparedCommand):
             raise CommandError(f"{failed} of {len(options['files'])} files were not taken; the others were.")
 
 
-def taken_in(path: Path, owner: User, told: dict[str, str], line: ProgressLine) -> str:
+def taken_in(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
     """Take one file in; what came of it, in words. Raises CommandError."""
     from experiments.exchange.import_bundle import Source
     from workers.jobs import exchange
 
     try:
-        kind, said = describe_file(path, told)
+        kind, said = describe_file(path, typed)
         with line.until_ctrl_c("Runs that were whole by then are kept."):
             return exchange.take(path, kind, Source(path.name, owner), said, line)
     except MaiaError as error:
@@ -76,17 +76,17 @@ def importer(name: str | None) -> User:
     return user
 
 
-def describe_file(path: Path, told: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
+def describe_file(path: Path, typed: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
     """What a file is, and what is said of it. Raises CommandError for none of the three, or if too little is said."""
     if path.is_dir():
         inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])
         raise CommandError(f"{path.name} is a folder. Bring the files in it{': ' if inside else ''}{inside}.")
     kind = KINDS.get(path.suffix.lower())
-    if kind == ImportKind.HISTORY and told["source"]:
+    if kind == ImportKind.HISTORY and typed["source"]:
         kind = ImportKind.LABELS
     if kind is None:
         raise CommandError(f"{path.name} ends in none of {', '.join(KINDS)}.")
-    said = form.complete_fields(kind, path.name, told)
+    said = form.complete_fields(kind, path.name, typed)
     if missing := [name for name in NEEDED[kind] if not said[name]]:
         raise CommandError(f"Say which {missing[0]} it is about: --{missing[0]} …")
     return kind, said

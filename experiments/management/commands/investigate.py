@@ -91,7 +91,7 @@ class Command(FetchingCommand):
                 form = ForkForm(source, lineage.find_fork_point(source, number), given | {"note": options["note"]})
                 return actions.ask(Actor(welcome.owner()[0]), form, enqueue=False)
             except InvalidFields as error:
-                raise CommandError(" ".join(each for told in error.fields.values() for each in told)) from error
+                raise CommandError(" ".join(each for messages in error.fields.values() for each in messages)) from error
             except ActionRefused as refused:
                 raise CommandError(str(refused)) from refused
         run = make_run(options)

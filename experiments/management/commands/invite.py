@@ -13,9 +13,8 @@ from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.management.prepared import PreparedCommand
-from experiments.models import Invitation
+from experiments.models import Invitation, Role
 from experiments.models.invitation import NOTE_CHARS
-from experiments.models.member import Role
 
 
 class Command(PreparedCommand):

@@ -30,10 +30,10 @@ class Command(FetchingCommand):
             from workers.jobs import registration
 
             layers = list(registration.model(options["name"]).layers.all())
-            told = [
+            rows = [
                 {name: getattr(layer, name) for name in ("name", "kind", "units", "names", "scale")} for layer in layers
             ]
-            self.stdout.write(as_json(told) if options["json"] else in_lines(layers))
+            self.stdout.write(as_json(rows) if options["json"] else in_lines(layers))
         else:
             found = list_models()
             self.stdout.write(as_json(found) if options["json"] else in_words(found))

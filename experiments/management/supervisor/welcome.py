@@ -7,9 +7,7 @@ from django.db import transaction
 from django.urls import reverse
 
 from experiments.core.actors import Actor
-from experiments.models import Member, Run
-from experiments.models.login_link import LoginLink
-from experiments.models.member import Role
+from experiments.models import LoginLink, Member, Role, Run
 from experiments.runs import actions
 from workers.record import tasks
 

@@ -15,9 +15,7 @@ from experiments.api.once import answer_once
 from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields
-from experiments.models import Run
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Role, Run, TokenScope
 from experiments.runs import actions
 from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.asking import form as forms
@@ -75,7 +73,7 @@ def create_run_row(request: HttpRequest, response: HttpResponse, make: Callable[
         try:
             run = make()
         except InvalidFields as error:
-            named = {f"limits.{name}" if name in USUAL else name: told for name, told in error.fields.items()}
+            named = {f"limits.{name}" if name in USUAL else name: messages for name, messages in error.fields.items()}
             raise InvalidFields(str(error), named) from error
         return read_out(run.pk, run.owner), reverse("api:read_run", args=[run.pk])
 

@@ -16,8 +16,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
-from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
-from experiments.models.member import Role
+from experiments.models import Backbone, Dataset, Layer, Role, Run, Toolset, VisionModelRow
 from experiments.runs import actions
 from experiments.runs.asking import form as forms
 from experiments.runs.forks import lineage
@@ -95,13 +94,13 @@ def format_value(value: Any) -> str:
 def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> dict[str, Any]:
     """What the template shows beside the form."""
     names = Names(request.user)
-    told = {name: values.get(name) for name in form.fields if name in values}
+    chosen = {name: values.get(name) for name in form.fields if name in values}
     return {
         "form": form,
         "lines": {task.key: task.line for task in tasks.TASKS.values()},
-        **build_commands(request, told),
+        **build_commands(request, chosen),
         **differing(values, names),
-        **read_choices(told, names),
+        **read_choices(chosen, names),
     }
 
 
@@ -124,8 +123,8 @@ def command(request: HttpRequest) -> HttpResponse:
     """The command line that asks what the form says now, and what to know of what was chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
-    told = build_commands(request, values) | explain_choice(values) | differing(values, Names(request.user))
-    return render(request, "runs/asking/command.html", {"oob": True} | told)
+    updates = build_commands(request, values) | explain_choice(values) | differing(values, Names(request.user))
+    return render(request, "runs/asking/command.html", {"oob": True} | updates)
 
 
 def build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:

@@ -87,10 +87,10 @@ def list_events(
     """Those after a `seq`. With `wait`, an answer without events is held until there is one or the time is over."""
     allow(request)
     reader = Reader(request, pk, asked.after, asked.limit)
-    told = reader.read(find(Run.objects.all(), pk=pk))
+    batch = reader.read(find(Run.objects.all(), pk=pk))
     response["Cache-Control"] = "no-store"
-    if told.items or told.over or not asked.wait:
-        return told
+    if batch.items or batch.over or not asked.wait:
+        return batch
     return StreamingHttpResponse(
         reader.poll(asked.wait), content_type="application/json; charset=utf-8", headers=UNSTORED
     )
@@ -105,8 +105,8 @@ def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) ->
     allow(request)
     after = max(asked.after, parse_number(request.headers.get("Last-Event-ID")) or 0)
     reader = Reader(request, pk, after, MOST)
-    told = reader.read(find(Run.objects.all(), pk=pk))
-    answer, body = (HttpResponse, frames(told)) if told.over else (StreamingHttpResponse, reader.stream())
+    batch = reader.read(find(Run.objects.all(), pk=pk))
+    answer, body = (HttpResponse, frames(batch)) if batch.over else (StreamingHttpResponse, reader.stream())
     return answer(body, content_type="text/event-stream", headers={**UNSTORED, "X-Accel-Buffering": "no"})
 
 
@@ -139,41 +139,41 @@ class Reader:
         until = time.monotonic() + seconds
         await free_thread()
         async with Bell(self.run_id) as bell:
-            while told := await look(self.look):
-                self.after = told.after
-                yield told
+            while batch := await look(self.look):
+                self.after = batch.after
+                yield batch
                 left = until - time.monotonic()
-                if told.over or left <= 0:
+                if batch.over or left <= 0:
                     return
-                if len(told.items) < self.limit:
+                if len(batch.items) < self.limit:
                     await bell.rung(left)
 
     async def poll(self, seconds: float) -> AsyncGenerator[str, None]:
         """One answer as JSON, once there is something to tell or the time is over."""
-        told = Events(items=[], after=self.after, over=False)
+        batch = Events(items=[], after=self.after, over=False)
         async with aclosing(self.follow(seconds)) as answers:
-            async for told in answers:
-                if told.items or told.over:
+            async for batch in answers:
+                if batch.items or batch.over:
                     break
-        yield JSONRenderer().render(self.request, told.model_dump(), response_status=200)
+        yield JSONRenderer().render(self.request, batch.model_dump(), response_status=200)
 
     async def stream(self) -> AsyncGenerator[str, None]:
         """Frames as they come; a comment where a look finds nothing, so that nobody on the way takes us for gone."""
         async with aclosing(self.follow(LONGEST_STREAM)) as answers:
-            async for told in answers:
-                yield frames(told) or STILL_HERE
+            async for batch in answers:
+                yield frames(batch) or STILL_HERE
 
 
 def event_out(event: Event, names: Names) -> EventOut:
     return EventOut(seq=event.seq, kind=event.kind, time=event.time, payload=names.payload(event.run, event))
 
 
-def frames(told: Events) -> str:
+def frames(batch: Events) -> str:
     """Events as a stream has them."""
     each = (
-        f"id: {one.seq}\nevent: {one.kind}\ndata: {json.dumps(one.model_dump(mode='json'))}\n\n" for one in told.items
+        f"id: {one.seq}\nevent: {one.kind}\ndata: {json.dumps(one.model_dump(mode='json'))}\n\n" for one in batch.items
     )
-    return "".join(each) + ("event: over\ndata: {}\n\n" if told.over else "")
+    return "".join(each) + ("event: over\ndata: {}\n\n" if batch.over else "")
 
 
 # --- waiting for something to happen ------------------------------------------------------------------

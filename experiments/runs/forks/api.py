@@ -10,9 +10,7 @@ from ninja import Field, Status
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, find
 from experiments.core.actors import Actor
-from experiments.models import Run
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Role, Run, TokenScope
 from experiments.runs import actions
 from experiments.runs.api import RunOut, router
 from experiments.runs.asking.api import RunLimitsIn, Text, create_run_row

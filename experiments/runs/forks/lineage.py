@@ -85,7 +85,7 @@ def find_last_complete_round(run: Run) -> int:
 
 def list_changes(before: Run, after: Run, names: Names) -> dict[str, str]:
     """What `after` was asked otherwise than `before`, in words: name -> its own value."""
-    told = {
+    compared = {
         "question": (before.question, after.question),
         "task": (tasks.label(before.task), tasks.label(after.task)),
         "system": (names.of(before), names.of(after)),
@@ -94,7 +94,7 @@ def list_changes(before: Run, after: Run, names: Names) -> dict[str, str]:
         "dataset": (str(before.options.get("dataset", "")), str(after.options.get("dataset", ""))),
         "seed": (str(before.seed), str(after.seed)),
     }
-    found = {name: new or "none" for name, (old, new) in told.items() if old != new}
+    found = {name: new or "none" for name, (old, new) in compared.items() if old != new}
     if limits.changes(before.limits, after.limits):
         found["limits"] = ", ".join(f"{name} {new}" for name, _, new in limits.changes(before.limits, after.limits))
     return found

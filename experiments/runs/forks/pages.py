@@ -13,8 +13,7 @@ from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, StateConflict
 from experiments.display import window
-from experiments.models import Backbone
-from experiments.models.member import Role
+from experiments.models import Backbone, Role
 from experiments.runs import actions
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm

@@ -14,8 +14,7 @@ from experiments.core.audit import Verb
 from experiments.core.compatibility import PERSON
 from experiments.core.display_name import person
 from experiments.core.errors import InvalidFields, InvalidInput, OutOfDate, StateConflict
-from experiments.models import Backbone, HumanReply, Run
-from experiments.models.human_reply import ReplyPurpose
+from experiments.models import Backbone, HumanReply, ReplyPurpose, Run
 from experiments.runs.human import drafts
 from experiments.runs.human.drafts import Values
 from workers import registry

@@ -16,9 +16,7 @@ from experiments.core import transcript
 from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON
 from experiments.core.errors import InvalidInput
-from experiments.models import HumanReply, Run
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import HumanReply, Role, Run, TokenScope
 from experiments.runs.api import HypothesisKept, RunOut, read_out, router
 from experiments.runs.human import actions, drafts
 

@@ -10,8 +10,7 @@ from django.http import QueryDict
 
 from experiments.core import transcript
 from experiments.core.params import parse_number
-from experiments.models import HumanReply, Run
-from experiments.models.human_reply import ReplyPurpose
+from experiments.models import HumanReply, ReplyPurpose, Run
 
 TEXTS = {
     "prose": 20_000,

@@ -13,8 +13,7 @@ from experiments.core import access, transcript
 from experiments.core.compatibility import PERSON
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidFields, OutOfDate
-from experiments.models import HumanReply, Run
-from experiments.models.member import Role
+from experiments.models import HumanReply, Role, Run
 from experiments.runs.human import actions, drafts, reference
 from experiments.runs.human.drafts import Values
 from workers.record import tasks
@@ -107,7 +106,7 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
     if not transcript.awaits_reply(run):
         return Editor(run, late=_find_late(run, user), under_way=actions.find_under_way(run))
     first = run.events.filter(kind="started").first()
-    told = first.content if first and isinstance(first.content, Started) else None
+    start = first.content if first and isinstance(first.content, Started) else None
     return Editor(
         run,
         draft=drafts.find_current(run, user),
@@ -115,8 +114,8 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
         left_over=drafts.find_left_over(run, user),
         final_answer=drafts.is_final_answer(run),
         failure=_find_failure(run),
-        assignment=told.assignment if told else "",
-        entries=reference.entries(told.reference if told else ""),
+        assignment=start.assignment if start else "",
+        entries=reference.entries(start.reference if start else ""),
     )
 
 

@@ -13,8 +13,7 @@ from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON
 from experiments.core.errors import ActionRefused, InvalidFields, InvalidInput, OutOfDate
 from experiments.display.window import number
-from experiments.models import Backbone, HumanReply, Run
-from experiments.models.member import Role
+from experiments.models import Backbone, HumanReply, Role, Run
 from experiments.runs.human import actions, drafts, editor
 from experiments.runs.human.drafts import Values
 
@@ -68,7 +67,7 @@ def draft(request: HtmxRequest, pk: int) -> HttpResponse:
         held = {"version": kept.version, **kept.values}
         return JsonResponse({"why": "stale", "words": str(error), "kept": held}, status=409)
     except InvalidFields as error:
-        words = " ".join(each for told in error.fields.values() for each in told)
+        words = " ".join(each for sentences in error.fields.values() for each in sentences)
         return JsonResponse({"why": "unfit", "words": words}, status=409)
     except ActionRefused as refusal:
         return JsonResponse({"why": "over", "words": str(refusal)}, status=409)

@@ -85,12 +85,12 @@ def by_round(run: Run) -> dict[int, list[float]]:
     fields = ("kind", "payload__round", "payload__usage", "payload__seconds", "payload__tool_seconds")
     events = run.events.filter(kind__in=["reply", "result", *WITHOUT_REPLY]).order_by("seq")
     found: dict[int, list[float]] = {}
-    for kind, told, usage, own, tools in events.values_list(*fields):
+    for kind, stored, usage, own, tools in events.values_list(*fields):
         known = usage if isinstance(usage, dict) else {}
         read, written, cost = (amount(known.get(name)) for name in ("prompt_tokens", "completion_tokens", "cost"))
         if kind in WITHOUT_REPLY and not (read or written or cost):
             continue
-        number = told if isinstance(told, int) else 0
+        number = stored if isinstance(stored, int) else 0
         place = max(found, default=number or 1) if kind in WITHOUT_REPLY else number
         took = found.setdefault(place, [0.0] * PARTS)
         more: tuple[float, ...] = (read, written, 0, cost, 0, amount(own), 0, 0)

@@ -29,13 +29,13 @@ EMPTY = frozenset(SAYING_NOTHING.split())
 """Words that say nothing of what is to be seen."""
 
 
-def find_changes(run: Run, told: Sequence[Hypothesis]) -> Mapping[int, tuple[Hypothesis, Sequence[int]]]:
+def find_changes(run: Run, listed: Sequence[Hypothesis]) -> Mapping[int, tuple[Hypothesis, Sequence[int]]]:
     """The agent's words on hypotheses by their own keys, each with the experiments of the round before it."""
     ran: dict[int, list[int]] = {}
     for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
         ran.setdefault(number, []).append(experiment)
-    before = {each.round: max((number for number in ran if number < each.round), default=0) for each in told}
-    return {each.pk: (each, ran.get(before[each.round], [])) for each in told}
+    before = {each.round: max((number for number in ran if number < each.round), default=0) for each in listed}
+    return {each.pk: (each, ran.get(before[each.round], [])) for each in listed}
 
 
 @dataclass(frozen=True)

@@ -27,30 +27,30 @@ ALIKE = 0.5
 class HypothesisRow:
     """One hypothesis through the rounds, however it was worded."""
 
-    told: dict[int, Hypothesis] = field(default_factory=dict)
+    by_round: dict[int, Hypothesis] = field(default_factory=dict)
     """Round -> what the agent said of it there."""
 
     @property
     def latest(self) -> Hypothesis:
-        return self.told[max(self.told)]
+        return self.by_round[max(self.by_round)]
 
     @property
     def first(self) -> Hypothesis:
-        return self.told[min(self.told)]
+        return self.by_round[min(self.by_round)]
 
     @property
     def wordings(self) -> list[Hypothesis]:
         """Earlier wordings, each where it was first used."""
-        found = {normalize_words(each.text): each for _, each in sorted(self.told.items(), reverse=True)}
+        found = {normalize_words(each.text): each for _, each in sorted(self.by_round.items(), reverse=True)}
         found.pop(normalize_words(self.latest.text), None)
         return sorted(found.values(), key=lambda each: each.round)
 
     @property
     def turns(self) -> list[Hypothesis]:
         """Where the agent changed its mind, from open on."""
-        told = [each for _, each in sorted(self.told.items())]
-        statuses = ["open", *(each.status for each in told)]
-        return [each for before, each in zip(statuses, told, strict=False) if each.status != before][-TURNS:]
+        listed = [each for _, each in sorted(self.by_round.items())]
+        statuses = ["open", *(each.status for each in listed)]
+        return [each for before, each in zip(statuses, listed, strict=False) if each.status != before][-TURNS:]
 
 
 def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         "shown": [
             {
                 "row": row,
-                "cells": [(column, row.told.get(column)) for column in shown],
-                "dropped": max(lists) not in row.told,
+                "cells": [(column, row.by_round.get(column)) for column in shown],
+                "dropped": max(lists) not in row.by_round,
                 "turns": [turns[turn.pk] for turn in row.turns],
                 "images": found,
             }
@@ -88,19 +88,19 @@ def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[Hypothes
     rows: list[HypothesisRow] = []
     by_words: dict[str, HypothesisRow] = {}
     by_number: dict[int, HypothesisRow] = {}
-    for place, told in lists.items():
-        for each in told:
+    for place, listed in lists.items():
+        for each in listed:
             row = by_words.get(normalize_words(each.text)) or find_reworded(by_number.get(each.number), each, place)
-            if row is None or place in row.told:
+            if row is None or place in row.by_round:
                 rows.append(row := HypothesisRow())
-            row.told[place] = each
+            row.by_round[place] = each
             by_words[normalize_words(each.text)] = by_number[each.number] = row
     return rows
 
 
 def find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisRow | None:
     """The row that held this number before, if this is a new wording of it."""
-    if row is None or place in row.told:
+    if row is None or place in row.by_round:
         return None
     ours, theirs = evidence.words(each.text), evidence.words(row.latest.text)
     common = len(ours & theirs) / max(1, min(len(ours), len(theirs)))
@@ -116,8 +116,8 @@ def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
     """The rounds in which the list is another than before, and the last."""
     before: list[tuple[str, str]] = []
     found: list[int] = []
-    for place, told in lists.items():
-        now = [(normalize_words(each.text), each.status) for each in told]
+    for place, listed in lists.items():
+        now = [(normalize_words(each.text), each.status) for each in listed]
         if now != before:
             found.append(place)
         before = now

@@ -16,8 +16,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.display import window
-from experiments.models import Run
-from experiments.models.member import Role
+from experiments.models import Role, Run
 from experiments.runs.events.socket import is_final
 from experiments.runs.human import editor
 from experiments.runs.page import activations, cost, experiments, hypotheses, transcript

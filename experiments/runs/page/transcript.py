@@ -51,8 +51,8 @@ def read_raw(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any
         params = {"tab": "raw", "page": str((at - 1) // PER_PAGE + 1)}
     page = Page.of(params, run.last_seq, PER_PAGE, "tab")
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
-    told = [(event, as_text(event, names.payload(run, event), 2)) for event in events]
-    return {"page": page, "missing": missing, "told": told}
+    rendered = [(event, as_text(event, names.payload(run, event), 2)) for event in events]
+    return {"page": page, "missing": missing, "rendered": rendered}
 
 
 def as_text(event: Event, payload: Mapping[str, Any], indent: int | None = None) -> str:

@@ -11,8 +11,7 @@ from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import StateConflict
-from experiments.models import SavedView
-from experiments.models.member import Role
+from experiments.models import Role, SavedView
 
 QUERY_CHARS = 2_000
 

@@ -17,9 +17,7 @@ from experiments.api.fields import NO_NUL, Body, Id, RowOut, UserName, find
 from experiments.api.once import answer_once
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
-from experiments.models import SavedView
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Role, SavedView, TokenScope
 from experiments.runs.saved_views import actions
 
 router = Router(tags=["Saved views"])

@@ -19,8 +19,7 @@ from experiments.core import access, audit, catalogue, notify, queue, transcript
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
-from experiments.models import Event, Run
-from experiments.models.member import Role
+from experiments.models import Event, Role, Run
 from workers.record import limits as words_of
 from workers.record.events import Ended, LimitsChanged, Note, Paused
 from workers.record.limits import USUAL, Limits
@@ -144,8 +143,8 @@ def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen
             raise OutOfDate(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
         changed = LimitsChanged(run.rounds, by.name, why.strip(), Limits(**after), Limits(**before))
         transcript.append(run.pk, "limits", changed)
-        told = {"before": words_of.in_words(before), "after": words_of.in_words(after)}
-        audit.record(by, Verb.RUN_LIMITED, run, why=why.strip(), **told)
+        details = {"before": words_of.in_words(before), "after": words_of.in_words(after)}
+        audit.record(by, Verb.RUN_LIMITED, run, why=why.strip(), **details)
     return True
 
 

@@ -14,9 +14,7 @@ from experiments.api.versions import must_match
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, StateConflict
 from experiments.core.system_names import Names
-from experiments.models import Run
-from experiments.models.api_token import TokenScope
-from experiments.models.member import Role
+from experiments.models import Role, Run, TokenScope
 from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.events.api import EventOut, event_out
 from experiments.runs.steering import actions
@@ -108,13 +106,13 @@ def read_limits(request: HttpRequest, pk: Id) -> LimitsOut:
 def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
     """Needs the ETag of the limits in If-Match. At a limit that is used up, the agent gives its final answer next."""
     allow(request, Role.RESEARCHER, TokenScope.RUN)
-    told = wanted.model_dump(exclude_unset=True, exclude={"why"})
-    if wrong := {name: [ABOVE_ZERO] for name, value in told.items() if value is not None and not value > 0}:
+    changes = wanted.model_dump(exclude_unset=True, exclude={"why"})
+    if wrong := {name: [ABOVE_ZERO] for name, value in changes.items() if value is not None and not value > 0}:
         raise InvalidFields("The limits were not changed: see errors.", wrong)
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         must_match(request, limits_of(run))
-        limits = {**limits_of(run).model_dump(), **told}
+        limits = {**limits_of(run).model_dump(), **changes}
         actions.change_limits(Actor.of(request, Role.RESEARCHER), pk, limits, wanted.why)
     return limits_of(find(Run.objects.all(), pk=pk))
 

@@ -16,8 +16,7 @@ from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
-from experiments.models import Run
-from experiments.models.member import Role
+from experiments.models import Role, Run
 from experiments.runs.asking.form import LimitFields
 from experiments.runs.steering import actions
 from workers.record import limits

@@ -19,8 +19,18 @@ from django.utils import timezone
 
 from experiments.core.search_index import backend, texts
 from experiments.core.search_index.normalize import normalize
-from experiments.models import Experiment, Image, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
-from experiments.models.search_text import TextKind
+from experiments.models import (
+    Experiment,
+    Image,
+    Label,
+    Layer,
+    Observation,
+    Run,
+    SearchText,
+    TextKind,
+    Unit,
+    VisionModelRow,
+)
 from tests.support.seeding import bulk, stories
 from tests.support.seeding.images import draw_images
 from workers.protocols import Progress

@@ -15,9 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from experiments.core.actors import Actor
-from experiments.models import Member, Review, ReviewItem, ReviewQueue, Run
-from experiments.models.member import Role
-from experiments.models.review import ReviewState, ReviewVerdict
+from experiments.models import Member, Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role, Run
 from experiments.reviews import actions, projection, rubric
 
 PER_QUEUE = 5_000

@@ -9,8 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from experiments.models import Event, Experiment, Observation, Run, Unit
-from experiments.models.search_text import TextKind
+from experiments.models import Event, Experiment, Observation, Run, TextKind, Unit
 from workers.record.decoding import encode
 from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Payload, Replied, Started
 from workers.record.experiments import ExperimentStatus, LogEntry, ToolCall

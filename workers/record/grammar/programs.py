@@ -114,7 +114,7 @@ def _join_fences(fences: dict[FencePosition, Fence], remarks: tuple[str, ...]) -
 
 def _read_unfenced(blocks: Sequence[Block]) -> Program:
     """The Python lines behind the first [CODE] that has any."""
-    told: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     for number, block in enumerate(blocks):
         if block.tag != "CODE" or not any(isinstance(part, str) and part.strip() for part in block.parts):
             continue
@@ -122,8 +122,8 @@ def _read_unfenced(blocks: Sequence[Block]) -> Program:
         if len(lines) == len(block.parts) and (count := _python_lines(lines)):
             code = dedent("\n".join(lines[:count])).strip("\n")
             return Program(code, {number: frozenset(range(count))}, (NO_FENCE,))
-        told = (NO_PYTHON,)
-    return Program(remarks=told)
+        missing = (NO_PYTHON,)
+    return Program(remarks=missing)
 
 
 def _python_lines(lines: Sequence[str]) -> int:

@@ -75,7 +75,7 @@ def parse(text: str) -> Parsed:
     program = find_program(blocks)
     prose: list[str] = []
     hypotheses: list[Hypothesis] = []
-    told: dict[str, list[str]] = {}
+    by_tag: dict[str, list[str]] = {}
     thoughts: list[str] = []
     for number, block in enumerate(blocks):
         lines = block.lines(without=program.taken.get(number, frozenset()))
@@ -83,30 +83,30 @@ def parse(text: str) -> Parsed:
             thoughts.append("\n".join(lines).strip())
             continue
         if block.tag in ("DESCRIPTION", "REASONING", "BIAS"):
-            told.setdefault(block.tag, []).append(_clean("\n".join(lines)))
+            by_tag.setdefault(block.tag, []).append(_clean("\n".join(lines)))
             continue
         if block.tag in ("LABEL", "LABELS"):
             labels, lines = _label_lines(lines, several=block.tag == "LABELS")
-            told.setdefault("LABEL", []).extend(_labels(labels, several=block.tag == "LABELS"))
+            by_tag.setdefault("LABEL", []).extend(_labels(labels, several=block.tag == "LABELS"))
         elif block.tag.startswith("HYPOTHESIS"):
             listed, lines = _hypotheses(lines, alone=block.tag == "HYPOTHESIS")
             # A list replaces the list before it; single hypotheses add up.
             hypotheses = listed if listed and block.tag != "HYPOTHESIS" else hypotheses + listed
         prose += [*lines, ""]
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
-    conclusion = _conclusion(told)
+    conclusion = _conclusion(by_tag)
     # Tags that were taken for words, where they may have been meant
     missed = dict.fromkeys(tag for tag in quoted if program.code is None and (not conclusion or tag in CONCLUDING))
     unread = [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
-    readings = [*program.remarks, *unread, *_left_out(hypotheses, told)]
-    tags = tuple(tag for tag, parts in told.items() if any(parts))
+    readings = [*program.remarks, *unread, *_left_out(hypotheses, by_tag)]
+    tags = tuple(tag for tag, parts in by_tag.items() if any(parts))
     return Parsed(
         words, _number_hypotheses(hypotheses), program.code, conclusion, tags, "\n\n".join(thoughts), tuple(readings)
     )
 
 
-def _left_out(hypotheses: Sequence[Hypothesis], told: dict[str, list[str]]) -> list[str]:
-    given = ("hypotheses", len(hypotheses), MOST_HYPOTHESES), ("labels", len(told.get("LABEL", ())), MOST_LABELS)
+def _left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) -> list[str]:
+    given = ("hypotheses", len(hypotheses), MOST_HYPOTHESES), ("labels", len(by_tag.get("LABEL", ())), MOST_LABELS)
     return [f"Only the first {most} of your {count} {what} were kept." for what, count, most in given if count > most]
 
 
@@ -221,13 +221,13 @@ def _labels(paragraph: Sequence[str], *, several: bool) -> list[str]:
     return [label for line in paragraph for part in _LISTED.findall(line) if (label := _clean(part))]
 
 
-def _conclusion(told: dict[str, list[str]]) -> Conclusion | None:
+def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
     """The conclusion, if there is one. Reasoning alone is none; "no label" is one, without a label."""
-    texts = {tag: "\n\n".join(dict.fromkeys(part for part in parts if part)) for tag, parts in told.items()}
+    texts = {tag: "\n\n".join(dict.fromkeys(part for part in parts if part)) for tag, parts in by_tag.items()}
     if not (texts.get("DESCRIPTION") or texts.get("BIAS") or texts.get("LABEL")):
         return None
     unique: dict[str, str] = {}
-    for label in filter(None, told.get("LABEL", ())):
+    for label in filter(None, by_tag.get("LABEL", ())):
         unique.setdefault(label.casefold(), label)
     kept = [label for label in unique.values() if not _NO_LABEL.fullmatch(label.strip("()[]'"))]
     return Conclusion(

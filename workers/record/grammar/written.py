@@ -109,14 +109,14 @@ def _comes_back(reply: Written) -> bool:
     """Whether the reply is parsed into the parts that it was made of."""
     found = parse("\n\n".join(_blocks(reply)))
     conclusion = found.conclusion
-    told = {name: getattr(conclusion, name) if conclusion else "" for name in ("description", "bias")}
+    concluded = {name: getattr(conclusion, name) if conclusion else "" for name in ("description", "bias")}
     reasons = conclusion.reasoning if conclusion else reply.reasoning  # reasoning alone concludes nothing
     return (
         found.prose == reply.prose
         and (conclusion is not None) == bool(reply.description or reply.bias or reply.labels)
         and [_normalize(each) for each in found.hypotheses] == [_normalize(each) for each in reply.hypotheses]
         and (found.code or "") == reply.program
-        and all(_strip_marks(told[name]) == _strip_marks(getattr(reply, name)) for name in told)
+        and all(_strip_marks(concluded[name]) == _strip_marks(getattr(reply, name)) for name in concluded)
         and _strip_marks(reasons) == _strip_marks(reply.reasoning)
         and [_strip_marks(each) for each in (conclusion.labels if conclusion else ())] == _keep_labels(reply.labels)
     )

@@ -31,8 +31,8 @@ def of_exemplars(view: ScientistView) -> str:
 def of_screening(view: ScientistView) -> str:
     """Which single properties go with high activations."""
     ranked = sorted(SINGLES, key=lambda each: -view.evidence.worth((each,)))[:3]
-    told = [f"{phrase_label((each,))} ({view.evidence.measure((each,))})" for each in ranked]
-    return f"Of single properties, these part high from low best, over {len(view.evidence)} images: {'; '.join(told)}."
+    words = [f"{phrase_label((each,))} ({view.evidence.measure((each,))})" for each in ranked]
+    return f"Of single properties, these part high from low best, over {len(view.evidence)} images: {'; '.join(words)}."
 
 
 def of_leading(view: ScientistView) -> str:

@@ -163,18 +163,18 @@ def _conclude(view: ScientistView) -> PlannedReply:
     own = table.rank()[0]
     signs, (share, count), (rest, rest_count) = _signs(table, own), table.share([own]), table.share(table.others(own))
     selective = not signs and count >= 2 * len(table.grounds)
-    told = [
+    reasons = [
         f"An image counts as active from a third of the mean exemplar activation. {plural(own).capitalize()}: active "
         f"on {share:.0%} of {count} images on {join_words(table.grounds)}; all other classes: {rest:.0%} of "
         f"{rest_count}.",
         *signs[:6],
     ]
     if selective:
-        told.append(f"So it is selective to {plural(own)}.")
+        reasons.append(f"So it is selective to {plural(own)}.")
     elif not signs:
-        told.append("The table has too few images to trust it, so I choose SPURIOUS.")
+        reasons.append("The table has too few images to trust it, so I choose SPURIOUS.")
     return PlannedReply(
         "The table of classes and settings decides, so I conclude.",
         _hypotheses(table, own),
-        conclusion=[("REASONING", " ".join(told)), ("LABEL", "SELECTIVE" if selective else "SPURIOUS")],
+        conclusion=[("REASONING", " ".join(reasons)), ("LABEL", "SELECTIVE" if selective else "SPURIOUS")],
     )

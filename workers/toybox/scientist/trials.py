@@ -88,5 +88,7 @@ def _trials(report: ExperimentReport) -> Iterator[Trial]:
 def _scene(title: str) -> Scene | None:
     """The scene of a caption that says everything; toybox draws at random what a prompt leaves open."""
     phrases = prompts.parse_words(read_words(title))
-    told = phrases.ground and phrases.light and all(each.noun and each.colours and each.size for each in phrases.groups)
-    return prompts.read_prompt(title, 0).scene if told and not phrases.ignored else None
+    whole = (
+        phrases.ground and phrases.light and all(each.noun and each.colours and each.size for each in phrases.groups)
+    )
+    return prompts.read_prompt(title, 0).scene if whole and not phrases.ignored else None
