@@ -150,7 +150,7 @@ class PeopleFilters(Schema):
     q: Words = Field("", description="words of a name or an e-mail address")
 
 
-def person_out(user: User) -> PersonOut:
+def _person_out(user: User) -> PersonOut:
     return PersonOut.from_orm(lists.describe([user])[0])
 
 
@@ -158,12 +158,12 @@ def person_out(user: User) -> PersonOut:
 def list_people(request: HttpRequest, filters: Query[PeopleFilters], paging: Query[Paging]) -> ListPage[PersonOut]:
     """Members, and those without a role, by user name."""
     allow(request, Role.ADMIN)
-    return page(request, lists.find_users(filters.q), ["username"], paging, person_out)
+    return page(request, lists.find_users(filters.q), ["username"], paging, _person_out)
 
 
 def _change_person(pk: int, change: Callable[[User], None]) -> PersonOut:
     change(find(User.objects.all(), pk=pk))
-    return person_out(find(User.objects.select_related("member"), pk=pk))
+    return _person_out(find(User.objects.select_related("member"), pk=pk))
 
 
 @router.put("/people/{pk}/role", response=PersonOut, summary="Give somebody a role", tags=TEAM)

@@ -17,7 +17,7 @@ def clean_name(name: str) -> str:
     return "".join(each for each in joined if each.isprintable())[:NAME_CHARS].strip()
 
 
-def is_taken(username: str) -> bool:
+def _is_taken(username: str) -> bool:
     """Whether somebody has it, however it is written."""
     return User.objects.filter(username__iexact=User.normalize_username(username)).exists()
 
@@ -25,7 +25,7 @@ def is_taken(username: str) -> bool:
 def free(wanted: str) -> str:
     """The wanted user name, or the same with the first number that makes it free."""
     wanted = str(User.normalize_username(wanted))[:USERNAME_CHARS]
-    if not is_taken(wanted):
+    if not _is_taken(wanted):
         return wanted
     pattern = User.objects.filter(username__istartswith=wanted).values_list("username", flat=True)
     used = {username.casefold() for username in pattern}
@@ -37,5 +37,5 @@ def must_be_free(username: str) -> None:
     """Raises ValidationError for a user name that is too long, or that somebody has."""
     if len(username) > USERNAME_CHARS:
         raise ValidationError(f"At most {USERNAME_CHARS} characters, please.", code="long")
-    if is_taken(username):
+    if _is_taken(username):
         raise ValidationError("Somebody has this user name already. Choose another.", code="taken")

@@ -38,7 +38,7 @@ def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
     invitation = Invitation.objects.filter(pk=began.get("join", 0)).first()
     try:
         with transaction.atomic():
-            person = known or create_account(request, account, invitation)
+            person = known or _create_account(request, account, invitation)
             if isinstance(person, HttpResponse):
                 return person
             # Sign somebody in, and take the invitation that they came with
@@ -57,14 +57,14 @@ def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
                 return render(request, "accounts/no_role.html")
             return redirect(further or "overview")
     except IntegrityError:
-        return refuse_interrupted(request)
+        return _refuse_interrupted(request)
 
 
 def connect(request: HttpRequest, account: SocialAccount, known: User | None, user_id: Any) -> HttpResponse:
     """From now on the identity is one more way into the account of who is signed in."""
     user = request.user
     if not isinstance(user, User) or user.pk != user_id:
-        return refuse_interrupted(request)
+        return _refuse_interrupted(request)
     if known is not None and known != user:
         return refuse(
             request,
@@ -78,14 +78,14 @@ def connect(request: HttpRequest, account: SocialAccount, known: User | None, us
                 account.save()
                 audit.record(request, Verb.SIGN_ON_CONNECTED, user)
         except IntegrityError:
-            return refuse_interrupted(request)
+            return _refuse_interrupted(request)
     return redirect("settings-you")
 
 
-def create_account(request: HttpRequest, account: SocialAccount, invitation: Invitation | None) -> User | HttpResponse:
+def _create_account(request: HttpRequest, account: SocialAccount, invitation: Invitation | None) -> User | HttpResponse:
     """A new account for an identity, in the role that newcomers get; a page that says why not."""
     claims = account.extra_data
-    email = verified_email(claims)
+    email = _verified_email(claims)
     invited = invitation is not None and invitation.state == "open"
     ours = {domain.casefold().lstrip("@") for domain in settings.OIDC_DOMAINS}
     if ours and not invited and email.rpartition("@")[2].casefold() not in ours:
@@ -103,7 +103,7 @@ def create_account(request: HttpRequest, account: SocialAccount, invitation: Inv
             "it. If it is yours, sign in as you do otherwise, and connect the two under Settings, You.",
         )
     person = User(
-        username=names.free(wanted_name(claims)), email=email, first_name=names.clean_name(str(claims.get("name", "")))
+        username=names.free(_wanted_name(claims)), email=email, first_name=names.clean_name(str(claims.get("name", "")))
     )
     person.set_unusable_password()
     person.save()
@@ -116,7 +116,7 @@ def create_account(request: HttpRequest, account: SocialAccount, invitation: Inv
     return person
 
 
-def verified_email(claims: dict[str, Any]) -> str:
+def _verified_email(claims: dict[str, Any]) -> str:
     """The address, if the provider has seen that it is theirs; else ""."""
     email = claims.get("email")
     if not isinstance(email, str) or claims.get("email_verified") not in (True, "true") or len(email) > 254:
@@ -128,7 +128,7 @@ def verified_email(claims: dict[str, Any]) -> str:
     return email
 
 
-def wanted_name(claims: dict[str, Any]) -> str:
+def _wanted_name(claims: dict[str, Any]) -> str:
     """What the provider calls the person, as far as a user name may hold it."""
     for key in ("preferred_username", "email", "name"):
         found = re.sub(r"[^\w.+-]+", "-", str(claims.get(key, "")).partition("@")[0]).strip("-")
@@ -142,6 +142,6 @@ def refuse(request: HttpRequest, title: str, words: str, status: int = 403) -> H
     return render(request, "accounts/refused.html", {"title": title, "words": words}, status=status)
 
 
-def refuse_interrupted(request: HttpRequest) -> HttpResponse:
+def _refuse_interrupted(request: HttpRequest) -> HttpResponse:
     words = "Something else happened at the same moment: you signed out, or came twice. Begin again."
     return refuse(request, "You could not be signed in", words, 409)

@@ -60,10 +60,10 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
     state = token_urlsafe(24)
     try:
         response = Provider(request, app()).redirect(
-            request, "login", next_url=next_url, data=data, state_id=state, auth_params={"nonce": nonce_of(state)}
+            request, "login", next_url=next_url, data=data, state_id=state, auth_params={"nonce": _nonce_of(state)}
         )
     except (OAuth2Error, RequestException) as error:
-        return refuse_unreachable(request, error)
+        return _refuse_unreachable(request, error)
     return str(response["Location"])
 
 
@@ -72,10 +72,10 @@ def come_back(request: HttpRequest) -> HttpResponse:
     try:
         return OAuth2CallbackView.adapter_view(Connection(request, name()))(request)
     except (OAuth2Error, RequestException) as error:
-        return refuse_unreachable(request, error)
+        return _refuse_unreachable(request, error)
 
 
-def refuse_unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
+def _refuse_unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
     log.warning("Single sign-on broke off: %s", error)
     words = (
         f"{settings.OIDC_NAME} does not answer, or not as it should. Try again in a moment; if it stays so, "
@@ -101,7 +101,7 @@ def app() -> SocialApp:
     )
 
 
-def nonce_of(state: str) -> str:
+def _nonce_of(state: str) -> str:
     """What the token must repeat: it then answers the very request that this browser began."""
     return salted_hmac("experiments.accounts.nonce", state).hexdigest()
 
@@ -130,7 +130,7 @@ class Connection(OpenIDConnectOAuth2Adapter):
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> SocialLogin:  # noqa: ARG002
         """Whom the provider names, not saved."""
-        claims = self.verified(str(kwargs["response"].get("id_token", "")), nonce_of(request.GET["state"]))
+        claims = self.verified(str(kwargs["response"].get("id_token", "")), _nonce_of(request.GET["state"]))
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
             profile = self.fetch(self.profile_url, {"Authorization": f"Bearer {token.token}"})
             if profile.get("sub") != claims["sub"]:

@@ -60,8 +60,8 @@ class Try:
 
 def start_try(request: HttpRequest, name: str) -> Try:
     """Count a try to sign in as `name`, unless it comes too early: then its `wait` is above 0."""
-    account = normalize_name(name)
-    known = browser_of(request, account)
+    account = _normalize_name(name)
+    known = _browser_of(request, account)
     address = origin(request)
     keys = [("both", f"{account}\n{address}"), ("account", account), *([("address", address)] if address else [])]
     if known:
@@ -69,7 +69,7 @@ def start_try(request: HttpRequest, name: str) -> Try:
     return count(tuple((digest(kind, what), kind) for kind, what in keys))
 
 
-def normalize_name(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """A user name, the same for all ways to write it that the sign-in form takes for it, and more."""
     return normalize("NFKC", name.strip()).strip().casefold()[:LONGEST_NAME]
 
@@ -94,14 +94,14 @@ def digest(*parts: str) -> str:
 def count(keys: tuple[tuple[str, str], ...]) -> Try:
     """Count one more under each key; none of them if one is closed. Refusing writes nothing."""
     now = clock()
-    if wait := longest_wait(SignInAttempts.objects.filter(key__in=dict(keys)), now):
+    if wait := _longest_wait(SignInAttempts.objects.filter(key__in=dict(keys)), now):
         return Try(keys, wait)
     SignInAttempts.objects.filter(last__lt=now - FORGET).delete()
     with transaction.atomic():
         fresh = [SignInAttempts(key=key, last=now, until=now) for key, _ in sorted(keys)]
         SignInAttempts.objects.bulk_create(fresh, ignore_conflicts=True)
         rows = SignInAttempts.objects.select_for_update().filter(key__in=dict(keys)).order_by("key")
-        wait = longest_wait(rows, now)  # asked again: many may have come at the same moment
+        wait = _longest_wait(rows, now)  # asked again: many may have come at the same moment
         for row in rows if not wait else ():
             row.count, row.last = row.count + 1, now
             beyond = row.count - FREE[dict(keys)[row.key]]
@@ -111,7 +111,7 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
     return Try(keys, wait)
 
 
-def longest_wait(rows: Iterable[SignInAttempts], now: datetime) -> int:
+def _longest_wait(rows: Iterable[SignInAttempts], now: datetime) -> int:
     """Seconds until all of them are open."""
     return max((max(0, ceil((row.until - now).total_seconds())) for row in rows), default=0)
 
@@ -129,7 +129,7 @@ def clear_tries(tried: Try) -> None:
 # --- browsers that the person came with before ---
 
 
-def browser_of(request: HttpRequest, account: str) -> str:
+def _browser_of(request: HttpRequest, account: str) -> str:
     """What tells this browser from all others, if its cookie says it is one of this account's; else ""."""
     try:
         cookie = request.get_signed_cookie(COOKIE, default="", salt=SALT, max_age=COOKIE_DAYS * 86400)
@@ -142,7 +142,7 @@ def remember(response: HttpResponse, name: str) -> None:
     """Give the browser that just signed in the cookie."""
     response.set_signed_cookie(
         COOKIE,
-        f"{digest('account', normalize_name(name))}:{token_urlsafe(12)}",
+        f"{digest('account', _normalize_name(name))}:{token_urlsafe(12)}",
         salt=SALT,
         max_age=COOKIE_DAYS * 86400,
         httponly=True,

@@ -50,7 +50,7 @@ def page(
         rows = rows.alias(**{f"by_{name}": Coalesce(F(name), F(name)) for name in names})
         by = [("-" if name.startswith("-") else "") + f"by_{name.lstrip('-')}" for name in by]
     if asked.cursor:
-        rows = rows.filter(filter_after(by, open_cursor(request, asked.cursor, len(by))))
+        rows = rows.filter(_filter_after(by, open_cursor(request, asked.cursor, len(by))))
     found = list(rows.order_by(*by)[: asked.limit + 1])
     shown = found[: asked.limit]
     cursor = None
@@ -60,18 +60,18 @@ def page(
     return ListPage(items=[shape(row) for row in shown], next=cursor)
 
 
-def filter_after(order: Sequence[str], values: Sequence[Any]) -> Q:
+def _filter_after(order: Sequence[str], values: Sequence[Any]) -> Q:
     """Rows that come later. The first field's bound stands alone, so that an index on it serves."""
     field, value = order[0], values[0]
     name, past = field.lstrip("-"), "lt" if field.startswith("-") else "gt"
     if len(order) == 1:
         return Q(**{f"{name}__{past}": value})
-    later = Q(**{f"{name}__{past}": value}) | filter_after(order[1:], values[1:])
+    later = Q(**{f"{name}__{past}": value}) | _filter_after(order[1:], values[1:])
     return Q(**{f"{name}__{past}e": value}) & later
 
 
 def seal(request: HttpRequest, values: Sequence[Any]) -> str:
-    return signing.dumps([list_of(request), *values], salt=SALT)
+    return signing.dumps([_list_of(request), *values], salt=SALT)
 
 
 def open_cursor(request: HttpRequest, cursor: str, length: int) -> list[Any]:
@@ -80,12 +80,12 @@ def open_cursor(request: HttpRequest, cursor: str, length: int) -> list[Any]:
         origin, *values = signing.loads(cursor, salt=SALT)
     except (signing.BadSignature, ValueError, TypeError):
         raise Refusal("cursor", "The cursor was not made here, or was changed. Begin again without one.") from None
-    if origin != list_of(request) or len(values) != length:
+    if origin != _list_of(request) or len(values) != length:
         raise Refusal("cursor", "The cursor belongs to another list or to other filters. Begin again without one.")
     return values
 
 
-def list_of(request: HttpRequest) -> str:
+def _list_of(request: HttpRequest) -> str:
     """A short name of the list and its filters; the size of a page may change on the way."""
     query = request.GET.copy()
     for name in ("cursor", "limit"):

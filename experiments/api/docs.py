@@ -41,7 +41,7 @@ def page(request: HttpRequest) -> HttpResponse:
     schema = api.get_openapi_schema()
     groups: dict[str, list[Json]] = {}
     for path, method, operation in document.operations(schema):
-        shown = describe_operation(schema, path, method, operation, request.build_absolute_uri("/").rstrip("/"))
+        shown = _describe_operation(schema, path, method, operation, request.build_absolute_uri("/").rstrip("/"))
         groups.setdefault(operation["tags"][0], []).append(shown)
     context = {
         "groups": groups,
@@ -53,7 +53,7 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "api/docs.html", context)
 
 
-def describe_operation(schema: Json, path: str, method: str, operation: Json, site: str) -> Json:
+def _describe_operation(schema: Json, path: str, method: str, operation: Json, site: str) -> Json:
     """An operation as the page shows it."""
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     taken = [parameter(schema, each) for each in operation["parameters"]]

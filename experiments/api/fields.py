@@ -34,14 +34,14 @@ UnitNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Row = TypeVar("Row", bound=Model)
 
 
-def check_day(written: Any) -> Any:
+def _check_day(written: Any) -> Any:
     """Only what looks like 2026-11-21 is a day; pydantic takes seconds too."""
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(written), re.ASCII):
         raise ValueError("Write a day as 2026-11-21.")
     return written
 
 
-Day = Annotated[date, BeforeValidator(check_day)]
+Day = Annotated[date, BeforeValidator(_check_day)]
 
 
 UserName = Annotated[str, BeforeValidator(lambda user: user.get_username() if isinstance(user, User) else user)]

@@ -119,7 +119,7 @@ def finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
     return response
 
 
-def answer_missing(request: HttpRequest) -> HttpResponse:
+def _answer_missing(request: HttpRequest) -> HttpResponse:
     """Every address that there is not."""
     detail = f"The API has no address {request.path}. {PREFIX}openapi.json tells which there are."
     return problems.answer("missing", detail)
@@ -132,4 +132,4 @@ def addresses() -> list[URLPattern]:
         assert not iscoroutinefunction(pattern.callback)
         pattern.callback = serve(pattern.callback)
     root = path("", RedirectView.as_view(pattern_name="api:docs"), name="root")
-    return [*patterns, path("docs", docs.page, name="docs"), root, re_path(r"", serve(answer_missing), name="nothing")]
+    return [*patterns, path("docs", docs.page, name="docs"), root, re_path(r"", serve(_answer_missing), name="nothing")]

@@ -83,9 +83,11 @@ def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: M
 def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """The problem that an exception is. What nobody foresaw is logged, and told without its insides."""
     if isinstance(error, ActionRefused):
-        return answer(error.kind, str(error), refused_fields(error))
+        return answer(error.kind, str(error), _refused_fields(error))
     if isinstance(error, ValidationError):
-        return answer("invalid", "Some values are not right: see errors.", [field_error(each) for each in error.errors])
+        return answer(
+            "invalid", "Some values are not right: see errors.", [_field_error(each) for each in error.errors]
+        )
     if isinstance(error, Throttled):
         rate = request.rate  # type: ignore[attr-defined]
         detail = f"{rate.limit} requests a minute are answered. Go on in {rate.reset} s."
@@ -104,14 +106,14 @@ def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> Ht
     return answer("broken", "This is our fault; it was noted. Try again, and tell an admin if it stays.")
 
 
-def refused_fields(error: ActionRefused) -> list[FieldError]:
+def _refused_fields(error: ActionRefused) -> list[FieldError]:
     if isinstance(error, InvalidFields):
         return [FieldError(field=name, message=words) for name, messages in error.fields.items() for words in messages]
     field = error.field if isinstance(error, InvalidInput) else ""
     return [FieldError(field=field, message=str(error))] if field else []
 
 
-def field_error(found: Mapping[str, Any]) -> FieldError:
+def _field_error(found: Mapping[str, Any]) -> FieldError:
     """What pydantic found, with the field named as the client wrote it."""
     source, *place = found["loc"]
     parts = [str(part) for part in place]

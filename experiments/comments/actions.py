@@ -158,7 +158,7 @@ def list_members() -> QuerySet[User]:
     return User.objects.filter(member__isnull=False, is_active=True).order_by("username")
 
 
-def find_mentions(text: str) -> tuple[list[User], list[str]]:
+def _find_mentions(text: str) -> tuple[list[User], list[str]]:
     """The members that a text mentions, each once, in the order of the text; and the names in it that are no member's,
     which stay plain text. One query."""
     plain = prose.LINK.sub(" ", prose.CODE.sub(" ", text))
@@ -173,7 +173,7 @@ def find_mentions(text: str) -> tuple[list[User], list[str]]:
 def _mention(comment: Comment, before: Collection[int]) -> str:
     """Keep whom a comment mentions and tell them, but for its author and those whom it mentioned before. What the
     writer should know: who was not told, and why; "" for nobody."""
-    members, unknown = find_mentions(comment.text)
+    members, unknown = _find_mentions(comment.text)
     comment.mentions.set(members)
     run = comment.thread.run
     words = f"{person(comment.author)} mentioned you on {notifications.name_run(run)}."

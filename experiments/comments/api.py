@@ -136,7 +136,7 @@ def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpRes
     by = Actor.behind(request, user)
 
     def make() -> tuple[WrittenOut, str]:
-        return describe_written(actions.start_thread(by, anchors.read_anchor(run, params), said.text))
+        return _describe_written(actions.start_thread(by, anchors.read_anchor(run, params), said.text))
 
     return Status(201, answer_once(request, response, user, make))
 
@@ -168,7 +168,7 @@ def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: H
     by = Actor.behind(request, user)
 
     def make() -> tuple[WrittenOut, str]:
-        return describe_written(actions.reply(by, row, said.text))
+        return _describe_written(actions.reply(by, row, said.text))
 
     return Status(201, answer_once(request, response, user, make))
 
@@ -191,7 +191,7 @@ def edit_comment(request: HttpRequest, pk: Id, said: CommentText) -> WrittenOut:
     """Needs the ETag of the comment in If-Match. What it said before stays readable."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
-        return describe_written(actions.edit(Actor.behind(request, user), lock_comment(request, pk), said.text))[0]
+        return _describe_written(actions.edit(Actor.behind(request, user), _lock_comment(request, pk), said.text))[0]
 
 
 @router.delete("/comments/{pk}", response=CommentOut, summary="Delete a comment of yours")
@@ -199,11 +199,11 @@ def delete_comment(request: HttpRequest, pk: Id) -> CommentOut:
     """Needs its ETag too. Its words are gone then; that there was one stays."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     with transaction.atomic():
-        actions.delete(Actor.behind(request, user), lock_comment(request, pk))
+        actions.delete(Actor.behind(request, user), _lock_comment(request, pk))
     return CommentOut.from_orm(find(COMMENTS.all(), pk=pk))
 
 
-def lock_comment(request: HttpRequest, pk: int) -> Comment:
+def _lock_comment(request: HttpRequest, pk: int) -> Comment:
     """The comment, locked, as its editor knows it. Raises Refusal."""
     find(Comment.objects.select_for_update(), pk=pk)
     row = find(COMMENTS.all(), pk=pk)
@@ -211,7 +211,7 @@ def lock_comment(request: HttpRequest, pk: int) -> Comment:
     return row
 
 
-def describe_written(done: actions.WrittenComment) -> tuple[WrittenOut, str]:
+def _describe_written(done: actions.WrittenComment) -> tuple[WrittenOut, str]:
     row = find(COMMENTS.all(), pk=done.comment.pk)
     return WrittenOut(comment=CommentOut.from_orm(row), notice=done.notice), reverse("api:read_comment", args=[row.pk])
 

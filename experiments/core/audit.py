@@ -113,14 +113,14 @@ def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = No
         row_kind=str(row._meta.verbose_name) if row is not None else "",
         row_pk=row.pk if row is not None and isinstance(row.pk, int) else None,
         row_words=clean_text(str(row), WORDS_CHARS) if row is not None else "",
-        details={name: clean_detail(value) for name, value in details.items()},
+        details={name: _clean_detail(value) for name, value in details.items()},
         address=actor.address,
         agent=clean_text(actor.agent, AGENT_CHARS),
         token=clean_text(actor.token, WORDS_CHARS),
     ).save()
 
 
-def clean_detail(value: Detail) -> Detail:
+def _clean_detail(value: Detail) -> Detail:
     """A detail as every database's JSON takes it."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

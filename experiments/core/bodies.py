@@ -45,7 +45,7 @@ class Bounded:
         self.app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        most = left = await most_bytes(scope)
+        most = left = await _most_bytes(scope)
         answered = False
 
         async def count() -> Said:
@@ -61,7 +61,7 @@ class Bounded:
             answered = True
             await send(message)
 
-        too_long = read_length(scope) > most
+        too_long = _read_length(scope) > most
         if not too_long:
             await self.app(scope, count, note)
         if not answered and (too_long or left < 0):
@@ -78,21 +78,21 @@ def _nothing_more() -> Receive:
     return receive
 
 
-def read_length(scope: Message) -> int:
+def _read_length(scope: Message) -> int:
     """The bytes that the client says are coming; 0 if it does not."""
     length = dict(scope["headers"]).get(b"content-length", b"")
     return int(length) if length.isdigit() else 0
 
 
-async def most_bytes(scope: Message) -> int:
+async def _most_bytes(scope: Message) -> int:
     """The most bytes that the body of this request may have. Who may not import is not asked for a file at all."""
     plain = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    if scope["path"] not in TAKING_FILES or scope["method"] != "POST" or 0 < read_length(scope) <= plain:
+    if scope["path"] not in TAKING_FILES or scope["method"] != "POST" or 0 < _read_length(scope) <= plain:
         return plain
-    return UPLOAD + ROOM if await database_sync_to_async(may_import)(scope) else 0
+    return UPLOAD + ROOM if await database_sync_to_async(_may_import)(scope) else 0
 
 
-def may_import(scope: Message) -> bool:
+def _may_import(scope: Message) -> bool:
     """Whether a token or a session of somebody who may import comes with the request. The views ask again."""
     request = ASGIRequest(scope, BytesIO())
     kind, _, token = request.headers.get("Authorization", "").partition(" ")

@@ -29,13 +29,13 @@ def find_unknown(run: Run) -> str:
 def find_unknown_part(run: Run) -> str:
     """As `find_unknown`, but for the provider's model: on the command line any of them may be asked."""
     # A member of a family, such as hf:owner/name, is known once an admin has added it
-    known = is_named(registry.VISION_MODELS, run.model) or VisionModelRow.objects.filter(name=run.model).exists()
+    known = _is_named(registry.VISION_MODELS, run.model) or VisionModelRow.objects.filter(name=run.model).exists()
     checks = (
-        ("" if known else no_model(run.model)) or unknown_layer(run),
+        ("" if known else no_model(run.model)) or _unknown_layer(run),
         unknown_dataset(run.options.get("dataset") or ""),
-        unknown_among("toolset", run.toolset, registry.TOOLSETS),
-        unknown_among("backbone", run.backbone, registry.BACKBONES),
-        unknown_among("task", run.task, TASKS),
+        _unknown_among("toolset", run.toolset, registry.TOOLSETS),
+        _unknown_among("backbone", run.backbone, registry.BACKBONES),
+        _unknown_among("task", run.task, TASKS),
     )
     return next(filter(None, checks), "") or compatibility.explain_incompatibility(run.backbone, run.toolset)
 
@@ -45,11 +45,11 @@ def no_model(name: str) -> str:
     return f"There is no model “{name[:LONGEST]}”. Choose one of: {there}."
 
 
-def unknown_layer(run: Run) -> str:
+def _unknown_layer(run: Run) -> str:
     """Whether the layer has this unit and is studied in this way; what nobody has listed yet is the worker's to see."""
     layers = Layer.objects.filter(model__name=run.model)
     if not layers.exists():
-        return unknown_among("system", run.system_kind, registry.SYSTEMS)
+        return _unknown_among("system", run.system_kind, registry.SYSTEMS)
     layer = layers.filter(name=run.layer).first()
     if layer is None:
         names = join_names(layers.values_list("name", flat=True))
@@ -62,12 +62,12 @@ def unknown_layer(run: Run) -> str:
 
 def unknown_dataset(key: str) -> str:
     """Folders count as known once an admin has added them; "" is the dataset of the settings."""
-    if not key or key == settings.LAB_DATASET or is_named(registry.DATASETS, key):
+    if not key or key == settings.LAB_DATASET or _is_named(registry.DATASETS, key):
         return ""
-    return unknown_among("dataset", key, list(Dataset.objects.values_list("key", flat=True)))
+    return _unknown_among("dataset", key, list(Dataset.objects.values_list("key", flat=True)))
 
 
-def unknown_among(what: str, key: str, there: Any) -> str:
+def _unknown_among(what: str, key: str, there: Any) -> str:
     return "" if key in there else f"There is no {what} “{key[:LONGEST]}”. Choose one of: {join_names(there)}."
 
 
@@ -81,7 +81,7 @@ def explain_unoffered(run: Run, offered: Sequence[str]) -> str:
     )
 
 
-def is_named(plugins: registry.Plugins, key: str) -> bool:
+def _is_named(plugins: registry.Plugins, key: str) -> bool:
     """Whether it has a line of its own in the registry; families have one for all their members."""
     return key in plugins and not key.endswith(":")
 

@@ -31,11 +31,11 @@ class Meaning:
 def meaning(label: str) -> Meaning | None:
     """None unless every word of the label is understood: counts, relations and what must be there together are not."""
     words = read_words(label)
-    concepts = parse_label(label) if all(is_plain(words, place) for place in range(len(words))) else ()
+    concepts = parse_label(label) if all(_is_plain(words, place) for place in range(len(words))) else ()
     return Meaning(concepts) if concepts else None
 
 
-def is_plain(words: Sequence[Word], place: int) -> bool:
+def _is_plain(words: Sequence[Word], place: int) -> bool:
     """Whether a word says something of one thing or of what is around it."""
     word = words[place]
     if word.kind == "count":
@@ -43,11 +43,11 @@ def is_plain(words: Sequence[Word], place: int) -> bool:
     if word.kind == "relation":
         return word.text in {"on", "in"} and place + 1 < len(words) and words[place + 1].kind in {"ground", "stop"}
     if word.text in {",", "/", "|", ";"}:  # "stars, balls", but not "red, small balls"
-        return names_thing(words[:place]) and names_thing(words[place + 1 :])
+        return _names_thing(words[:place]) and _names_thing(words[place + 1 :])
     return word.kind in PLAIN
 
 
-def names_thing(words: Sequence[Word]) -> bool:
+def _names_thing(words: Sequence[Word]) -> bool:
     return any(word.kind in {"noun", "thing"} for word in words)
 
 

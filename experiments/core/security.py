@@ -47,16 +47,16 @@ class WithoutNul:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.COOKIES = {name: clean_text(value) for name, value in request.COOKIES.items()}
         if not request.path.startswith("/api/"):
-            request.GET = strip_nul(request.GET)  # type: ignore[assignment]
+            request.GET = _strip_nul(request.GET)  # type: ignore[assignment]
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> None:
         """Not sooner, so that a form is read no earlier than the check of its CSRF token would read it."""
         if request.content_type in FORMS and not request.path.startswith("/api/"):
-            request.POST = strip_nul(request.POST)  # type: ignore[assignment]
+            request.POST = _strip_nul(request.POST)  # type: ignore[assignment]
 
 
-def strip_nul(given: QueryDict) -> QueryDict:
+def _strip_nul(given: QueryDict) -> QueryDict:
     """The same, without NUL."""
     lists = [(key, given.getlist(key)) for key in given]
     if not any("\x00" in text for key, values in lists for text in (key, *values)):

@@ -96,7 +96,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         self.heard += 1
         if self.heard > MOST_HEARD or bytes_data is not None or len(text_data or "") > LONGEST_HEARD:
             await self.close(TOO_MUCH)
-        elif is_ping(text_data or ""):
+        elif _is_ping(text_data or ""):
             await self.send_message({"type": "pong"})
 
     async def send_message(self, message: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ async def end(task: asyncio.Task[Any]) -> None:
         log.info("Ended with %s", error)
 
 
-def is_ping(text: str) -> bool:
+def _is_ping(text: str) -> bool:
     try:
         return bool(json.loads(text) == {"type": "ping"})
     except ValueError:

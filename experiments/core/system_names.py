@@ -37,7 +37,7 @@ class Names:
     @cached_property
     def hidden(self) -> frozenset[Key]:
         """The systems whose names are not for these eyes yet."""
-        rows = hidden_runs(self.viewer).values_list("model", "layer", "unit")
+        rows = _hidden_runs(self.viewer).values_list("model", "layer", "unit")
         return frozenset((model, layer, unit) for model, layer, unit in rows)
 
     def hides(self, run: Run) -> bool:
@@ -98,10 +98,10 @@ class Names:
     def are_hidden_at(self, model: str, layer: str, unit: str) -> Q:
         """The same of rows that name a system in these fields. Where none is hidden, databases compare nothing."""
         same = {"model": OuterRef(model), "layer": OuterRef(layer), "unit": OuterRef(unit)}
-        return Q(Exists(hidden_runs(self.viewer).filter(**same))) if self.hidden else Q(pk__in=[])
+        return Q(Exists(_hidden_runs(self.viewer).filter(**same))) if self.hidden else Q(pk__in=[])
 
 
-def hidden_runs(viewer: User | None) -> QuerySet[Run]:
+def _hidden_runs(viewer: User | None) -> QuerySet[Run]:
     """Runs of synthetic neurons that this person, or without one anybody, is to judge unseen."""
     open_items = ReviewItem.objects.filter(complete=False, queue__blind=True, queue__closed=None).order_by()
     runs = blindness.blinded_runs(viewer) if viewer else open_items.values_list("run_id", flat=True)

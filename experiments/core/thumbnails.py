@@ -15,7 +15,7 @@ ANY = "0" * 64
 
 
 @cache
-def page_of_any() -> str:
+def _page_of_any() -> str:
     """The address of the page of the image `ANY`: a page shows many images, and looking one address up takes long."""
     return reverse("image-page", args=[ANY])
 
@@ -31,6 +31,6 @@ class ImageUrls:
 
     @classmethod
     def of(cls, key: str) -> ImageUrls:
-        page = page_of_any().replace(ANY, key)
+        page = _page_of_any().replace(ANY, key)
         small, fine = (f"{page}thumb-{size}.webp" for size in SIZES)
         return cls(page, f"{page.removesuffix('/')}.png", small, fine)

@@ -63,7 +63,7 @@ def append(
         run = Run.objects.select_for_update().get(pk=run_id)
         if fence is not None and run.fence != fence:
             raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
-        if run.has_ended and not may_follow(run, kind):
+        if run.has_ended and not _may_follow(run, kind):
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
         if kind_of(kind).stills and run.cancel_requested:  # nobody is there any more who would end it
             kind, payload = "cancelled", Ended("Stopped by a person.")
@@ -88,7 +88,7 @@ def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
     rows, over = Bulk(run), run.has_ended
     for step in steps:
         run.last_seq += 1
-        if over and not may_follow(run, step.kind):
+        if over and not _may_follow(run, step.kind):
             raise ValueError("nothing can follow the end")
         event = Event(
             run=run, seq=run.last_seq, kind=step.kind, payload=strip_unstorable(encode(step.payload)), time=step.time
@@ -124,7 +124,7 @@ def resume(run_id: int, who: str, *, with_reply: bool = False) -> bool:
     return True
 
 
-def may_follow(run: Run, kind: str) -> bool:
+def _may_follow(run: Run, kind: str) -> bool:
     """Whether an event of this kind may follow the end of the run."""
     return kind == "resumed" and run.status in REOPENABLE
 

@@ -67,7 +67,7 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
         "state": state(report),
         "weights": weights,
         "scale": max([report.get("budget") or weights, weights, 1]),
-        "doing": [describe_job(each) for each in report.get("jobs", [])],
+        "doing": [_describe_job(each) for each in report.get("jobs", [])],
         "idle": max(0, report.get("threads", 0) - len(report.get("jobs", []))),
     }
 
@@ -77,7 +77,7 @@ def state(report: dict[str, Any]) -> str:
     return "late" if report["silent"] > LATE_SECONDS else "busy" if report.get("jobs") else "ready"
 
 
-def describe_job(job: dict[str, Any]) -> dict[str, Any]:
+def _describe_job(job: dict[str, Any]) -> dict[str, Any]:
     """A job under way in words: what, on what, with a run's address, how far it is and since how many seconds."""
     kind, row = str(job["name"]).rpartition(".")[2], int(job.get("row") or 0)
     words = _WORDS.get(kind, kind.replace("_", " ").capitalize())

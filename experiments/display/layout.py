@@ -94,10 +94,10 @@ def address(name: str) -> str:
 def frame(request: HttpRequest) -> dict[str, Any]:
     """Looked up only by templates that ask; `names` is what systems are called before this person."""
     names = Names(getattr(request, "user", None))
-    return {"frame": SimpleLazyObject(lambda: read_frame(request)), "names": names}
+    return {"frame": SimpleLazyObject(lambda: _read_frame(request)), "names": names}
 
 
-def read_frame(request: HttpRequest) -> dict[str, Any]:
+def _read_frame(request: HttpRequest) -> dict[str, Any]:
     """`role` is None for strangers."""
     role = role_in(request)
     if role is None:

@@ -52,11 +52,11 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 @cache
 def markdown() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": render_fence})
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _render_fence})
     return parser.enable("table").disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
 
 
-def render_fence(code: str, language: str, _: str) -> str:
+def _render_fence(code: str, language: str, _: str) -> str:
     """Python fences are coloured, all others come plain."""
     return str(highlight(code)) if language in {"python", "py"} else ""
 
@@ -74,20 +74,20 @@ AFTER_A_LINK = ".,;:!?)]}*"
 def render_words(text: str, names: Collection[str] = ()) -> SafeString:
     """A person's words as paragraphs; only these `names` count as people who are mentioned."""
     paragraphs = re.split(r"\n[ \t]*\n\s*", text.strip().replace("\r\n", "\n"))
-    html = ("<br>".join(render_line(line, names) for line in each.split("\n")) for each in paragraphs)
-    return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `render_line` escapes
+    html = ("<br>".join(_render_line(line, names) for line in each.split("\n")) for each in paragraphs)
+    return mark_safe("".join(f"<p>{each}</p>" for each in html))  # noqa: S308 - `_render_line` escapes
 
 
-def render_line(line: str, names: Collection[str]) -> str:
+def _render_line(line: str, names: Collection[str]) -> str:
     """A line as HTML: what is neither link, code nor a name stays as it was written."""
     html, end = "", 0
     for match in PIECE.finditer(line):
-        html += escape(line[end : match.start()]) + render_piece(match, names)
+        html += escape(line[end : match.start()]) + _render_piece(match, names)
         end = match.end()
     return html + escape(line[end:])
 
 
-def render_piece(match: re.Match[str], names: Collection[str]) -> str:
+def _render_piece(match: re.Match[str], names: Collection[str]) -> str:
     if code := match["code"]:
         return f"<code>{escape(code)}</code>"
     if link := match["link"]:

@@ -67,20 +67,20 @@ def opening(run: Run, at: int | None = None) -> list[Piece]:
     """What the page opens with."""
     whole = Span(1, run.last_seq)
     if run.last_seq <= WHOLE:
-        return laid_out(run, [whole], whole)
+        return _laid_out(run, [whole], whole)
     spans = [Span(1, FIRST), Span(run.last_seq - LAST + 1, run.last_seq)]
     if at is not None:
         spans.append(Span(at - AROUND // 2, at + AROUND // 2))
-    return laid_out(run, spans, whole)
+    return _laid_out(run, spans, whole)
 
 
 def filling(run: Run, gap: Gap, from_below: bool) -> list[Piece]:
     """What takes the place of a gap: the events next to the reader, who comes from above or from below; the rest."""
     span = Span(gap.before - MORE, gap.last) if from_below else Span(gap.next, gap.after + MORE)
-    return laid_out(run, [span], Span(gap.next, min(gap.last, run.last_seq)))
+    return _laid_out(run, [span], Span(gap.next, min(gap.last, run.last_seq)))
 
 
-def laid_out(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
+def _laid_out(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
     """The events of these spans in order, with the gaps between them and the bounds. One query."""
     wide = [span.within(bounds).wider(SLACK).within(bounds) for span in spans]
     wanted = reduce(or_, (Q(seq__range=(span.first, span.last)) for span in wide))

@@ -56,7 +56,7 @@ class ExportOut(RowOut):
     file: str | None = Field(None, description="where to fetch it, once it is whole")
 
 
-def export_out(row: Export) -> ExportOut:
+def _export_out(row: Export) -> ExportOut:
     shown = ExportOut.from_orm(row)
     shown.file = None if row.size is None else reverse("api:fetch_export", args=[row.pk])
     return shown
@@ -66,7 +66,7 @@ def export_out(row: Export) -> ExportOut:
 def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ExportOut]:
     """The newest first."""
     user = allow(request)
-    return page(request, own_exports(user), ["-pk"], paging, export_out)
+    return page(request, own_exports(user), ["-pk"], paging, _export_out)
 
 
 @router.post("/exports", response={202: ExportOut}, summary="Have a file written")
@@ -76,7 +76,7 @@ def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse)
 
     def make() -> tuple[ExportOut, str]:
         row = actions.make_export(Actor.behind(request, user), asked.what, asked.format, asked.query)
-        return export_out(row), reverse("api:read_export", args=[row.pk])
+        return _export_out(row), reverse("api:read_export", args=[row.pk])
 
     return Status(202, answer_once(request, response, user, make))
 
@@ -84,7 +84,7 @@ def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse)
 @router.get("/exports/{pk}", response=ExportOut, summary="Read how far an export is")
 def read_export(request: HttpRequest, pk: Id) -> ExportOut:
     user = allow(request)
-    return export_out(find(own_exports(user), pk=pk))
+    return _export_out(find(own_exports(user), pk=pk))
 
 
 FILE = binary("application/octet-stream")

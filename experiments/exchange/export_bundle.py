@@ -66,12 +66,12 @@ def write(pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | N
     keys: set[str] = set()
     pack.add(f"{folder}run.json", [dump_json(to_json(run))])
     pack.add(f"{folder}people.json", [dump_json(opinions_json(run, viewer))])
-    pack.add(f"{folder}events.jsonl", lines(event_json(event, run, keys) for event in events_of(run)))
-    rows = images_of(keys)
+    pack.add(f"{folder}events.jsonl", lines(_event_json(event, run, keys) for event in _events_of(run)))
+    rows = _images_of(keys)
     pack.add(f"{folder}images.jsonl", lines({name: getattr(row, name) for name in KNOWN} for row in rows))
     for row in rows:
         pack.add(f"{folder}images/{row.key}.png", pixels(row.key), deflated=False)
-    page = run_html.document(run, events_of(run), small, viewer)
+    page = run_html.document(run, _events_of(run), small, viewer)
     pack.add(f"{folder}run.html", (text.encode() for text in page))
 
 
@@ -79,12 +79,12 @@ def lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
     return (dump_json(row) + b"\n" for row in rows)
 
 
-def events_of(run: Run) -> Iterator[Event]:
+def _events_of(run: Run) -> Iterator[Event]:
     """As many as the row knows of: a run that is under way goes on meanwhile."""
     return run.events.filter(seq__lte=run.last_seq).order_by("seq").iterator(AT_ONCE)
 
 
-def event_json(event: Event, run: Run, keys: set[str]) -> dict[str, Any]:
+def _event_json(event: Event, run: Run, keys: set[str]) -> dict[str, Any]:
     """A line of events.jsonl; the keys of the images it shows are added to `keys`."""
     data = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": event.payload}
     if event.kind != "result":
@@ -94,7 +94,7 @@ def event_json(event: Event, run: Run, keys: set[str]) -> dict[str, Any]:
     return data | ({"state": b64encode(bytes(left)).decode()} if left else {})
 
 
-def images_of(keys: set[str]) -> list[Image]:
+def _images_of(keys: set[str]) -> list[Image]:
     """These images, and those that they were masked or edited from."""
     found: dict[str, Image] = {}
     wanted = set(keys)

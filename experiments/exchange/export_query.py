@@ -56,15 +56,15 @@ LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
 def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> Any:
     """The rows, oldest first; of opinions those that this person may read, by their system those of which they may know
     it. Raises ExchangeError for what makes no sense."""
-    given = parse_query(what, query)
+    given = _parse_query(what, query)
     rows: Any
     match what:
         case ExportSubject.BUNDLE:
-            rows = told_whole(runs(given, viewer), viewer)
+            rows = _told_whole(runs(given, viewer), viewer)
         case ExportSubject.RUNS:
             rows = runs(given, viewer)
         case ExportSubject.EXPERIMENTS | ExportSubject.OBSERVATIONS:
-            rows = select_logged(what, given, viewer)
+            rows = _select_logged(what, given, viewer)
         case ExportSubject.REVIEWS | ExportSubject.VERDICTS:
             asked = {name: text for name, text in given.items() if name != "queue"}
             opinions = reviews if what == ExportSubject.REVIEWS else verdicts
@@ -73,11 +73,11 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
         case ExportSubject.AGREEMENT:
             return agreement(given, viewer)
         case ExportSubject.LABELS:
-            rows = Label.objects.filter(filter_labels(given, viewer)).distinct()
+            rows = Label.objects.filter(_filter_labels(given, viewer)).distinct()
     return rows.order_by("pk")
 
 
-def parse_query(what: ExportSubject, query: str) -> dict[str, str]:
+def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
     """Name -> text of what was filled in. Raises ExchangeError for a name that is not known."""
     given: dict[str, str] = {}
     for name, values in QueryDict(query).lists():
@@ -102,7 +102,7 @@ def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
     return found.runs
 
 
-def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
+def _told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """The same runs, for a bundle, which names what they study. Raises ExchangeError where this person is to judge
     that."""
     names = Names(viewer)
@@ -115,7 +115,7 @@ def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     return rows
 
 
-def select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
+def _select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
     """Experiments or images by their runs and by what was logged: origin, activation, tag, words in the title or the
     prompt. Raises ExchangeError with the sentence that the page would show."""
     filters = Filters({name: text for name, text in given.items() if name in OWN}, Names(None))
@@ -138,17 +138,17 @@ def select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User | 
     return images if titles is None else images.filter(pk__in=titles)
 
 
-def filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
+def _filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
     columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
     asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
     if "unit" in given:
-        asked &= Q(units__number=number_in(given, "unit"))
+        asked &= Q(units__number=_number_in(given, "unit"))
     if given.keys() & {"model", "layer", "unit"}:
         asked &= ~Names(viewer).are_hidden("run__")
     return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
 
 
-def number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
+def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
     """Raises ExchangeError for what is no number."""
     text = given[name]
     if (number := parse_number(text)) is None:
@@ -163,7 +163,7 @@ def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
     """The submitted reviews that this person may read; of nobody, none. Raises ExchangeError for a queue that is
     none."""
     rows = blindness.visible(viewer) if viewer else Review.objects.none()
-    return rows.filter(item__queue=number_in(given, "queue", " of a queue")) if "queue" in given else rows
+    return rows.filter(item__queue=_number_in(given, "queue", " of a queue")) if "queue" in given else rows
 
 
 def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudication]:
@@ -175,7 +175,7 @@ def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudica
     later = Adjudication.objects.filter(item=OuterRef("item"), pk__gt=OuterRef("pk")).order_by()
     hidden = Run.objects.filter(blindness.has_hidden_verdict(viewer)).order_by()
     rows = Adjudication.objects.exclude(item__run__in=hidden.values("pk")).annotate(stands=~Exists(later))
-    return rows.filter(item__queue=number_in(given, "queue", " of a queue")) if "queue" in given else rows
+    return rows.filter(item__queue=_number_in(given, "queue", " of a queue")) if "queue" in given else rows
 
 
 def note_shown(rows: Any, viewer: User | None) -> None:
@@ -223,11 +223,11 @@ def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | Quer
         return Review.objects.none()
     queues = ReviewQueue.objects.order_by("pk")
     if "queue" in given:
-        queues = queues.filter(pk=number_in(given, "queue", " of a queue"))
+        queues = queues.filter(pk=_number_in(given, "queue", " of a queue"))
     return Agreement(tuple(queue for queue in queues if blindness.may_see_agreement(viewer, queue)), viewer)
 
 
-def queue_key(given: Mapping[str, str]) -> int:
+def _queue_key(given: Mapping[str, str]) -> int:
     """Raises ExchangeError for what is no number of a queue."""
     text: Any = given["queue"]
     if (number := parse_number(text)) is None:

@@ -68,7 +68,7 @@ def problem_of(kind: str, name: str, size: int, typed: Typed) -> str:
         return f"{name} has {size >> 20:,} MB, at most {UPLOAD >> 20:,} MB are possible: split it."
     if kind != ImportKind.HISTORY:
         return ""
-    layer = layer_and_unit(name)[0]
+    layer = _layer_and_unit(name)[0]
     if layer and typed.get("layer") and typed["layer"] != layer and not typed.get("unit"):
         return f"Its name speaks of the layer {layer}, not of {typed['layer']}: type the unit, or name the file so."
     about = complete_fields(kind, name, typed)
@@ -80,12 +80,12 @@ def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
     """What is said of one file; what was left empty and the name of a transcript tells is taken from there."""
     if kind != ImportKind.HISTORY:
         return dict(typed)
-    layer, unit = layer_and_unit(name)
+    layer, unit = _layer_and_unit(name)
     place = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
     return {**typed, **{field: text for field, text in place.items() if not typed.get(field)}}
 
 
-def layer_and_unit(name: str) -> tuple[str, str]:
+def _layer_and_unit(name: str) -> tuple[str, str]:
     """What the name of a file says, "" for what it does not: "layer4_122.json" -> ("layer4", "122")."""
     found = NAMED.fullmatch(PurePath(name).stem)
     if found is None:

@@ -64,16 +64,16 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
         taken: list[Taken] = []
         for folder in folders:
             try:
-                taken.append(run_in(archive, folder, source, laboratory, progress))
+                taken.append(_run_in(archive, folder, source, laboratory, progress))
             except ExchangeError as error:
                 before = f" Of the {len(folders)} runs in it, those before {folder} were taken." if taken else ""
                 raise ExchangeError(f"{error}{before}") from None
         for each in taken:
-            link_parent(each.run)  # a fork may stand before its parent in the file
+            _link_parent(each.run)  # a fork may stand before its parent in the file
         return taken
 
 
-def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory, progress: Progress) -> Taken:
+def _run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory, progress: Progress) -> Taken:
     """The run of one folder of the archive."""
     data = strip_unstorable(archive.json(f"{folder}run.json"))
     if data.get("schema") != run_record.SCHEMA:
@@ -81,7 +81,7 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
             f"run.json is of schema {shorten_value(data.get('schema'))}; this version reads schema "
             f"{run_record.SCHEMA}. Update MAIA Web, or export the run again."
         )
-    if there := known_run(data):
+    if there := _known_run(data):
         return Taken(there, known=True)
     run, said = run_record.run_from(data, source.by), run_decoding.decode_details(data)
     name = f"{folder}people.json"  # bundles of earlier versions have none
@@ -103,7 +103,7 @@ def run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory
     return Taken(run, known=False)
 
 
-def known_run(data: Mapping[str, Any]) -> Run | None:
+def _known_run(data: Mapping[str, Any]) -> Run | None:
     """The run itself, if it took place here, or an earlier import of it."""
     identity = data.get("identity")
     if not isinstance(identity, str) or not KEY.fullmatch(identity):
@@ -145,7 +145,7 @@ def replay_events(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], Non
     """What saves the run with all that follows from its events. Raises ExchangeError naming the event that does not
     fit."""
     try:
-        return transcript.replay(run, close_run(run, events))
+        return transcript.replay(run, _close_run(run, events))
     except (ObjectDoesNotExist, ValueError, KeyError, TypeError) as error:
         raise ExchangeError(f"Event {run.last_seq} does not fit what stands before it: {error}") from None
 
@@ -161,7 +161,7 @@ def save(run: Run, save_events: Callable[[], None]) -> None:
         raise ExchangeError(f"What follows from its events does not fit the database: {error}") from None
 
 
-def close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEvent]:
+def _close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEvent]:
     """The events, and an end where the run was still under way: it cannot go on here."""
     last = run.created
     for each in events:
@@ -192,16 +192,16 @@ def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:
         parent=said.parent,
         time=timezone.now(),
     )
-    link_parent(run)
+    _link_parent(run)
 
 
-def link_parent(run: Run) -> None:
+def _link_parent(run: Run) -> None:
     """Lead an imported fork back to its parent, if that is here."""
     imported_run = run_record.arrival_of(run)
     if imported_run is None or run.parent_id is not None or not imported_run.parent:
         return
     data = imported_run.parent
-    parent = known_run({"identity": data.get("identity"), "run": {"created": data.get("created")}})
+    parent = _known_run({"identity": data.get("identity"), "run": {"created": data.get("created")}})
     if parent is not None and parent.pk != run.pk:
         run.parent = parent
         run.save(update_fields=["parent"])
@@ -220,10 +220,10 @@ def save_labels(run: Run, data: Sequence[LabelTold]) -> None:
     Label.objects.bulk_update(rows, ["scores"], batch_size=AT_ONCE)
     others = [each for each in data if each.source != "run"]
     if others:
-        save_other_labels(run, others)
+        _save_other_labels(run, others)
 
 
-def save_other_labels(run: Run, data: Sequence[LabelTold]) -> None:
+def _save_other_labels(run: Run, data: Sequence[LabelTold]) -> None:
     """One more label each; of units whose layer is not known here, nothing."""
     layers = {(layer.model.name, layer.name): layer for layer in Layer.objects.select_related("model")}
     names = ("text", "source", "position", "scores")

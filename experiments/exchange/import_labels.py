@@ -38,7 +38,7 @@ def take(
         raise ExchangeError(
             f"{source[:60]!r} cannot be the name of a source: use a short one of its own, such as milan."
         )
-    layers = layers_of(model)
+    layers = _layers_of(model)
     check_size(path)
     found: dict[tuple[int, int], list[LabelLine]] = {}
     rows = LabelFile(path, layer.strip())
@@ -82,7 +82,7 @@ def hints(found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[
     ]
 
 
-def layers_of(model: str) -> dict[str, Layer]:
+def _layers_of(model: str) -> dict[str, Layer]:
     """By name and by path, in small letters. Raises ExchangeError if none are known."""
     layers = list(Layer.objects.filter(model__name=model).select_related("model"))
     if not layers:

@@ -111,10 +111,10 @@ class LabelFile:
             raise ExchangeError(f"The file has over {ROWS:,} lines: split it.")
         if len(row) != len(columns.names):
             raise ExchangeError(f"{where} has {len(row):,} columns, the header {len(columns.names)}.")
-        unit = unit_in(row[columns.unit], where)
+        unit = _unit_in(row[columns.unit], where)
         layer = self.layer if columns.layer is None else row[columns.layer].strip()
         scores = self.scores(columns, row)
-        found = [each for place in columns.texts for each in labels_in(row[place])]
+        found = [each for place in columns.texts for each in _labels_in(row[place])]
         if not found and len(columns.texts) == 1:
             raise ExchangeError(f"{where}: the label is empty.")
         for text, own in found:
@@ -154,8 +154,8 @@ class LabelFile:
                 )
             for unit, value in units.items():
                 where = f"Unit {unit[:20]!r} of {layer[:40]!r}"
-                for text in texts_in(value, where):
-                    yield LabelLine(where, layer, unit_in(unit, where), text)
+                for text in _texts_in(value, where):
+                    yield LabelLine(where, layer, _unit_in(unit, where), text)
 
 
 def missing(names: Sequence[str], what: str, remedy: str) -> ExchangeError:
@@ -163,14 +163,14 @@ def missing(names: Sequence[str], what: str, remedy: str) -> ExchangeError:
     return ExchangeError(f"No column names the {what}. {remedy}; the columns are: {there}.")
 
 
-def unit_in(cell: str, where: str) -> int:
+def _unit_in(cell: str, where: str) -> int:
     written = cell.strip()
     if (unit := parse_number(written)) is None:
         raise ExchangeError(f"{where}: {written[:40]!r} is no number of a unit.")
     return unit
 
 
-def labels_in(cell: str) -> list[tuple[str, dict[str, float]]]:
+def _labels_in(cell: str) -> list[tuple[str, dict[str, float]]]:
     """The label of a cell, or those of a list of (word, score) with their scores; nothing of an empty cell."""
     text = cell.strip()
     if text.startswith("[") and text.endswith("]"):
@@ -178,12 +178,12 @@ def labels_in(cell: str) -> list[tuple[str, dict[str, float]]]:
             listed = ast.literal_eval(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             listed = None
-        if isinstance(listed, list) and listed and all(is_scored(each) for each in listed):
+        if isinstance(listed, list) and listed and all(_is_scored(each) for each in listed):
             return [(word.strip(), {"score": float(score)}) for word, score in listed[:MOST_WORDS]]
     return [(text, {})] if text else []
 
 
-def is_scored(each: Any) -> bool:
+def _is_scored(each: Any) -> bool:
     if not isinstance(each, list | tuple) or len(each) != 2:
         return False
     word, score = each
@@ -191,7 +191,7 @@ def is_scored(each: Any) -> bool:
     return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and abs(score) <= LARGEST
 
 
-def texts_in(value: Any, where: str) -> list[str]:
+def _texts_in(value: Any, where: str) -> list[str]:
     """A label, several, or an object that names it."""
     if isinstance(value, dict):
         value = next((value[name] for name in (*TEXT, "labels") if name in value), None)

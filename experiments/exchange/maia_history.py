@@ -99,9 +99,9 @@ def take(
         return Taken(imported_run.run, known=True)
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         pictures = HistoryImages(laboratory, Path(waiting))
-        turns = list(turns_of(strip_unstorable(parse_json(data, source.name)), pictures, progress))
+        turns = list(_turns_of(strip_unstorable(parse_json(data, source.name)), pictures, progress))
         run = run_of(turns, source, options)
-        steps = list(steps_of(turns, run, laboratory))
+        steps = list(_steps_of(turns, run, laboratory))
         rows = list(pictures.rows.values())
         save_events = import_bundle.replay_events(run, iter(steps))
         with import_bundle.store_images(rows, Path(waiting)), transaction.atomic():
@@ -122,7 +122,7 @@ def left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) ->
     return f"Of its {there:,} images {there - kept:,} are left out: the transcript tells no activation of them."
 
 
-def turns_of(data: Any, pictures: HistoryImages, progress: Progress) -> Iterator[HistoryMessage]:
+def _turns_of(data: Any, pictures: HistoryImages, progress: Progress) -> Iterator[HistoryMessage]:
     """The messages of a file. Raises ExchangeError naming the message."""
     messages = data.get("messages", data.get("history")) if isinstance(data, dict) else data
     if not isinstance(messages, list) or not messages:
@@ -135,10 +135,10 @@ def turns_of(data: Any, pictures: HistoryImages, progress: Progress) -> Iterator
         where = f"Message {number}"
         if not isinstance(message, dict) or message.get("role") not in list(ROLES):
             raise ExchangeError(f"{where} has no role such as user or assistant.")
-        yield HistoryMessage(message["role"], list(parts_of(message.get("content"), where, pictures)))
+        yield HistoryMessage(message["role"], list(_parts_of(message.get("content"), where, pictures)))
 
 
-def parts_of(content: Any, where: str, pictures: HistoryImages) -> Iterator[tuple[str, str]]:
+def _parts_of(content: Any, where: str, pictures: HistoryImages) -> Iterator[tuple[str, str]]:
     if content is None or isinstance(content, str):
         yield "text", content or ""
         return
@@ -188,7 +188,7 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
     return run
 
 
-def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) -> Iterator[ImportedEvent]:
+def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) -> Iterator[ImportedEvent]:
     """The events of the transcript."""
     first = next(place for place, turn in enumerate(turns) if turn.role == "assistant")
     now, number, replies = run.created, 0, 0
@@ -197,7 +197,7 @@ def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) 
     def step(kind: str, **payload: Any) -> ImportedEvent:
         return ImportedEvent(kind, decode(kind, payload), now)
 
-    yield step("started", **make_start(turns[:first], run))
+    yield step("started", **_make_start(turns[:first], run))
     for of_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):
         group = list(some)
         for turn in group if of_agent else ():
@@ -223,7 +223,7 @@ def steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) 
         yield step("cancelled", reason=f"The transcript ends {why}.")
 
 
-def make_start(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
+def _make_start(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
     """What the agent was told before its first reply."""
     system = {"kind": run.system_kind, "model": run.model, "layer": run.layer, "unit": run.unit}
     texts = {"instructions": "\n\n".join(turn.text for turn in turns if turn.role in {"system", "developer"})}

@@ -59,40 +59,40 @@ def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
     """All that this person may see of it; of nobody in particular, what no review under way hides."""
     hidden = comment_lists.is_hidden_from(viewer, run) if viewer else blindness.is_under_review(run.pk)
     brought = None if hidden else ImportedOpinions.objects.filter(run=run).first()
-    threads = [] if hidden else [thread_json(thread) for thread in comment_lists.threads(run)]
+    threads = [] if hidden else [_thread_json(thread) for thread in comment_lists.threads(run)]
     finals = Adjudication.objects.filter(item__run=run).select_related("adjudicator", "item__queue").order_by("pk")
     if Run.objects.filter(blindness.has_hidden_verdict(viewer), pk=run.pk).exists():
         finals = finals.none()
     return {
         "threads": [*(brought.threads if brought else []), *threads],
-        "reviews": [*(brought.reviews if brought else []), *map(review_json, reviews_of(run, viewer))],
-        "finals": [*(brought.finals if brought else []), *map(final_json, finals)],
+        "reviews": [*(brought.reviews if brought else []), *map(_review_json, reviews_of(run, viewer))],
+        "finals": [*(brought.finals if brought else []), *map(_final_json, finals)],
         "tags": [asdict(each) for each in tags_of(run)],
     }
 
 
-def thread_json(thread: Thread) -> dict[str, Any]:
+def _thread_json(thread: Thread) -> dict[str, Any]:
     return {
         **{name: getattr(thread, name) for name in ("on", "seq", "quote", "before", "after", "place")},
         "experiment": thread.experiment.number if thread.experiment else None,
         "position": thread.observation.position if thread.observation else None,
-        "created": format_time(thread.created),
-        "resolved": format_time(thread.resolved),
+        "created": _format_time(thread.created),
+        "resolved": _format_time(thread.resolved),
         "resolved_by": person(thread.resolved_by) if thread.resolved else "",
-        "comments": [comment_json(each) for each in thread.comments.all()],
+        "comments": [_comment_json(each) for each in thread.comments.all()],
     }
 
 
-def comment_json(comment: Comment) -> dict[str, Any]:
+def _comment_json(comment: Comment) -> dict[str, Any]:
     """Of one that was deleted, who and when."""
     return {
         "author": person(comment.author),
         "text": comment.text,
-        "created": format_time(comment.created),
-        "edited": format_time(comment.edited),
-        "deleted": format_time(comment.deleted),
+        "created": _format_time(comment.created),
+        "edited": _format_time(comment.edited),
+        "deleted": _format_time(comment.deleted),
         "mentions": sorted(person(each) for each in comment.mentions.all()),
-        "wordings": [{"text": each.text, "replaced": format_time(each.replaced)} for each in comment.wordings.all()],
+        "wordings": [{"text": each.text, "replaced": _format_time(each.replaced)} for each in comment.wordings.all()],
     }
 
 
@@ -104,7 +104,7 @@ def reviews_of(run: Run, viewer: User | None) -> QuerySet[Review]:
     return rows.filter(item__run=run).select_related("reviewer", "item__queue").order_by("submitted", "pk")
 
 
-def review_json(review: Review) -> dict[str, Any]:
+def _review_json(review: Review) -> dict[str, Any]:
     return {
         "queue": review.item.queue.name,
         "blind": review.item.queue.blind,
@@ -112,16 +112,16 @@ def review_json(review: Review) -> dict[str, Any]:
         "additional": review.slot is None,
         "scores": {name: getattr(review, name) for name in SCORES},
         **{name: getattr(review, name) for name in ("verdict", "corrected_label", "note")},
-        "submitted": format_time(review.submitted),
+        "submitted": _format_time(review.submitted),
     }
 
 
-def final_json(final: Adjudication) -> dict[str, Any]:
+def _final_json(final: Adjudication) -> dict[str, Any]:
     return {
         "queue": final.item.queue.name,
         "adjudicator": person(final.adjudicator),
         **{name: getattr(final, name) for name in ("verdict", "corrected_label", "reason")},
-        "created": format_time(final.created),
+        "created": _format_time(final.created),
     }
 
 
@@ -138,7 +138,7 @@ def names(row: Experiment | Observation) -> list[str]:
     return sorted(tag.name for tag in row.tags.all())
 
 
-def format_time(at: datetime | None) -> str | None:
+def _format_time(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
 
 

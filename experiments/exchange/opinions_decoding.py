@@ -25,7 +25,7 @@ Json = Mapping[str, Any]
 
 def decode_opinions(data: Json) -> Said:
     """Raises ExchangeError."""
-    found = decode_list(data.get("tags", []), decode_tagged, "people.json: tags", MOST_TAGGED)
+    found = decode_list(data.get("tags", []), _decode_tagged, "people.json: tags", MOST_TAGGED)
     if (count := sum(len(each.tags) for each in found)) > MOST_TAGGED:
         raise ExchangeError(
             f"people.json puts {count:,} tags to experiments and images, at most {MOST_TAGGED:,} are possible."
@@ -53,7 +53,7 @@ def thread(given: Any) -> dict[str, Any]:
         **texts(place, quote=QUOTE_CHARS, before=NEARBY_CHARS, after=NEARBY_CHARS),
         "on": on,
         "place": check_count(place.get("place"), "people.json: place of a thread"),
-        "created": require_time(place, "created"),
+        "created": _require_time(place, "created"),
         "resolved": resolved,
         "resolved_by": text(place, "resolved_by", NAME_CHARS) if resolved else "",
         "comments": decode_list(place.get("comments"), comment, "people.json: comments of a thread", MOST_COMMENTS),
@@ -64,7 +64,7 @@ def comment(given: Any) -> dict[str, Any]:
     said = fields(given, "a comment")
     return {
         **texts(said, author=NAME_CHARS, text=TEXT_CHARS),
-        "created": require_time(said, "created"),
+        "created": _require_time(said, "created"),
         "edited": time(said, "edited"),
         "deleted": time(said, "deleted"),
         "mentions": decode_list(said.get("mentions"), name, "people.json: mentions of a comment", MOST_MENTIONS),
@@ -74,7 +74,7 @@ def comment(given: Any) -> dict[str, Any]:
 
 def wording(given: Any) -> dict[str, Any]:
     said = fields(given, "a wording")
-    return {"text": text(said, "text", TEXT_CHARS), "replaced": require_time(said, "replaced")}
+    return {"text": text(said, "text", TEXT_CHARS), "replaced": _require_time(said, "replaced")}
 
 
 def review(given: Any) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def final(given: Any) -> dict[str, Any]:
     return {
         **texts(said, queue=NAME_CHARS, adjudicator=NAME_CHARS, corrected_label=LABEL_CHARS, reason=NOTE_CHARS),
         "verdict": verdict(said),
-        "created": require_time(said, "created"),
+        "created": _require_time(said, "created"),
     }
 
 
@@ -114,7 +114,7 @@ def score(given: Any, what: str) -> int | None:
     return given
 
 
-def decode_tagged(given: Any) -> Tagged:
+def _decode_tagged(given: Any) -> Tagged:
     said = fields(given, "tags")
     experiment = check_count(said.get("experiment"), "people.json: the experiment of tags")
     return Tagged(experiment, number(said, "position"), run_decoding.tags(said.get("tags"), "people.json"))
@@ -150,10 +150,10 @@ def number(said: Json, key: str) -> int | None:
 
 
 def time(said: Json, key: str) -> str | None:
-    return None if said.get(key) is None else require_time(said, key)
+    return None if said.get(key) is None else _require_time(said, key)
 
 
-def require_time(said: Json, key: str) -> str:
+def _require_time(said: Json, key: str) -> str:
     """A time, as it was written."""
     check_time(said.get(key), f"people.json: {key}")
     return str(said[key])

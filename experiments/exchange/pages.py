@@ -36,10 +36,10 @@ def exports(request: HtmxRequest) -> HttpResponse:
         return render(request, "exchange/exports/list.html", list_exports(user))
     asked = request.GET.copy()
     what, ending = asked.pop("what", [ExportSubject.RUNS])[-1], asked.pop("format", [Format.CSV])[-1]
-    return show_exports(request, user, str(what), str(ending), asked.urlencode())
+    return _show_exports(request, user, str(what), str(ending), asked.urlencode())
 
 
-def show_exports(
+def _show_exports(
     request: HttpRequest, user: User, what: str, ending: str, query: str, problem: str = ""
 ) -> HttpResponse:
     """The page with these choices, and how much they would hold."""
@@ -90,7 +90,7 @@ def make_export(request: HttpRequest) -> HttpResponse:
     try:
         actions.make_export(actor, what, ending, query)
     except InvalidInput as refused:
-        return show_exports(request, actor.person, what, ending, query, str(refused))
+        return _show_exports(request, actor.person, what, ending, query, str(refused))
     return redirect("exports")
 
 
@@ -117,10 +117,10 @@ def imports(request: HtmxRequest) -> HttpResponse:
     user = access.require(request, Role.RESEARCHER)
     if request.htmx.target == "import-list":
         return render(request, "exchange/imports/list.html", list_imports())
-    return render(request, "exchange/imports/page.html", fill_imports(user, {}))
+    return render(request, "exchange/imports/page.html", _fill_imports(user, {}))
 
 
-def fill_imports(user: User, more: dict[str, Any]) -> dict[str, Any]:
+def _fill_imports(user: User, more: dict[str, Any]) -> dict[str, Any]:
     """All that the page shows; `told` is what was typed, and what is wrong with it. Admins choose an owner."""
     models = VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
     owners = list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
@@ -148,7 +148,7 @@ def bring(request: HttpRequest) -> HttpResponse:
         _, left_out = actions.bring_files(actor, kind, typed, request.FILES.getlist("file"))
     except InvalidInput as refused:
         retry = {"problem": str(refused), "typed": typed, "problem_kind": kind if names else ""}
-        return render(request, "exchange/imports/page.html", fill_imports(actor.person, retry), status=400)
+        return render(request, "exchange/imports/page.html", _fill_imports(actor.person, retry), status=400)
     for name, why in left_out:
         messages.warning(request, f"{name} is left out. {why}")
     return redirect("imports")

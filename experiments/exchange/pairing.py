@@ -47,12 +47,12 @@ def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]
     texts: list[str] = []
     for parts in messages:
         row = list(blocks(parts))
-        step = 1 if words_follow(row) else -1
+        step = 1 if _words_follow(row) else -1
         taken: set[int] = set()
         for place, block in enumerate(row):
             other = place + step
             alone = block.kind == "image" and len(block.said) == 1
-            if alone and 0 <= other < len(row) and (named := named_by(row[other], step)):
+            if alone and 0 <= other < len(row) and (named := _named_by(row[other], step)):
                 title, activation, rest = named
                 shown.append({"title": title, "activation": activation, "image": block.said[0]})
                 texts.append(rest)
@@ -70,7 +70,7 @@ def blocks(parts: Sequence[Part]) -> Iterator[Block]:
         yield Block(kind, tuple(said for _, said in group))
 
 
-def words_follow(row: Sequence[Block]) -> bool:
+def _words_follow(row: Sequence[Block]) -> bool:
     """Whether the words of an image come after it: where more images have a number that way."""
     images = [place for place, block in enumerate(row) if block.kind == "image"]
     before = sum(place > 0 and row[place - 1].names_one for place in images)
@@ -78,7 +78,7 @@ def words_follow(row: Sequence[Block]) -> bool:
     return after > before or (after == before and bool(row) and row[0].kind == "image")
 
 
-def named_by(block: Block, step: int) -> tuple[str, float, str] | None:
+def _named_by(block: Block, step: int) -> tuple[str, float, str] | None:
     """Title and activation that words give to an image, and the words left over; None if they give no number.
 
     Of several numbers it is the nearest: the last of words before an image, the first of those after it.
@@ -87,11 +87,11 @@ def named_by(block: Block, step: int) -> tuple[str, float, str] | None:
     if not found:
         return None
     activation = found[0 if step > 0 else -1]
-    title, rest = split_title(block.words, activation)
+    title, rest = _split_title(block.words, activation)
     return title, float(activation.group(1)), rest
 
 
-def split_title(words: str, activation: re.Match[str]) -> tuple[str, str]:
+def _split_title(words: str, activation: re.Match[str]) -> tuple[str, str]:
     """The title of an image: the line that names its activation, without it, else the line above; and the others."""
     start = words.rfind("\n", 0, activation.start()) + 1
     end = words.find("\n", activation.end())

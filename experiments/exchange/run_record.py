@@ -69,10 +69,10 @@ def to_json(run: Run) -> dict[str, Any]:
         "identity": identity(run),
         "number": imported_run.number if imported_run else run.pk,
         "owner": asked_by(run),
-        "parent": parent_of(run, imported_run),
+        "parent": _parent_of(run, imported_run),
         "run": {name: getattr(run, name) for name in (*ASKED, *TOLD)} | times,
         "tags": sorted(run.tags.values_list("name", flat=True)),
-        "labels": [label_json(label) for label in run.label_set.order_by("position", "pk")],
+        "labels": [_label_json(label) for label in run.label_set.order_by("position", "pk")],
     }
 
 
@@ -82,7 +82,7 @@ def asked_by(run: Run) -> str:
     return (imported_run.owner if imported_run else person(run.owner))[:150]
 
 
-def parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
+def _parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
     """What the run was forked from, in words that hold elsewhere; empty if it is no fork."""
     if run.parent is None:
         return dict(imported_run.parent) if imported_run else {}
@@ -91,7 +91,7 @@ def parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
     return {"identity": identity(run.parent), "number": number, "created": created}
 
 
-def label_json(label: Label) -> dict[str, Any]:
+def _label_json(label: Label) -> dict[str, Any]:
     """A label; what a run says of its own system need not name it."""
     fields = {name: getattr(label, name) for name in ("text", "source", "position", "scores")}
     if label.source == "run":

@@ -63,7 +63,7 @@ class Archive:
             )
         self.members: dict[str, zipfile.ZipInfo] = {}
         for info in listed:
-            if self.members.setdefault(check_member(info).filename, info) is not info:
+            if self.members.setdefault(_check_member(info).filename, info) is not info:
                 raise ExchangeError(f"{info.filename!r} is in the archive twice.")
         self.unpacked = 0
         # Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there.
@@ -165,7 +165,7 @@ def check_size(path: Path) -> None:
         raise ExchangeError("The file is empty.")
 
 
-def check_member(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
+def _check_member(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
     """A member that names a plain file inside the archive. Raises ExchangeError."""
     name, path = info.orig_filename, PurePosixPath(info.filename)
     if "\x00" in name or "\\" in name or not name or len(name) > 300:
@@ -188,7 +188,7 @@ def check_member(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
 def parse_json(data: bytes, where: str) -> Any:
     """Untrusted JSON without NaN, infinities or endless numbers. Raises ExchangeError."""
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=no_number, parse_float=finite, parse_int=whole_number)
+        return json.loads(data.decode("utf-8"), parse_constant=_no_number, parse_float=finite, parse_int=_whole_number)
     except UnicodeDecodeError:
         raise ExchangeError(f"{where} is not in UTF-8.") from None
     except RecursionError:
@@ -197,17 +197,17 @@ def parse_json(data: bytes, where: str) -> Any:
         raise ExchangeError(f"{where} is no JSON: {error}.") from None
 
 
-def no_number(text: str) -> NoReturn:
+def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 
 def finite(text: str) -> float:
     if abs(number := float(text)) > 1e300:
-        no_number(text[:40])
+        _no_number(text[:40])
     return number
 
 
-def whole_number(text: str) -> int:
+def _whole_number(text: str) -> int:
     if len(text) > DIGITS:
         raise ValueError(f"the number {text[:30]}… is too large")
     return int(text)

@@ -87,13 +87,13 @@ def source(run: Run) -> str:
     return imported_run.name if (imported_run := arrival_of(run)) else ""
 
 
-def with_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
+def _with_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
     """Each with whether its verdict stays hidden: a file goes anywhere, so while anybody is to review it unseen."""
     hidden = ExpressionWrapper(blindness.has_hidden_verdict(None), output_field=BooleanField())
     return runs.annotate(verdict_hidden=hidden)
 
 
-def of_system(run: str = "") -> list[TableColumn]:
+def _of_system(run: str = "") -> list[TableColumn]:
     return [*columns("text", f"model={run}model", f"layer={run}layer"), *columns("whole", f"unit={run}unit")]
 
 
@@ -102,7 +102,7 @@ RUNS = Table(
     [
         *columns("whole", "run=pk"),
         *columns("text", "question", "task"),
-        *of_system(),
+        *_of_system(),
         *columns("text", "status", "reason", "backbone", "backbone_model", "owner=owner.username"),
         *columns("time", "created", "started", "ended"),
         *columns("whole", "rounds", "experiments=experiment_count", "observations=observation_count"),
@@ -120,14 +120,14 @@ RUNS = Table(
         *columns("whole", "seed"),
         *columns("json", "options", "limits", "versions"),
     ],
-    lambda rows: with_verdicts(rows.select_related("owner", "imported_run")),
+    lambda rows: _with_verdicts(rows.select_related("owner", "imported_run")),
     lambda run: run,
 )
 EXPERIMENTS = Table(
     "experiments",
     [
         *columns("whole", "run=run_id", "experiment=number", "round"),
-        *of_system("run."),
+        *_of_system("run."),
         *columns("text", "status", "code", "output", "error"),
         *columns("figure", "seconds", "tool_seconds"),
         *columns("json", "calls"),
@@ -140,7 +140,7 @@ OBSERVATIONS = Table(
     [
         *columns("whole", "run=experiment.run_id", "experiment=experiment.number", "round=experiment.round"),
         *columns("whole", "position"),
-        *of_system("experiment.run."),
+        *_of_system("experiment.run."),
         *columns("text", "title"),
         *columns("figure", "activation", "claimed"),
         *columns("flag", "measured", "claim_differs=differs"),
@@ -157,7 +157,7 @@ def units(label: Label) -> list[str]:
     return [f"{unit.layer.model.name} / {unit.layer.name} / {unit.number}" for unit in label.units.all()]
 
 
-def take_first(get: Get) -> Get:
+def _take_first(get: Get) -> Get:
     """Of the first unit of a label, None if it has none."""
     return lambda label: next((get(unit) for unit in label.units.all()), None)
 
@@ -165,9 +165,9 @@ def take_first(get: Get) -> Get:
 LABELS = Table(
     "labels",
     [
-        TableColumn("model", "text", take_first(lambda unit: unit.layer.model.name)),
-        TableColumn("layer", "text", take_first(lambda unit: unit.layer.name)),
-        TableColumn("unit", "whole", take_first(lambda unit: unit.number)),
+        TableColumn("model", "text", _take_first(lambda unit: unit.layer.model.name)),
+        TableColumn("layer", "text", _take_first(lambda unit: unit.layer.name)),
+        TableColumn("unit", "whole", _take_first(lambda unit: unit.number)),
         *columns("text", "label=text", "source"),
         *columns("whole", "run=run_id", "position"),
         *columns("json", "scores"),
@@ -180,7 +180,7 @@ OF_ITEM = [
     *columns("whole", "queue=item.queue_id"),
     *columns("text", "queue_name=item.queue.name"),
     *columns("whole", "item=item.position", "run=item.run_id"),
-    *of_system("item.run."),
+    *_of_system("item.run."),
 ]
 REVIEWS = Table(
     "reviews",

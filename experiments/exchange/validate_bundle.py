@@ -55,7 +55,7 @@ def look_at_images(
     rows: dict[str, Image] = {}
     files = {name for name in archive.members if name.startswith(f"{folder}images/")}
     for where, line in archive.lines(f"{folder}images.jsonl"):
-        row = image_row(line, where)
+        row = _image_row(line, where)
         if row.key in rows:
             raise ExchangeError(f"{where} names an image that was named before: {row.key[:12]}.")
         rows[row.key] = row
@@ -78,7 +78,7 @@ def look_at_images(
     return list(rows.values())
 
 
-def image_row(line: Mapping[str, Any], where: str) -> Image:
+def _image_row(line: Mapping[str, Any], where: str) -> Image:
     """Raises ExchangeError naming what is wrong."""
     line = strip_unstorable(line)
     known = {name: line.get(name) for name in ("key", "origin", "prompt", "seed", "scene", "raw", "original")}
@@ -111,8 +111,8 @@ def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[ImportedEve
 def step(line: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
     kind = line.get("kind")
     try:
-        payload = decode_payload(str(kind), rename_former(line.get("payload")))
-        check_payload(str(kind), encode(payload))
+        payload = decode_payload(str(kind), _rename_former(line.get("payload")))
+        _check_payload(str(kind), encode(payload))
         state = b64decode(line.get("state", ""), validate=True)
     except (ValueError, TypeError, binascii.Error) as error:
         raise ExchangeError(f"{where}, {shorten_value(kind)}: {error}.") from None
@@ -123,7 +123,7 @@ def step(line: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
     return ImportedEvent(str(kind), payload, check_time(line.get("time"), f"{where}: time"), state)
 
 
-def rename_former(payload: Any) -> Any:
+def _rename_former(payload: Any) -> Any:
     """The payload of an earlier version with the names of today."""
     if not isinstance(payload, dict):
         return payload
@@ -147,9 +147,9 @@ def check_page(archive: Archive, folder: str) -> None:
 # --- what an event may hold: nothing so large that a page, a list or the database suffers ---
 
 
-def check_payload(kind: str, payload: Json) -> None:
+def _check_payload(kind: str, payload: Json) -> None:
     """Raises ValueError, and ExchangeError for limits and options that make no sense."""
-    check_value(payload, "payload")
+    _check_value(payload, "payload")
     for name in COUNTS:
         if not 0 <= (payload.get(name) or 0) <= HIGHEST:
             raise ValueError(f"{name} is {payload[name]}, and that is out of range")
@@ -168,10 +168,10 @@ def check_payload(kind: str, payload: Json) -> None:
     if kind == "started":
         run_decoding.options(payload["system"]["options"])
     if kind == "handover":
-        check_columns(payload)
+        _check_columns(payload)
 
 
-def check_value(value: Any, name: str, depth: int = 0) -> None:
+def _check_value(value: Any, name: str, depth: int = 0) -> None:
     """Whatever its field is called: no endless text, list or number anywhere."""
     if depth > DEEP:
         raise ValueError(f"{name} is nested too deeply")
@@ -183,15 +183,15 @@ def check_value(value: Any, name: str, depth: int = 0) -> None:
         if len(value) > LIST:
             raise ValueError(f"{name} has {len(value):,} entries, at most {LIST:,} are possible")
         for each in value:
-            check_value(each, name, depth + 1)
+            _check_value(each, name, depth + 1)
     if isinstance(value, Mapping):
         if len(value) > FIELDS or any(len(key) > FIELD_NAME for key in value):
             raise ValueError(f"{name} has over {FIELDS} fields, or one with a name over {FIELD_NAME} characters")
         for key, each in value.items():
-            check_value(each, key, depth + 1)
+            _check_value(each, key, depth + 1)
 
 
-def check_columns(payload: Json) -> None:
+def _check_columns(payload: Json) -> None:
     for name in COLUMNS:
         if len(payload[name]) > (most := COLUMNS[name]):
             raise ValueError(f"{name} has {len(payload[name]):,} characters, at most {most} are possible")

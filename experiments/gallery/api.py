@@ -53,7 +53,7 @@ class GalleryFilters(Schema):
     differs: bool = Field(False, description="true: only those whose claim is another number")
 
 
-def check_filters(asked: GalleryFilters, names: Names) -> Filters:
+def _check_filters(asked: GalleryFilters, names: Names) -> Filters:
     """The filters as the page reads them. Raises Refusal for what makes no sense."""
     given = asked.model_dump(exclude_none=True, exclude={"status", "order"}, mode="json")
     filters = Filters({name: str(value) for name, value in given.items()}, names)
@@ -97,7 +97,7 @@ def list_experiments(
 ) -> ListPage[ExperimentOut]:
     """Of all runs or one, the newest first."""
     names = Names(allow(request))
-    rows, _ = observations.select_experiments(check_filters(filters, names))
+    rows, _ = observations.select_experiments(_check_filters(filters, names))
     if filters.status:
         rows = rows.filter(status=filters.status)
     order = ["-pk"] if filters.order == "newest" else ["pk"]
@@ -155,7 +155,7 @@ SAME_OF_OBSERVATIONS = (
 )
 
 
-def observation_out(names: Names, row: Observation) -> ObservationOut:
+def _observation_out(names: Names, row: Observation) -> ObservationOut:
     return ObservationOut(
         run=row.run_id,
         experiment=row.experiment.number,
@@ -173,9 +173,9 @@ def list_observations(
 ) -> ListPage[ObservationOut]:
     """Images of all runs, filtered and sorted as on the page Experiments. Of words, the newest images are looked at."""
     names = Names(allow(request))
-    rows = observations.select_observations(check_filters(filters, names))[0].select_related("run", "experiment")
+    rows = observations.select_observations(_check_filters(filters, names))[0].select_related("run", "experiment")
     shown = rows.only(*observations.SHOWN, "position")
-    return page(request, shown, observations.ORDERS[filters.sort], paging, partial(observation_out, names))
+    return page(request, shown, observations.ORDERS[filters.sort], paging, partial(_observation_out, names))
 
 
 # --- images ---

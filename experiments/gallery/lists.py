@@ -142,28 +142,28 @@ class Filters(forms.Form):
         model = self.data.get("model", "")
         return {
             "origins": Origin.choices(),
-            "models": with_current(VisionModelRow.objects.values_list("name", flat=True), model),
-            "layers": with_current(
+            "models": _with_current(VisionModelRow.objects.values_list("name", flat=True), model),
+            "layers": _with_current(
                 Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),
                 self.data.get("layer", ""),
             ),
-            "owners": with_current(
+            "owners": _with_current(
                 User.objects.filter(member__isnull=False).order_by("username").values_list("username", flat=True),
                 self.data.get("owner", ""),
             ),
-            "tags": with_current(
-                Tag.objects.filter(in_use(Tag.experiments) | in_use(Tag.observations)).values_list("name", flat=True),
+            "tags": _with_current(
+                Tag.objects.filter(_in_use(Tag.experiments) | _in_use(Tag.observations)).values_list("name", flat=True),
                 self.data.get("tag", ""),
             ),
         }
 
 
-def in_use(links: Any) -> Exists:
+def _in_use(links: Any) -> Exists:
     """Whether a tag stands on anything of this kind."""
     return Exists(links.through.objects.filter(tag=OuterRef("pk")))
 
 
-def with_current(names: Any, current: str) -> list[str]:
+def _with_current(names: Any, current: str) -> list[str]:
     """The names, and the one that the address asks for even where nobody lists it any more."""
     listed = list(names)
     return listed if not current or current in listed else [*listed, current]

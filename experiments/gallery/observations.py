@@ -77,37 +77,37 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
     if filters.sorted_by in {"rise", "drop"}:
         rows = rows.filter(change__isnull=False)
     runs = filters.runs()
-    gather = few_in_range(filters)
+    gather = _few_in_range(filters)
     if filters.terms:
-        keys, common = find_titled(filters)
+        keys, common = _find_titled(filters)
         rows, gather = rows.filter(pk__in=keys), True
     if filters.get("tag"):
         rows = rows.filter(tagging.images(filters.get("tag")))
-        gather = gather or is_few(rows)
+        gather = gather or _is_few(rows)
     if filters.get("differs") or filters.get("origin") == "original":
-        gather = gather or is_few(rows)
+        gather = gather or _is_few(rows)
     if runs is not None:
         logged = runs.aggregate(Sum("observation_count"))["observation_count__sum"] or 0
         if not gather and logged <= FEW:
             rows, gather = rows.filter(run__in=runs.values("pk")), True
         else:
-            rows = restrict_to_runs(rows, list(runs.values_list("pk", flat=True)))
+            rows = _restrict_to_runs(rows, list(runs.values_list("pk", flat=True)))
             known = None if filters.on_observations else logged
     return rows.order_by(*order(filters.sorted_by, gather)), common, known
 
 
-def few_in_range(filters: Filters) -> bool:
+def _few_in_range(filters: Filters) -> bool:
     """Whether the range of activations alone leaves few."""
     if filters.sorted_by in {"strongest", "weakest"} or (filters.get("low") is None and filters.get("high") is None):
         return False
-    return is_few(Observation.objects.filter(filters.in_range("activation")))
+    return _is_few(Observation.objects.filter(filters.in_range("activation")))
 
 
-def is_few(rows: QuerySet[Observation]) -> bool:
+def _is_few(rows: QuerySet[Observation]) -> bool:
     return rows.order_by()[: FEW + 1].count() <= FEW
 
 
-def find_titled(filters: Filters) -> tuple[list[int], bool]:
+def _find_titled(filters: Filters) -> tuple[list[int], bool]:
     """Keys of the newest observations with these words in their titles and prompts, and whether there are more."""
     known = {name: filters.get(name) for name in ("model", "layer", "unit", "run")}
     scope = finding.SearchScope(
@@ -118,7 +118,7 @@ def find_titled(filters: Filters) -> tuple[list[int], bool]:
     return [key for key in keys if key], len(passages) > FOUND or not whole
 
 
-def restrict_to_runs(rows: QuerySet[Observation], runs: Sequence[int]) -> QuerySet[Observation]:
+def _restrict_to_runs(rows: QuerySet[Observation], runs: Sequence[int]) -> QuerySet[Observation]:
     """Those of these runs, compared one by one while the index of the order is walked."""
     if not runs:
         return rows.none()
@@ -181,7 +181,7 @@ def find_experiments(filters: Filters, number: int) -> dict[str, Any]:
 
 def select_experiments(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
     """The experiments in order; by words and origin, those that logged such an image."""
-    keys, common = find_titled(filters) if filters.terms else (None, False)
+    keys, common = _find_titled(filters) if filters.terms else (None, False)
     rows = Experiment.objects.filter(filters.on_experiments(keys))
     sort = filters.sorted_by if filters.sorted_by in LIST_SORTS else "recent"
     if sort == "strongest":

@@ -41,13 +41,13 @@ def index(request: HtmxRequest) -> HttpResponse:
             request.GET.get(name)
             for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs")
         ),
-        **find_page(filters, view, request.GET.get("page", "")),
+        **_find_page(filters, view, request.GET.get("page", "")),
     }
     alone = request.htmx and not request.htmx.history_restore_request
     return render(request, "gallery/found.html" if alone else "gallery/index.html", context | {"alone": alone})
 
 
-def find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
+def _find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
     """What passes the filters, or why nothing can."""
     problems = [] if filters.is_valid() else filters.problems
     number = number_of(page)

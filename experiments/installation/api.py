@@ -198,7 +198,7 @@ class JobOut(RowOut):
     progress: Progress | None = None
 
 
-def job_out(row: Job) -> JobOut:
+def _job_out(row: Job) -> JobOut:
     shown, progress = JobOut.from_orm(row), notify.read_progress(row)
     shown.progress = Progress(**progress) if progress else None
     return shown
@@ -211,13 +211,13 @@ JOBS = Job.objects.select_related("asked_by")
 def list_jobs(request: HttpRequest, paging: Query[Paging]) -> ListPage[JobOut]:
     """The newest first."""
     allow(request)
-    return page(request, JOBS.all(), ["-pk"], paging, job_out)
+    return page(request, JOBS.all(), ["-pk"], paging, _job_out)
 
 
 @router.get("/jobs/{pk}", response=JobOut, summary="Read how far work is", tags=WORK)
 def read_job(request: HttpRequest, pk: Id) -> JobOut:
     allow(request)
-    return job_out(find(JOBS.all(), pk=pk))
+    return _job_out(find(JOBS.all(), pk=pk))
 
 
 def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Callable[[], Job]) -> Status[Any]:
@@ -225,7 +225,7 @@ def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: C
 
     def make() -> tuple[JobOut, str]:
         job = ask()
-        return job_out(job), reverse("api:read_job", args=[job.pk])
+        return _job_out(job), reverse("api:read_job", args=[job.pk])
 
     return Status(202, answer_once(request, response, actor.person, make))
 
@@ -264,7 +264,7 @@ def stop_job(request: HttpRequest, pk: Id) -> JobOut:
     """What was done is kept. Work that has ended stays as it is."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.stop_job(actor, find(JOBS.all(), pk=pk))
-    return job_out(find(JOBS.all(), pk=pk))
+    return _job_out(find(JOBS.all(), pk=pk))
 
 
 @router.post("/jobs/{pk}/resume", response=JobOut, summary="Have stopped work done after all", tags=WORK)
@@ -272,7 +272,7 @@ def resume_job(request: HttpRequest, pk: Id) -> JobOut:
     """Work that was stopped, or failed."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.resume_job(actor, find(JOBS.all(), pk=pk))
-    return job_out(find(JOBS.all(), pk=pk))
+    return _job_out(find(JOBS.all(), pk=pk))
 
 
 # --- workers ---

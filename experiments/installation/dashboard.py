@@ -70,13 +70,13 @@ def _active_run(run: Any, draft: str, progress: dict[str, Any] | None) -> dict[s
     """A run that is queued or running, what its worker reports, and the latest words of its agent: those under way by
     their end, those of a finished reply by their beginning; programs are left out of both."""
     parts = FENCE.split(draft)
-    writing = strip_marks(" ".join(parts[::2]))
-    words = ending(writing) if writing else shorten(strip_marks(run.said or ""))
+    writing = _strip_marks(" ".join(parts[::2]))
+    words = ending(writing) if writing else shorten(_strip_marks(run.said or ""))
     programming = len(parts) % 2 == 0
     return {"run": run, "words": words, "writing": bool(writing), "programming": programming, "progress": progress}
 
 
-def strip_marks(text: str) -> str:
+def _strip_marks(text: str) -> str:
     """Words without marks and without the tags of the reply's grammar."""
     return " ".join(TAG.sub(" ", str(text)).replace("#", " ").replace("*", " ").replace("`", " ").split())
 

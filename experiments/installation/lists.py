@@ -18,7 +18,7 @@ BROKEN_SHOWN = 50
 """Files that could not be read which a page names; the rest is counted."""
 
 
-def recent_jobs(kinds: Sequence[JobKind], role: Role) -> dict[str, Any]:
+def _recent_jobs(kinds: Sequence[JobKind], role: Role) -> dict[str, Any]:
     """The newest work of these kinds, for a template; `moving` says whether to ask again."""
     rows = Job.objects.filter(kind__in=kinds).select_related("asked_by")[:SHOWN]
     found = [
@@ -34,7 +34,7 @@ def models(role: Role) -> dict[str, Any]:
     rows = list(counted.order_by("-available", "name"))
     looking = notify.read_report("catalogue")
     under_way = bool(looking and looking["done"] < looking["total"])
-    jobs = recent_jobs([JobKind.MODEL], role)
+    jobs = _recent_jobs([JobKind.MODEL], role)
     return jobs | {
         "here": "settings-models",
         "list": "installation/models_list.html",
@@ -67,7 +67,7 @@ def datasets(role: Role, chosen: Any) -> dict[str, Any]:
     rows = list(Dataset.objects.select_related("added_by").prefetch_related(Prefetch("indexes", queryset=made)))
     available = list(VisionModelRow.objects.filter(available=True))
     model = next((each for each in available if each.name == chosen.get("model")), next(iter(available), None))
-    jobs = recent_jobs([JobKind.DATASET, JobKind.INDEX], role)
+    jobs = _recent_jobs([JobKind.DATASET, JobKind.INDEX], role)
     return jobs | {
         "moving": jobs["moving"] or not rows,
         "here": "settings-datasets",

@@ -36,7 +36,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 """What a thread hangs on -> the columns that name it; the others are empty."""
 
 
-def hangs_somewhere() -> Q:
+def _hangs_somewhere() -> Q:
     """That exactly the columns which name the place are filled."""
     condition = Q()
     for on, needed in NEEDS.items():
@@ -63,7 +63,7 @@ class Thread(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        constraints = [models.CheckConstraint(condition=hangs_somewhere(), name="thread_hangs_somewhere")]
+        constraints = [models.CheckConstraint(condition=_hangs_somewhere(), name="thread_hangs_somewhere")]
 
     def __str__(self) -> str:
         return f"thread {self.pk} on run {self.run_id}"

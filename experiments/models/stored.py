@@ -97,14 +97,14 @@ class ShapedJSONField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         read = super().from_db_value(value, expression, connection)
-        return read if isinstance(expression, KeyTransform) or value is None else keep_shape(read, self.shape)
+        return read if isinstance(expression, KeyTransform) or value is None else _keep_shape(read, self.shape)
 
     def deconstruct(self) -> tuple[str, str, Any, dict[str, Any]]:
         name, _, args, options = super().deconstruct()
         return name, "django.db.models.JSONField", args, options
 
 
-def keep_shape(value: Any, shape: Any) -> Any:
+def _keep_shape(value: Any, shape: Any) -> Any:
     """`value` without the keys and items that are not of this shape; empty if it is none at all."""
     if is_typeddict(shape):
         hints, known = get_type_hints(shape, include_extras=True), value if isinstance(value, dict) else {}

@@ -216,10 +216,10 @@ def close_trial(request: HttpRequest, pk: Id) -> TrialOut:
 def next_pair(request: HttpRequest, pk: Id) -> NextPairOut:
     """Nothing tells whose the labels are."""
     user = allow(request)
-    return upcoming(user, pk)
+    return _upcoming(user, pk)
 
 
-def upcoming(user: User, pk: int) -> NextPairOut:
+def _upcoming(user: User, pk: int) -> NextPairOut:
     row = find(lists.trials(user), pk=pk)
     found = [] if row.closed else judging.next_pairs(row, user, 1)
     return NextPairOut(pair=PairOut.from_orm(found[0]) if found else None, judged=row.mine, pairs=row.size)
@@ -231,7 +231,7 @@ def create_vote(request: HttpRequest, pk: Id, vote: VoteIn) -> Status[NextPairOu
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     actions.vote(Actor.behind(request, user), pk, vote.pair, vote.answer, vote.seconds)
-    return Status(201, upcoming(user, pk))
+    return Status(201, _upcoming(user, pk))
 
 
 @router.post("/trials/{pk}/undo", response=NextPairOut, summary="Take your last vote back")
@@ -240,7 +240,7 @@ def undo_vote(request: HttpRequest, pk: Id) -> NextPairOut:
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     find(PairwiseTrial.objects.all(), pk=pk)
     actions.undo_vote(Actor.behind(request, user), pk)
-    return upcoming(user, pk)
+    return _upcoming(user, pk)
 
 
 @router.get(

@@ -43,7 +43,7 @@ class Proportion:
         return f"{self.value:.0%} ({self.hits} of {self.n}; {self.low:.0%} to {self.high:.0%})".replace("%", " %")
 
 
-def proportion(hits: int, n: int) -> Proportion:
+def _proportion(hits: int, n: int) -> Proportion:
     """The share of `hits` in `n` with Wilson's interval."""
     if not n:
         return Proportion(hits, n)
@@ -144,7 +144,7 @@ def _cell(row: str, column: str, votes: Iterable[Vote]) -> PreferenceCell:
     some = [vote for vote in votes if {vote.pair.source_a, vote.pair.source_b} == {row, column}]
     won = sum(preferred_source(vote) == row for vote in some)
     given = Counter(vote.answer for vote in some)
-    preferred = proportion(won, given[Answer.A] + given[Answer.B])
+    preferred = _proportion(won, given[Answer.A] + given[Answer.B])
     names = sources.words(row), sources.words(column)
     return PreferenceCell(*names, preferred, given[Answer.NEITHER], given[Answer.UNREAD])
 
@@ -180,4 +180,4 @@ def _score(trial: PairwiseTrial, judge: Judge, votes: Sequence[Vote], total: int
 
 
 def _count_votes(votes: Sequence[Vote], holds: Callable[[Vote], bool]) -> Proportion:
-    return proportion(sum(map(holds, votes)), len(votes))
+    return _proportion(sum(map(holds, votes)), len(votes))

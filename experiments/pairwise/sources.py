@@ -60,7 +60,7 @@ def words(key: str) -> str:
     return model or registry.label(registry.BACKBONES, backbone)
 
 
-def keys_of(source: str, backbone: str, model: str) -> list[str]:
+def _keys_of(source: str, backbone: str, model: str) -> list[str]:
     """The keys that a label counts under, from its source and the backbone of its run."""
     if source != "run":
         return [source if source in OURS and source != AGENT else f"{IMPORT}:{source}"]
@@ -75,7 +75,7 @@ def list_sources() -> list[LabelSource]:
     rows = Label.objects.filter(units__isnull=False).order_by()
     kinds = rows.values_list("source", "run__backbone", "run__backbone_model").annotate(Count("pk", distinct=True))
     for source, backbone, model, count in kinds:
-        counts.update(dict.fromkeys(keys_of(source, backbone or "", model or ""), count))
+        counts.update(dict.fromkeys(_keys_of(source, backbone or "", model or ""), count))
     if corrected := _corrections().count():
         counts[CORRECTION] = corrected
     places = {key: place for place, key in enumerate(OURS)}
@@ -108,7 +108,7 @@ def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[in
     names = ("unit_id", "label_id", "label__text", "label__source", "label__run_id")
     backbone = ("label__run__backbone", "label__run__backbone_model")
     for unit, label, text, source, run, *by in rows.order_by("label_id").values_list(*names, *backbone).iterator():
-        for key in keys_of(source, by[0] or "", by[1] or ""):
+        for key in _keys_of(source, by[0] or "", by[1] or ""):
             if key in keys and text.strip():
                 yield unit, key, SourceLabel(text.strip(), label, label, run)
     if CORRECTION in keys:

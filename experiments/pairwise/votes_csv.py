@@ -26,14 +26,14 @@ def send_votes(trial: PairwiseTrial) -> HttpResponse:
     if trial.closed is None:
         raise StateConflict("Which label is whose is hidden until the trial is closed; then its votes can be had here.")
     out = io.StringIO()
-    write_votes(trial, out)
+    _write_votes(trial, out)
     response = HttpResponse(out.getvalue(), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-votes-{trial.pk}.csv"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
 
 
-def write_votes(trial: PairwiseTrial, out: io.StringIO) -> None:
+def _write_votes(trial: PairwiseTrial, out: io.StringIO) -> None:
     """The file; a pair without a vote has one line with empty columns."""
     writer = csv.writer(out)
     writer.writerow([cell(name) for name in COLUMNS])

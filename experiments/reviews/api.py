@@ -165,11 +165,11 @@ class AgreementOut(Schema):
     left_out: int
 
 
-def queue_read(pk: int) -> QueueOut:
+def _queue_read(pk: int) -> QueueOut:
     return QueueOut.from_orm(find(lists.with_items(ReviewQueue.objects.all()), pk=pk))
 
 
-def item_at(queue: int, number: int) -> ReviewItem:
+def _item_at(queue: int, number: int) -> ReviewItem:
     return find(ReviewItem.objects.select_related("run", "queue"), queue=queue, position=number)
 
 
@@ -189,18 +189,18 @@ def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) ->
     by = Actor.behind(request, allow(request, MAKES_QUEUES, TokenScope.WRITE))
 
     def make() -> tuple[QueueOut, str]:
-        runs = choose_runs(by, plan)
+        runs = _choose_runs(by, plan)
         people = list(lists.reviewers().filter(username__in=plan.reviewers))
         if unknown := set(plan.reviewers) - {each.username for each in people}:
             raise InvalidInput(f"Nobody who may review is called so: {', '.join(sorted(unknown))}.", "reviewers")
         known = plan.model_dump(include={"name", "note", "blind", "reviewers_per_item"})
         queue = actions.make_queue(by, runs, ReviewQueue(**known, filters=plan.query), people)
-        return queue_read(queue.pk), reverse("api:read_queue", args=[queue.pk])
+        return _queue_read(queue.pk), reverse("api:read_queue", args=[queue.pk])
 
     return Status(201, answer_once(request, response, by.person, make))
 
 
-def choose_runs(by: Actor, plan: QueueIn) -> QuerySet[Run]:
+def _choose_runs(by: Actor, plan: QueueIn) -> QuerySet[Run]:
     """As on the page, but that a filter which makes no sense is refused, and so are names of runs that cannot be
     queued."""
     if bool(plan.runs) == bool(plan.query):
@@ -221,7 +221,7 @@ def choose_runs(by: Actor, plan: QueueIn) -> QuerySet[Run]:
 @router.get("/queues/{pk}", response=QueueOut, summary="Read a queue")
 def read_queue(request: HttpRequest, pk: Id) -> QueueOut:
     allow(request)
-    return queue_read(pk)
+    return _queue_read(pk)
 
 
 @router.post("/queues/{pk}/close", response=QueueOut, summary="Close a queue")
@@ -229,7 +229,7 @@ def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
     """For good: its opinions are open to the team then. Yours, an admin's any."""
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
     actions.close_queue(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
-    return queue_read(pk)
+    return _queue_read(pk)
 
 
 @router.get("/queues/{pk}/items", response=ListPage[ItemOut], summary="List the items of a queue")
@@ -272,14 +272,14 @@ def undo_review(request: HttpRequest, pk: Id) -> ReviewOut:
 def reserve_item(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """This very one, or again if it is yours: the time starts anew."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    return ReviewOut.from_orm(actions.take_item(Actor.behind(request, user), item_at(pk, number)))
+    return ReviewOut.from_orm(actions.take_item(Actor.behind(request, user), _item_at(pk, number)))
 
 
 @router.get("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Read your review")
 def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
     """Your own, be it a draft or submitted."""
     user = allow(request)
-    return ReviewOut.from_orm(find_review(item_at(pk, number), user.pk))
+    return ReviewOut.from_orm(_find_review(_item_at(pk, number), user.pk))
 
 
 @router.put("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Save your draft")
@@ -287,7 +287,7 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
     """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost. Answers with the new
     one, for the next save or to submit."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    review = find_review(item_at(pk, number), user.pk)
+    review = _find_review(_item_at(pk, number), user.pk)
     must_match(request, ReviewOut.from_orm(review))
     fields = rubric.opinion_from(opinion.model_dump())
     saved = ReviewOut.from_orm(actions.save_draft(Actor.behind(request, user), review.item_id, review.version, fields))
@@ -299,7 +299,7 @@ def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn,
 def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Submission) -> ReviewOut:
     """The draft as it is saved. Needs its ETag in If-Match."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    review = find_review(item_at(pk, number), user.pk)
+    review = _find_review(_item_at(pk, number), user.pk)
     must_match(request, ReviewOut.from_orm(review))
     by, fields, seq = Actor.behind(request, user), rubric.opinion_of(review), submission.run_seq
     row = actions.submit(by, review.item_id, review.version, fields, seq, additional=submission.additional)
@@ -310,10 +310,10 @@ def submit_review(request: HttpRequest, pk: Id, number: Number, submission: Subm
 def decline_review(request: HttpRequest, pk: Id, number: Number, declination: Declination) -> ReviewOut:
     """One that you have reserved: another reviewer gets it. Whoever made the queue reads why."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    return ReviewOut.from_orm(actions.decline(Actor.behind(request, user), item_at(pk, number).pk, declination.reason))
+    return ReviewOut.from_orm(actions.decline(Actor.behind(request, user), _item_at(pk, number).pk, declination.reason))
 
 
-def find_review(item: ReviewItem, user: int) -> Review:
+def _find_review(item: ReviewItem, user: int) -> Review:
     row = item.reviews.select_related("reviewer").filter(reviewer=user).first()
     if row is None:
         raise Refusal("missing", "You have not taken this item.")
@@ -327,7 +327,7 @@ def find_review(item: ReviewItem, user: int) -> Review:
 def list_opinions(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut]:
     """Those you may see: in a blind queue none before yours is submitted or the item is complete."""
     user = allow(request)
-    item = item_at(pk, number)
+    item = _item_at(pk, number)
     rows = blindness.visible(user).filter(item=item).select_related("reviewer").order_by("pk")
     blindness.note_shown(user, [item.pk])
     return [ReviewOut.from_orm(row) for row in rows]
@@ -339,7 +339,7 @@ def list_opinions(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOu
 def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[FinalOut]:
     """The newest first, which stands; none while you are to review the run unseen."""
     user = allow(request)
-    item = item_at(pk, number)
+    item = _item_at(pk, number)
     hidden = Run.objects.filter(blindness.has_hidden_verdict(user), pk=item.run_id).exists()
     rows = item.adjudications.none() if hidden else item.adjudications.select_related("adjudicator")
     return [FinalOut.from_orm(row) for row in rows]
@@ -350,7 +350,7 @@ def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: Fina
     """On an item that is complete, or whose queue is closed: by an admin, or a reviewer who is neither among its
     opinions nor asked for the run. A later one stands in its place."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    by, item = Actor.behind(request, user), item_at(pk, number)
+    by, item = Actor.behind(request, user), _item_at(pk, number)
     row = actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason)
     return Status(201, FinalOut.from_orm(row))
 

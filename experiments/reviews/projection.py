@@ -26,7 +26,7 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
     """Keep the verdicts of these runs in step. Authors are told of a new one, unless they gave it themselves."""
     keys = list(runs)
     rows = list(Run.objects.select_for_update(of=("self",)).select_related("owner").filter(pk__in=keys))
-    opinions = opinions_of(keys)
+    opinions = _opinions_of(keys)
     finals = Adjudication.objects.filter(item__run__in=keys).order_by("pk")
     final = dict(finals.values_list("item__run_id", "verdict"))  # the newest of each run
     for run in rows:
@@ -46,7 +46,7 @@ def project(runs: Iterable[int], by: User | None = None) -> None:
     Run.objects.bulk_update(rows, VERDICT_COLUMNS, batch_size=BATCH)
 
 
-def opinions_of(runs: list[int]) -> Mapping[int, list[str]]:
+def _opinions_of(runs: list[int]) -> Mapping[int, list[str]]:
     """By run the verdicts that count; of each reviewer the newest."""
     rows = Review.objects.filter(OPEN, state=ReviewState.SUBMITTED, item__run__in=runs).order_by("submitted", "pk")
     found: dict[int, dict[int, str]] = {}

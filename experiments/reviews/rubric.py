@@ -46,11 +46,11 @@ def opinion_from(data: Mapping[str, Any]) -> dict[str, Any]:
         raise UnreadableOpinion(
             f"There is no verdict “{verdict[:40]}”. Choose one of: {', '.join(ReviewVerdict.values)}.", "verdict"
         )
-    scores = {line.name: score_from(line, data.get(line.name)) for line in LINES}
-    return {**scores, "verdict": verdict, **{name: text_from(name, data.get(name)) for name in TEXTS}}
+    scores = {line.name: _score_from(line, data.get(line.name)) for line in LINES}
+    return {**scores, "verdict": verdict, **{name: _text_from(name, data.get(name)) for name in TEXTS}}
 
 
-def score_from(line: RubricLine, value: Any) -> int | None:
+def _score_from(line: RubricLine, value: Any) -> int | None:
     if value in (None, ""):
         return None
     if str(value) not in {str(score) for score in SCORES}:
@@ -59,7 +59,7 @@ def score_from(line: RubricLine, value: Any) -> int | None:
     return int(value)
 
 
-def text_from(name: str, value: Any) -> str:
+def _text_from(name: str, value: Any) -> str:
     text = str(value or "").replace("\r\n", "\n").strip()
     if len(text) > TEXTS[name]:
         noun = name.replace("_", " ")

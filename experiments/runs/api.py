@@ -151,7 +151,7 @@ SAME = (
 )
 
 
-def run_out(names: Names, run: Run) -> RunOut:
+def _run_out(names: Names, run: Run) -> RunOut:
     return RunOut(
         system=names.of(run),
         versions=names.versions(run),
@@ -176,13 +176,13 @@ def run_out(names: Names, run: Run) -> RunOut:
 def read_out(pk: int, viewer: User) -> RunOut:
     """A run; its verdict and its system as the viewer may see them."""
     row = find(Run.objects.select_related("owner").prefetch_related("tags"), pk=pk)
-    found = run_out(Names(viewer), row)
-    fill_verdicts([found], viewer)
+    found = _run_out(Names(viewer), row)
+    _fill_verdicts([found], viewer)
     found.recounted = [CitedOut(**vars(each)) for each in cited_figures.recount(row, row.conclusion)]
     return found
 
 
-def fill_verdicts(shown: list[RunOut], viewer: User) -> None:
+def _fill_verdicts(shown: list[RunOut], viewer: User) -> None:
     """Add the verdicts that this person may see."""
     judged = Run.objects.filter(pk__in=[run.id for run in shown]).exclude(verdict="")
     seen = verdicts.find_verdicts(judged.only(*VERDICT_COLUMNS), viewer)
@@ -208,8 +208,8 @@ def list_runs(
     if found.problems:
         raise InvalidFilters(found.problems)
     rows = found.runs.select_related("owner").prefetch_related("tags")
-    shown = page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(run_out, Names(user)))
-    fill_verdicts(shown.items, user)
+    shown = page(request, rows, ["-pk" if order.sort == "newest" else "pk"], paging, partial(_run_out, Names(user)))
+    _fill_verdicts(shown.items, user)
     return shown
 
 

@@ -48,7 +48,7 @@ def act(request: HttpRequest) -> HttpResponse:
     user = access.require(request)
     name, words, query = (request.POST.get(key, "").strip() for key in ("action", "tag", "query"))
     back = f"{reverse('runs')}?{QueryDict(query).urlencode()}"
-    runs = select_runs(request, user)
+    runs = _select_runs(request, user)
     count = runs.count()
     if problem := refusal(name, count, words):
         messages.error(request, problem)
@@ -68,7 +68,7 @@ def act(request: HttpRequest) -> HttpResponse:
     return render(request, "runs/sure.html", asked | {"keys": keys, "runs": runs[:SHOWN], "more": more})
 
 
-def select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
+def _select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
     """The ticked runs, or all that the filters choose."""
     if request.POST.get("all") == "yes":
         return lists.runs_from(QueryDict(request.POST.get("query", "")).dict(), user).runs

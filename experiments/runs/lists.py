@@ -66,9 +66,9 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Name
     names = names or Names(viewer)
     conditions: Mapping[str, Callable[[str], Q]] = {
         **FILTERS,
-        **{name: partial(by_system, names, FILTERS[name]) for name in ("model", "layer", "unit")},
+        **{name: partial(_by_system, names, FILTERS[name]) for name in ("model", "layer", "unit")},
         "q": partial(by_words, names=names),
-        "verdict": partial(by_verdict, viewer=viewer),
+        "verdict": partial(_by_verdict, viewer=viewer),
     }
     for name, condition in conditions.items():
         text = params.get(name, "").strip()
@@ -87,10 +87,10 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Name
     if sort.removeprefix("-") not in SORTS:
         problems["sort"] = f"There is no column “{sort[:40]}” to sort by."
         sort = NEWEST
-    return Filtered(sort_runs(runs, sort, viewer), values, sort, problems)
+    return Filtered(_sort_runs(runs, sort, viewer), values, sort, problems)
 
 
-def sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> QuerySet[Run]:
+def _sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> QuerySet[Run]:
     """In this order; runs without a value come last, and of equals the newest first."""
     runs = runs.annotate(tokens_used=F("prompt_tokens") + F("completion_tokens"))
     name = sort.removeprefix("-")
@@ -103,29 +103,29 @@ def sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> Que
     return runs.order_by(turned, "-pk")
 
 
-def require_known(noun: str, text: str, known: Collection[str]) -> str:
+def _require_known(noun: str, text: str, known: Collection[str]) -> str:
     """The text, if it is one of these. Raises InvalidInput."""
     if text not in known:
         raise InvalidInput(f"There is no {noun} “{text[:40]}”. Choose one of: {', '.join(known)}.")
     return text
 
 
-def by_status(text: str) -> Q:
-    status = require_known("status", text, dict(STATUSES))
+def _by_status(text: str) -> Q:
+    status = _require_known("status", text, dict(STATUSES))
     return Q(status__in=ACTIVE) if status == "active" else Q(status=status)
 
 
-def by_verdict(text: str, viewer: User | None) -> Q:
-    return verdicts.filter_by_verdict(require_known("verdict", text, dict(verdicts.CHOICES)), viewer)
+def _by_verdict(text: str, viewer: User | None) -> Q:
+    return verdicts.filter_by_verdict(_require_known("verdict", text, dict(verdicts.CHOICES)), viewer)
 
 
-def by_unit(text: str) -> Q:
+def _by_unit(text: str) -> Q:
     if (number := parse_number(text)) is None:
         raise InvalidInput(f"“{text[:40]}” is no unit: a unit is a whole number from 0.")
     return Q(unit=number)
 
 
-def by_numbers(text: str) -> Q:
+def _by_numbers(text: str) -> Q:
     """Runs by their numbers, as `12,15`."""
     numbers = [parse_number(number, ROW_DIGITS) for number in text.split(",")]
     if None in numbers:
@@ -133,13 +133,13 @@ def by_numbers(text: str) -> Q:
     return Q(pk__in=numbers)
 
 
-def by_backbone(text: str) -> Q:
+def _by_backbone(text: str) -> Q:
     """A backbone, or one with its model as `openai:gpt-4o`."""
     backbone, _, model = text.partition(":")
     return Q(backbone=backbone, backbone_model=model) if model else Q(backbone=backbone)
 
 
-def by_system(names: Names, condition: Callable[[str], Q], text: str) -> Q:
+def _by_system(names: Names, condition: Callable[[str], Q], text: str) -> Q:
     """Runs by what they study, where the viewer may know it."""
     return condition(text) & ~names.are_hidden()
 
@@ -152,27 +152,27 @@ def by_words(text: str, names: Names | None = None) -> Q:
     return Q(pk__in=runs_matching(text, names))
 
 
-def by_label(text: str) -> Q:
+def _by_label(text: str) -> Q:
     if len(text) > WORDS_CHARS:
         raise InvalidInput(f"This label has {len(text)} characters; at most {WORDS_CHARS} are looked for.")
     return Q(pk__in=Run.objects.filter(label_set__text__icontains=text).values("pk"))
 
 
 FILTERS: Mapping[str, Callable[[str], Q]] = {
-    "run": by_numbers,
+    "run": _by_numbers,
     "q": by_words,
-    "status": by_status,
-    "task": lambda text: Q(task=require_known("task", text, TASKS)),
+    "status": _by_status,
+    "task": lambda text: Q(task=_require_known("task", text, TASKS)),
     "model": lambda text: Q(model=text),
     "layer": lambda text: Q(layer=text),
-    "unit": by_unit,
-    "backbone": by_backbone,
+    "unit": _by_unit,
+    "backbone": _by_backbone,
     "owner": lambda text: Q(owner__username=text),
-    "label": by_label,
+    "label": _by_label,
     "tag": lambda text: Q(tags__name=text),
     "since": lambda text: Q(created__gte=parse_day(text)),
     "until": lambda text: Q(created__lt=parse_day_end(text)),
-    "verdict": partial(by_verdict, viewer=None),
+    "verdict": partial(_by_verdict, viewer=None),
 }
 """Name in the address -> the condition that its text states; the verdict as everybody may see it. Each raises
 InvalidInput."""

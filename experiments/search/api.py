@@ -64,13 +64,13 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     names, rows = Names(user), SearchText.objects.select_related("run").in_bulk(found.keys)
     places = of_passages(rows.values())
     return Hits(
-        items=[describe_hit(rows[key], places[key], names) for key in found.keys if key in rows],
+        items=[_describe_hit(rows[key], places[key], names) for key in found.keys if key in rows],
         ranked=found.ranked,
         total=found.total,
         next=seal(request, [found.cursor]) if found.cursor else None,
     )
 
 
-def describe_hit(row: SearchText, url: str, names: Names) -> HitOut:
+def _describe_hit(row: SearchText, url: str, names: Names) -> HitOut:
     place = names.place(row.run) if row.run else {"model": row.model, "layer": row.layer, "unit": row.unit}
     return HitOut(run=row.run_id, url=url, kind=row.kind, seq=row.seq, text=row.text, **place)

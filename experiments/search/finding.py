@@ -90,10 +90,10 @@ def find(
 
 
 def search(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, viewer: User | None) -> Found:
-    top, last = read_cursor(cursor)
+    top, last = _read_cursor(cursor)
     if cursor and last is None:  # further back in time
         keys, frontier, _ = find_newest(terms, scope, top, limit + 1, limit, viewer)
-        return by_time(keys, frontier, limit)
+        return _by_time(keys, frontier, limit)
     keys, frontier, whole = find_newest(terms, scope, top, RANKED + 1, limit, viewer)
     if whole and len(keys) <= RANKED:
         # The page of best matches after the one with the order `last`
@@ -102,9 +102,9 @@ def search(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, vi
         rest = [each for each in ordered if last is None or each > last]
         page = rest[:limit]
         first = max(keys, default=0) + 1 if top == ALL else top
-        after = write_cursor(first, page[-1]) if len(rest) > limit else ""
+        after = _write_cursor(first, page[-1]) if len(rest) > limit else ""
         return Found([-pk for _, pk in page], ranked=True, total=len(keys), cursor=after)
-    return by_time(keys, frontier, limit)
+    return _by_time(keys, frontier, limit)
 
 
 def find_newest(
@@ -118,7 +118,7 @@ def find_newest(
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
     if viewer and (scope.model or scope.layer or scope.unit is not None):
         passages = passages.exclude(Names(viewer).are_hidden())
-    matching = compare_terms(passages, terms).filter(permissions.seen_by(viewer))
+    matching = _compare_terms(passages, terms).filter(permissions.seen_by(viewer))
     floor = next(iter(passages.values_list("pk", flat=True)[WALKED - 1 : WALKED]), None)
     keys = list(matching.filter(pk__gte=floor or 0).values_list("pk", flat=True)[:limit])
     if floor is None or len(keys) > enough:
@@ -129,21 +129,21 @@ def find_newest(
 
 def images(terms: Sequence[str]) -> QuerySet[SearchText, int | None]:
     """Keys of all observations with these words in their titles and prompts, a subquery for `filter(pk__in=…)`."""
-    matching = compare_terms(SearchScope(kind=TextKind.TITLE).passages(), terms)
+    matching = _compare_terms(SearchScope(kind=TextKind.TITLE).passages(), terms)
     return backend.here().filter_matches(matching, terms).order_by().values_list("anchor", flat=True)
 
 
-def compare_terms(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
+def _compare_terms(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """Those with all terms, compared one by one; every character counts as it is."""
     for term in terms:
         passages = passages.alias(place=StrIndex("normalized", Value(term))).filter(place__gt=0)
     return passages
 
 
-def by_time(keys: Sequence[int], frontier: int | None, limit: int) -> Found:
+def _by_time(keys: Sequence[int], frontier: int | None, limit: int) -> Found:
     if len(keys) > limit:
-        return Found(keys[:limit], cursor=write_cursor(keys[limit - 1]))
-    return Found(keys, cursor=write_cursor(frontier) if frontier else "", gave_up=frontier is not None)
+        return Found(keys[:limit], cursor=_write_cursor(keys[limit - 1]))
+    return Found(keys, cursor=_write_cursor(frontier) if frontier else "", gave_up=frontier is not None)
 
 
 def score(terms: Sequence[str], kind: str, normalized: str) -> int:
@@ -158,11 +158,11 @@ def score(terms: Sequence[str], kind: str, normalized: str) -> int:
     return WEIGHTS.get(TextKind(kind), 0) + round(whole / len(terms)) + round(30 * min(share, 1))
 
 
-def write_cursor(top: int, last: Sequence[int] | None = None) -> str:
+def _write_cursor(top: int, last: Sequence[int] | None = None) -> str:
     return signing.dumps([top, last], salt=SALT)
 
 
-def read_cursor(cursor: str) -> tuple[int, list[int] | None]:
+def _read_cursor(cursor: str) -> tuple[int, list[int] | None]:
     """The key to look below, and in a ranked list the last one shown."""
     if not cursor:
         return ALL, None

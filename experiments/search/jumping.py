@@ -46,19 +46,19 @@ def sections(typed: str, user: User, role: Role) -> list[tuple[str, list[Option]
     if asked.problem:
         return []
     terms, where = asked.terms, f"{reverse('search')}?{urlencode({'q': typed.strip()})}"
-    everything = Option(cut_plain(f"Search everything for “{typed.strip()}”"), where)
+    everything = Option(_cut_plain(f"Search everything for “{typed.strip()}”"), where)
     found = [
         ("Pages", list(pages(terms, role))),
         ("Review", list(reviewing(terms, user))),
         ("Units", list(units(terms))),
         ("Runs", list(runs(typed, terms, user))),
         ("Models", list(models(terms))),
-        ("Said, done and seen", [*find_passages(terms, user), everything]),
+        ("Said, done and seen", [*_find_passages(terms, user), everything]),
     ]
     return [(name, options) for name, options in found if options]
 
 
-def cut_plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
+def _cut_plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
     return snippet(text[:SHORT] + ("…" if len(text) > SHORT else ""), terms)
 
 
@@ -66,26 +66,26 @@ def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
     """Those that this role opens and whose names hold the words."""
     ask = layout.MenuEntry("query", "New query", "n", least=Role.RESEARCHER)
     for place in [ask, *layout.MENU, *layout.ELSEWHERE]:
-        if place.url and role >= place.least and has_terms(f"{place.label} {place.words}", terms):
-            yield Option(cut_plain(place.label, terms), place.url)
+        if place.url and role >= place.least and _has_terms(f"{place.label} {place.words}", terms):
+            yield Option(_cut_plain(place.label, terms), place.url)
 
 
-def has_terms(name: str, terms: Sequence[str]) -> bool:
+def _has_terms(name: str, terms: Sequence[str]) -> bool:
     return all(term in normalize(name) for term in terms)
 
 
 def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The newest queues and trials of this name; with the word "agreement", how far reviewers of a queue agree."""
-    queues = [each for each in ReviewQueue.objects.all()[:LISTED] if has_terms(f"{each.name} agreement queue", terms)]
+    queues = [each for each in ReviewQueue.objects.all()[:LISTED] if _has_terms(f"{each.name} agreement queue", terms)]
     for queue in queues[:FEW]:
         if not set(terms) & AGREEMENT:
-            yield Option(cut_plain(queue.name, terms), queue.get_absolute_url(), "review queue")
+            yield Option(_cut_plain(queue.name, terms), queue.get_absolute_url(), "review queue")
         elif may_see_agreement(user, queue):
             where = reverse("review-agreement", args=[queue.pk])
-            yield Option(cut_plain(f"Agreement in {queue.name}", terms), where, "agreement")
-    trials = [each for each in PairwiseTrial.objects.all()[:LISTED] if has_terms(f"{each.name} trial", terms)][:FEW]
+            yield Option(_cut_plain(f"Agreement in {queue.name}", terms), where, "agreement")
+    trials = [each for each in PairwiseTrial.objects.all()[:LISTED] if _has_terms(f"{each.name} trial", terms)][:FEW]
     for trial in trials:
-        yield Option(cut_plain(trial.name, terms), trial.get_absolute_url(), "trial")
+        yield Option(_cut_plain(trial.name, terms), trial.get_absolute_url(), "trial")
 
 
 def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
@@ -94,12 +94,12 @@ def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
     if alone and (run := Run.objects.filter(pk=numbers[0]).first()):
         yield Option(
-            cut_plain(f"Run {run.pk}: {run.question}", terms), run.get_absolute_url(), run.get_status_display()
+            _cut_plain(f"Run {run.pk}: {run.question}", terms), run.get_absolute_url(), run.get_status_display()
         )
     keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:FEW])
     for run in Run.objects.filter(pk__in=keys).order_by("-pk"):
         if not (alone and run.pk == numbers[0]):
-            yield Option(cut_plain(run.question, terms), run.get_absolute_url(), f"run {run.pk}")
+            yield Option(_cut_plain(run.question, terms), run.get_absolute_url(), f"run {run.pk}")
 
 
 def units(terms: Sequence[str]) -> Iterator[Option]:
@@ -109,21 +109,21 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
     if len(numbers) != 1 or not (others or "unit" in terms):
         return
     layers = Layer.objects.filter(units__gt=numbers[0]).select_related("model").defer("names")
-    fitting = [each for each in layers[:LISTED] if has_terms(f"{each.model.name} {each.name}", others)]
+    fitting = [each for each in layers[:LISTED] if _has_terms(f"{each.model.name} {each.name}", others)]
     for layer in fitting[:FEW]:
         if url := address("unit", layer.model.name, layer.name, numbers[0]):
-            yield Option(cut_plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name)
+            yield Option(_cut_plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name)
 
 
 def models(terms: Sequence[str]) -> Iterator[Option]:
     """Models whose names or labels hold the words; they lead to the runs on them."""
     for model in VisionModelRow.objects.all():
-        if has_terms(f"{model.name} {model.label}", terms):
+        if _has_terms(f"{model.name} {model.label}", terms):
             url = f"{reverse('runs')}?{urlencode({'model': model.name})}"
-            yield Option(cut_plain(model.name, terms), url, "its runs")
+            yield Option(_cut_plain(model.name, terms), url, "its runs")
 
 
-def find_passages(terms: Sequence[str], user: User) -> Iterator[Option]:
+def _find_passages(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The first few that a search gives; questions stand among the runs."""
     keys = find(terms, SearchScope(), limit=2 * FEW, viewer=user).keys
     rows = SearchText.objects.select_related("run").exclude(kind=TextKind.QUESTION).in_bulk(keys)

@@ -27,7 +27,7 @@ def page(request: HtmxRequest) -> HttpResponse:
     user = access.require(request)
     typed = request.GET.get("q", "")
     asked = words.parse_words(typed)
-    scope, notes = scope_of(request.GET)
+    scope, notes = _scope_of(request.GET)
     context: dict[str, Any] = {
         "typed": typed,
         "asked": asked,
@@ -63,7 +63,7 @@ TEMPLATES = {"found": "search/found.html", "found-next": "search/more.html"}
 """Id of the element that htmx fills -> what it is filled with."""
 
 
-def scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]:
+def _scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]:
     """Where to look, and what of it makes no sense and is left out."""
     notes = []
     fields: dict[str, Any] = {name: given.get(name, "").strip()[:LONGEST_NAME] for name in ("kind", "model", "layer")}

@@ -25,17 +25,17 @@ def seen_by(viewer: User | None) -> Q:
     comments = Q(kind=TextKind.COMMENT) & unblinded
     here = Q(kind=TextKind.REVIEW, anchor__in=readable(viewer).values("pk"))
     brought = Q(kind=TextKind.REVIEW, anchor=None) & unblinded
-    finals = Q(kind=TextKind.FINAL) & ~Q(run__in=list_hidden_runs(viewer))
+    finals = Q(kind=TextKind.FINAL) & ~Q(run__in=_list_hidden_runs(viewer))
     return facts | comments | here | brought | finals
 
 
 def readable(viewer: User) -> QuerySet[Review]:
     """Submitted reviews: their own, and those of others that they may read and that no longer sway theirs."""
-    others = Q(pk__in=blindness.visible(viewer).order_by().values("pk")) & ~Q(item__run__in=list_hidden_runs(viewer))
+    others = Q(pk__in=blindness.visible(viewer).order_by().values("pk")) & ~Q(item__run__in=_list_hidden_runs(viewer))
     return Review.objects.filter(others | Q(reviewer=viewer), state=ReviewState.SUBMITTED).order_by()
 
 
-def list_hidden_runs(viewer: User) -> QuerySet[Run, int]:
+def _list_hidden_runs(viewer: User) -> QuerySet[Run, int]:
     return Run.objects.filter(blindness.has_hidden_verdict(viewer)).order_by().values_list("pk", flat=True)
 
 

@@ -73,17 +73,17 @@ def group_hits(found: Found, terms: Sequence[str]) -> list[HitGroup]:
     for passage in passages:
         system = (passage.run_id,) if passage.run_id else (passage.model, passage.layer, passage.unit)
         group = groups.setdefault(system, HitGroup(passage))
-        group.add(hit_of(passage, terms, images, places[passage.pk]))
+        group.add(_hit_of(passage, terms, images, places[passage.pk]))
     return list(groups.values())
 
 
-def hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
+def _hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
     kind, key = TextKind(passage.kind), images.get(passage.anchor or 0)
     image = address("thumbnail", key, THUMBNAIL) if kind in OF_IMAGES and key else ""
-    return Hit(kind, str(kind.label), place_of(passage), url, snippet(passage.text, terms), image)
+    return Hit(kind, str(kind.label), _place_of(passage), url, snippet(passage.text, terms), image)
 
 
-def place_of(passage: SearchText) -> str:
+def _place_of(passage: SearchText) -> str:
     """Where in the run it stands, in words."""
     if passage.kind == TextKind.TAG:
         return "of an image" if passage.anchor else "of an experiment" if passage.seq else "of the run"
@@ -109,11 +109,11 @@ def of_passages(passages: Iterable[SearchText]) -> Mapping[int, str]:
     """By key where each stands: its event; for a label that no run has given, its unit; for what somebody said of a
     run, the comment, or the item that was reviewed. Passages come with their runs."""
     rows = list(passages)
-    items = items_of(rows)
-    return {row.pk: items.get((row.kind, row.anchor)) or of_passage(row) for row in rows}
+    items = _items_of(rows)
+    return {row.pk: items.get((row.kind, row.anchor)) or _of_passage(row) for row in rows}
 
 
-def of_passage(passage: SearchText) -> str:
+def _of_passage(passage: SearchText) -> str:
     if passage.run is None:
         return address("unit", passage.model, passage.layer, passage.unit)
     if passage.kind == TextKind.COMMENT and passage.anchor:
@@ -125,7 +125,7 @@ def of_passage(passage: SearchText) -> str:
     return f"{page}?at={passage.seq}#e{passage.seq}" if passage.seq else page
 
 
-def items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None], str]:
+def _items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None], str]:
     """Kind and key of reviews and final verdicts -> the page of their items."""
     keys = {(row.kind, row.anchor) for row in passages}
     found: dict[tuple[str, int | None], str] = {}
@@ -143,7 +143,7 @@ def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece
     """Pieces of the text, each with whether it is a hit; "…" where something is left out."""
     spans = list(merge_spans(hits(text, terms)))
     start, end = window(text, spans[0][0] if spans else 0, length)
-    pieces = mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MOST], start, end)
+    pieces = _mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MOST], start, end)
     return [*([("…", False)] if start else []), *pieces, *([("…", False)] if end < len(text) else [])]
 
 
@@ -153,11 +153,11 @@ def hits(text: str, terms: Sequence[str]) -> Iterator[Span]:
     for term in terms:
         at = normalized.find(term)
         while at >= 0:
-            yield places[at], next_place(places, at + len(term) - 1)
+            yield places[at], _next_place(places, at + len(term) - 1)
             at = normalized.find(term, at + len(term))
 
 
-def next_place(places: Sequence[int], last: int) -> int:
+def _next_place(places: Sequence[int], last: int) -> int:
     """Where the letter ends that the last normalized character comes from; one letter may normalize to several."""
     return next(place for place in places[last + 1 :] if place > places[last])
 
@@ -188,6 +188,6 @@ def window(text: str, first: int, length: int) -> Span:
     return start, space if space > first else end
 
 
-def mark_spans(text: str, spans: Sequence[Span], start: int, end: int) -> list[Piece]:
+def _mark_spans(text: str, spans: Sequence[Span], start: int, end: int) -> list[Piece]:
     edges = [start, *(place for span in spans for place in span), end]
     return [(text[a:b], index % 2 == 1) for index, (a, b) in enumerate(pairwise(edges)) if a < b]

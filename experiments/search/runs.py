@@ -24,15 +24,15 @@ def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary
     asked = words.parse_words(typed)
     summaries = RunSummary.objects.none() if asked.problem and typed.strip() else RunSummary.objects.all()
     hidden = names.are_hidden("run__") if names and names.hidden else None
-    searched = without_systems(hidden, names.hidden) if names and hidden else F("normalized")
+    searched = _without_systems(hidden, names.hidden) if names and hidden else F("normalized")
     for term in asked.terms:
         summaries = summaries.alias(place=StrIndex(searched, Value(term))).filter(
-            Q(place__gt=0) | filter_by_number(term, hidden)
+            Q(place__gt=0) | _filter_by_number(term, hidden)
         )
     return summaries.values_list("pk", flat=True)
 
 
-def without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
+def _without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
     """The normalized text of a summary; of the hidden ones without the line that names the system."""
     text: Any = F("normalized")
     for line in sorted({normalize(f"{model} {layer}") for model, layer, _ in systems}):
@@ -40,7 +40,7 @@ def without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
     return Case(When(hidden, then=text), default=F("normalized"), output_field=TextField())
 
 
-def filter_by_number(term: str, hidden: Q | None) -> Q:
+def _filter_by_number(term: str, hidden: Q | None) -> Q:
     """Runs with this number, or on the unit with it."""
     if (number := parse_number(term)) is None:
         return Q()

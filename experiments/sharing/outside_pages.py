@@ -32,7 +32,7 @@ HEADERS = {
 P = ParamSpec("P")
 
 
-def serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]) -> Callable[..., HttpResponse]:
+def _serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]) -> Callable[..., HttpResponse]:
     """A view of what a good token shares. Whatever is not there looks the same."""
 
     @login_not_required
@@ -41,9 +41,9 @@ def serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]
     def answer(request: HttpRequest, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         share = Share.find(token)
         try:
-            response = view(request, share, *args, **kwargs) if share else answer_gone(request)
+            response = view(request, share, *args, **kwargs) if share else _answer_gone(request)
         except Http404:
-            response = answer_gone(request)
+            response = _answer_gone(request)
         for name, value in HEADERS.items():
             response.headers[name] = value
         return response
@@ -51,11 +51,11 @@ def serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse]
     return answer
 
 
-def answer_gone(request: HttpRequest) -> HttpResponse:
+def _answer_gone(request: HttpRequest) -> HttpResponse:
     return render(request, "sharing/shared/gone.html", status=404)
 
 
-@serve_share
+@_serve_share
 def page(request: HttpRequest, share: Share) -> HttpResponse:
     """The run as of now. Its first page is counted as a view."""
     assert request.resolver_match
@@ -65,14 +65,14 @@ def page(request: HttpRequest, share: Share) -> HttpResponse:
     return render(request, "sharing/shared/page.html", shared_run.read_shared_run(share, token, request.GET))
 
 
-@serve_share
+@_serve_share
 def image(request: HttpRequest, share: Share, key: str) -> HttpResponse:
     """The PNG, if the run logged it. Raises Http404 otherwise."""
     _require_logged(share, key)
     return serve_image(request, key, "no-store")
 
 
-@serve_share
+@_serve_share
 def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpResponse:
     """A small WebP of it; until a worker has made that, the whole image. Raises Http404."""
     _require_logged(share, key)

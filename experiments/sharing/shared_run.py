@@ -126,12 +126,12 @@ def threads(run: Run, *, show_names: bool) -> dict[int | None, list[SharedThread
                 name = names.setdefault(said.author_id, f"Person {len(names) + 1}")
                 comments.append(SharedComment(name, said, MENTION.sub("@…", said.text)))
         if comments:
-            thread = SharedThread(describe_anchor(talk), talk.thread.quote, talk.thread.resolved is not None, comments)
+            thread = SharedThread(_describe_anchor(talk), talk.thread.quote, talk.thread.resolved is not None, comments)
             found.setdefault(talk.seq, []).append(thread)
     return found
 
 
-def describe_anchor(talk: comment_lists.ThreadView) -> str:
+def _describe_anchor(talk: comment_lists.ThreadView) -> str:
     """What was commented on, for readers who see no numbers of events."""
     if talk.seq is None:
         return "Comments on the run"

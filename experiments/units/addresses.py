@@ -14,11 +14,11 @@ WRITTEN = re.compile(r"(?:[A-Za-z0-9_.:-]|~[0-9A-F]{2})+")
 
 def encode_name(name: str) -> str:
     """The name as one part of an address; "." and ".." too, which browsers would take for folders."""
-    start = escape_bytes(name[0]) if name and not name.strip(".") else ""
-    return start + "".join(each if each in PLAIN else escape_bytes(each) for each in name[bool(start) :])
+    start = _escape_bytes(name[0]) if name and not name.strip(".") else ""
+    return start + "".join(each if each in PLAIN else _escape_bytes(each) for each in name[bool(start) :])
 
 
-def escape_bytes(text: str) -> str:
+def _escape_bytes(text: str) -> str:
     return "".join(f"~{byte:02X}" for byte in text.encode())
 
 

@@ -94,7 +94,7 @@ class Over(Body):
     dataset: Name
 
 
-def name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool) -> dict[str, Any]:
+def _name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool) -> dict[str, Any]:
     """Where it stands, and its labels; of a unit that the caller is to judge unseen, those of no run."""
     labels = unit.labels.all() if unit else ()
     return {
@@ -107,9 +107,9 @@ def name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool) 
     }
 
 
-def unit_out(names: Names, unit: Unit) -> UnitOut:
+def _unit_out(names: Names, unit: Unit) -> UnitOut:
     is_hidden = names.holds_back(unit.layer.model.name, unit.layer.name, unit.number)
-    return UnitOut(id=unit.pk, **name_unit(unit.layer, unit.number, unit, is_hidden=is_hidden))
+    return UnitOut(id=unit.pk, **_name_unit(unit.layer, unit.number, unit, is_hidden=is_hidden))
 
 
 @router.get("/units", response=ListPage[UnitOut], summary="Find units")
@@ -125,7 +125,7 @@ def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[
         rows = rows.filter(labels__text__icontains=filters.label)
     if filters.label or filters.labelled is not None:
         rows = rows.exclude(names.are_hidden_at("layer__model__name", "layer__name", "number"))
-    return page(request, rows.distinct(), ["pk"], paging, partial(unit_out, names))
+    return page(request, rows.distinct(), ["pk"], paging, partial(_unit_out, names))
 
 
 @router.get("/layers/{pk}/units/{number}", response=UnitDetail, summary="Read a unit")
@@ -139,7 +139,7 @@ def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
     return UnitDetail(
         runs=0 if is_hidden else runs,
         profiles=profiles(unit) if unit else [],
-        **name_unit(layer, number, unit, is_hidden=is_hidden),
+        **_name_unit(layer, number, unit, is_hidden=is_hidden),
     )
 
 
@@ -269,7 +269,7 @@ class LabelFilters(Schema):
 LABELS = Label.objects.select_related("run").prefetch_related("units")
 
 
-def label_out(row: Label, names: Names | None = None) -> LabelOut:
+def _label_out(row: Label, names: Names | None = None) -> LabelOut:
     is_hidden = bool(names and row.run and names.hides(row.run))
     places = [] if is_hidden else sorted((unit.layer_id, unit.number) for unit in row.units.all())
     return LabelOut(
@@ -294,13 +294,13 @@ def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Quer
         rows = rows.filter(pk__in=Unit.objects.filter(**units).values("labels")).exclude(names.are_hidden("run__"))
     rows = rows.filter(**{name: given[name] for name in ("source", "run") if name in given})
     rows = rows.filter(text__icontains=filters.q) if filters.q else rows
-    return page(request, rows, ["-pk"], paging, partial(label_out, names=names))
+    return page(request, rows, ["-pk"], paging, partial(_label_out, names=names))
 
 
 @router.get("/labels/{pk}", response=LabelOut, summary="Read a label", tags=LABELLED)
 def read_label(request: HttpRequest, pk: Id) -> LabelOut:
     names = Names(allow(request))
-    return label_out(find(LABELS.all(), pk=pk), names)
+    return _label_out(find(LABELS.all(), pk=pk), names)
 
 
 @router.post("/labels", response={201: LabelOut}, summary="Create a label", tags=LABELLED)
@@ -311,7 +311,7 @@ def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -
     def make() -> tuple[LabelOut, str]:
         places = [(find_layer(place.layer_id, place.number), place.number) for place in label.units]
         row = actions.create_label(Actor.behind(request, user), label.text, places)
-        return label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
+        return _label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
 
     return Status(201, answer_once(request, response, user, make))
 
@@ -322,9 +322,9 @@ def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = actions.lock_label(pk)
-        must_match(request, label_out(row))
+        must_match(request, _label_out(row))
         actions.edit_label(actor, row, changed.text)
-    return label_out(find(LABELS.all(), pk=pk))
+    return _label_out(find(LABELS.all(), pk=pk))
 
 
 @router.delete("/labels/{pk}", response={204: None}, summary="Delete a label", tags=LABELLED)
@@ -333,6 +333,6 @@ def delete_label(request: HttpRequest, pk: Id) -> Status[None]:
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = actions.lock_label(pk)
-        must_match(request, label_out(row))
+        must_match(request, _label_out(row))
         actions.delete_label(actor, row)
     return Status(204, None)

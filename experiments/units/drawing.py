@@ -98,25 +98,27 @@ def draw(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, pi
     rows = min(TALLEST, max(4, 2 ** round(math.log2(max(layer.units, 1)) / 2 + 1)))
     everything = [known.get(number, UnitState.NEW) for number in range(layer.units)]
     shown = [state if wanted.has(layer.pk, n, state) else None for n, state in enumerate(everything)]
-    areas = [(state, stretches(shown, state, rows, pitch)) for state in UnitState if state in shown]
+    areas = [(state, _stretches(shown, state, rows, pitch)) for state in UnitState if state in shown]
     visible = [(n, state) for n, state in enumerate(shown) if state]
     asked = [each for each in visible if wanted.found or each[1] not in (UnitState.NEW, UnitState.DEAD)]
     url = reverse("units-layer", args=[layer.model.name, layer.name])
     matches = None if wanted.found is None else len(wanted.found.get(layer.pk, ()))
-    return Drawing(layer, url, rows, pitch, areas, stretches(shown, None, rows, pitch), asked[: max(links, 0)], matches)
+    return Drawing(
+        layer, url, rows, pitch, areas, _stretches(shown, None, rows, pitch), asked[: max(links, 0)], matches
+    )
 
 
-def stretches(states: Sequence[UnitState | None], wanted: UnitState | None, rows: int, pitch: int) -> str:
+def _stretches(states: Sequence[UnitState | None], wanted: UnitState | None, rows: int, pitch: int) -> str:
     """The squares of all units in a state, column by column, as the path of an SVG."""
     columns = (states[start : start + rows] for start in range(0, len(states), rows))
     return "".join(
         f"M{column * pitch} {top * pitch}h{pitch}v{length * pitch}h-{pitch}z"
         for column, part in enumerate(columns)
-        for top, length in runs_of(part, wanted)
+        for top, length in _runs_of(part, wanted)
     )
 
 
-def runs_of(states: Sequence[UnitState | None], wanted: UnitState | None) -> Iterator[tuple[int, int]]:
+def _runs_of(states: Sequence[UnitState | None], wanted: UnitState | None) -> Iterator[tuple[int, int]]:
     """Where units in a state stand one after the other: first, and how many."""
     place = 0
     for state, group in groupby(states):

@@ -80,7 +80,7 @@ class Evidence:
 def evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) -> Evidence:
     """The evidence of these runs; one query, and another where the label is understood."""
     everything = observations(runs)
-    edits = edits_of(everything)
+    edits = _edits_of(everything)
     edited = {edit.after for edit in edits}
     plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
     # Whether each image shows what the label says, by key; of none where that cannot be told
@@ -123,7 +123,7 @@ def observations(runs: Sequence[Run]) -> list[LoggedImage]:
     return [seen for seen in found if math.isfinite(seen.card.activation)]
 
 
-def edits_of(everything: Sequence[LoggedImage]) -> list[Edit]:
+def _edits_of(everything: Sequence[LoggedImage]) -> list[Edit]:
     """The edits whose original the same run logged."""
     known = {(seen.run, seen.card.image): seen for seen in everything}
     pairs = [(known.get((seen.run, seen.card.original)), seen) for seen in everything if seen.card.original]

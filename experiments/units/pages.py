@@ -67,7 +67,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     drawings = drawing.network(layers, context["known"], context["wanted"])
     labels = lists.find_labels({each.layer.pk: [number for number, _ in each.cells] for each in drawings}, names)
     titles = {key: lists.shorten_labels(texts) for key, texts in labels.items()}
-    context |= {"drawings": [(each, each.links(titles)) for each in drawings], "breadcrumbs": list_breadcrumbs(row)}
+    context |= {"drawings": [(each, each.links(titles)) for each in drawings], "breadcrumbs": _list_breadcrumbs(row)}
     if context["found"] is not None:
         context["listed"] = lists.list_units(context["found"], layers, names)
     return render(request, "units/model.html", context)
@@ -90,7 +90,7 @@ def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
         "links": drawing.links(row, known, wanted, titles),
         "listed": lists.list_units({row.pk: chosen}, [row], names),
         "chosen": len(chosen),
-        "breadcrumbs": list_breadcrumbs(row.model, row),
+        "breadcrumbs": _list_breadcrumbs(row.model, row),
     }
     return render(request, "units/layer.html", context)
 
@@ -124,7 +124,7 @@ def build_context(request: HttpRequest, row: VisionModelRow, layers: Sequence[La
     }
 
 
-def list_breadcrumbs(
+def _list_breadcrumbs(
     row: VisionModelRow, layer: Layer | None = None, number: int | None = None
 ) -> list[tuple[str, str]]:
     found = [("Units", reverse("units")), (row.name, reverse("units-model", args=[row.name]))]
@@ -186,16 +186,16 @@ def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpR
         "name": row.name_of(number),
         "may_ask": role >= Role.RESEARCHER,
         "worker": worker_status.is_here(),
-        **read_measured(request, row, number, names),
+        **_read_measured(request, row, number, names),
     }
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
     return render(
-        request, "units/unit.html", context | read_known(request, row, number, context["exemplar_mean"], names)
+        request, "units/unit.html", context | _read_known(request, row, number, context["exemplar_mean"], names)
     )
 
 
-def read_measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
+def _read_measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
     """The unit over the dataset that is asked for, or the one that says most."""
     datasets = list(Dataset.objects.all())
     profiles = UnitProfile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "dataset")
@@ -225,10 +225,10 @@ def read_measured(request: HttpRequest, layer: Layer, number: int, names: Names)
     if dataset.pk not in indexed and dataset.pk not in by_dataset:
         return context  # a whole layer would have to be indexed: somebody has to want that
     context |= read_profile(layer, number, dataset, again=False)
-    return context | describe_profile(context, layer, names)
+    return context | _describe_profile(context, layer, names)
 
 
-def describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) -> dict[str, Any]:
+def _describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) -> dict[str, Any]:
     """Exemplars, histogram and neighbours of the profile; None where they are not known yet."""
     profile: UnitProfile = context["profile"]
     exemplars: Sequence[Exemplar] = context["exemplars"]
@@ -245,7 +245,7 @@ def describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) -> 
     }
 
 
-def read_known(
+def _read_known(
     request: HttpRequest, layer: Layer, number: int, exemplar_mean: float | None, names: Names
 ) -> dict[str, Any]:
     """Runs, labels, evidence and hypotheses."""
@@ -255,7 +255,7 @@ def read_known(
     of_unit = of_unit.none() if is_hidden else of_unit
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
     statuses = dict(of_unit.order_by().values_list("status").annotate(Count("pk")))
-    labels = read_labels(request, layer, number, without_runs=is_hidden)
+    labels = _read_labels(request, layer, number, without_runs=is_hidden)
     if exemplar_mean is None:
         exemplar_mean = next((run.exemplar_mean for run in runs if run.exemplar_mean is not None), None)
     label: Label | None = labels["label"]
@@ -274,11 +274,11 @@ def read_known(
         "hypotheses": last_hypotheses(runs),
         "before": number - 1 if number else None,
         "after": number + 1 if number + 1 < layer.units else None,
-        "breadcrumbs": list_breadcrumbs(layer.model, layer, number),
+        "breadcrumbs": _list_breadcrumbs(layer.model, layer, number),
     }
 
 
-def read_labels(request: HttpRequest, layer: Layer, number: int, *, without_runs: bool) -> dict[str, Any]:
+def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_runs: bool) -> dict[str, Any]:
     """The newest labels of the unit, and the one that evidence is sorted by: the one asked for, or the current one."""
     every = request.GET.get("labels") == "all"
     most = MOST_LABELS if every else LABELS

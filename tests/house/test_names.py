@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -107,3 +107,19 @@ def test_functions_are_called_by_verbs() -> None:
         if not any("property" in ast.unparse(each) for each in node.decorator_list)
     ]
     assert named == []
+
+
+def test_what_one_file_alone_uses_says_so() -> None:
+    """By an underscore; what a decorator hands to somebody is not asked."""
+    files = [
+        path for top in (*CODE, "templates") for path in (ROOT / top).rglob("*") if path.suffix in {".py", ".html"}
+    ]
+    used = Counter(word for path in files for word in set(WORD.findall(path.read_text())))
+    public = [
+        f"{where(path)}: {node.name}"
+        for path in sources(*HALVES, "maia_web")
+        for node in nodes(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.col_offset == 0
+        if not node.name.startswith("_") and not node.decorator_list and used[node.name] == 1
+    ]
+    assert public == []

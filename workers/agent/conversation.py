@@ -56,7 +56,7 @@ def messages(events: Sequence[Event]) -> list[Message]:
     Neighbouring user turns are one message, since providers want the roles to alternate.
     """
     turns: list[Message] = []
-    for event in in_order_of_hearing(events):
+    for event in _in_order_of_hearing(events):
         for turn in _make_messages(event.payload):
             if turns and turns[-1].role == turn.role == "user":
                 turns[-1] = Message("user", turns[-1].parts + turn.parts)
@@ -65,7 +65,7 @@ def messages(events: Sequence[Event]) -> list[Message]:
     return turns
 
 
-def in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
+def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
     """The events, with what people said while a reply was written after that reply: its author had not heard it.
 
     What was said before the run had started comes after its start, in a fork after what was copied.

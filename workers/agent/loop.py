@@ -169,7 +169,7 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
     except RequestError as error:
         run_log.append("failed", Ended(f"{error} Put this right, then start the run again."))
     except Exception as error:  # noqa: BLE001  whatever else breaks is trouble with our machinery
-        record_trouble(run_log, round_number, error)
+        _record_trouble(run_log, round_number, error)
     return None
 
 
@@ -255,7 +255,7 @@ def run(step: rules.Run, context: RoundContext) -> Event:
     return run_log.append("result", ended, state=result.state or state)
 
 
-def record_trouble(run_log: RunLog, round_number: int, error: Exception) -> None:
+def _record_trouble(run_log: RunLog, round_number: int, error: Exception) -> None:
     """Write down what broke; raise it as a MachineryError, or after the last attempt write down what follows."""
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
     tries = rules.attempts(run_log.events()) + 1

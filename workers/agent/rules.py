@@ -87,7 +87,7 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
 
     Raises ValueError if there is no event "started".
     """
-    if stands_still(events):
+    if _stands_still(events):
         return None
     if attempts(events) >= ATTEMPTS:
         trouble = next(event.payload for event in reversed(events) if isinstance(event.payload, Retrying))
@@ -113,14 +113,14 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
         return _between_rounds(events, latest, seconds)
     answer = answer_of(events, latest)
     whole = not answer.lacks(find_start(events).task) or was_asked_for_more(events[:latest])
-    if answer.conclusion is not None and whole and not has_unread_note(events, latest):
+    if answer.conclusion is not None and whole and not _has_unread_note(events, latest):
         return Record("concluded", Ended(conclusion=answer.conclusion))
     if answer.conclusion is None and _empty_replies(events) >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
     return _between_rounds(events, latest, seconds)
 
 
-def stands_still(events: Sequence[Event]) -> bool:
+def _stands_still(events: Sequence[Event]) -> bool:
     """Whether the run has ended, is paused or waits, and no person has had it go on since."""
     for event in reversed(events):
         if isinstance(event.payload, Resumed):
@@ -153,7 +153,7 @@ def _reply_at(events: Sequence[Event], place: int) -> Replied:
     return reply
 
 
-def has_unread_note(events: Sequence[Event], latest: int) -> bool:
+def _has_unread_note(events: Sequence[Event], latest: int) -> bool:
     """Whether a person said something that the author of the reply at place `latest` did not know."""
     heard = _reply_at(events, latest).heard or events[latest].seq
     return any(isinstance(event.payload, Note) and event.seq > heard for event in events)
@@ -223,7 +223,7 @@ def _reading_note(events: Sequence[Event], latest: int) -> Reminder:
     rounds = rounds_told(reply.round, limits(events))
     if answer.conclusion is None:
         return Reminder(reply.round, "format", render("format", rounds=rounds))
-    if has_unread_note(events, latest):
+    if _has_unread_note(events, latest):
         return Reminder(reply.round, "set_aside", render("set_aside", rounds=rounds))
     missing = format_tags(answer.lacks(find_start(events).task))
     return Reminder(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))

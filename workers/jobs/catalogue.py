@@ -60,7 +60,7 @@ def name_plugin(plugins: registry.Plugins, key: str) -> str:
 
 def write_model(key: str) -> None:
     """The row of a model, with its layers if they are not known yet; of one that fails, with the reason."""
-    if remedy := find_trouble(key, lambda: look_at_model(key)):
+    if remedy := _find_trouble(key, lambda: look_at_model(key)):
         lacks = {"available": False, "remedy": remedy}
         label = name_plugin(registry.VISION_MODELS, key)
         VisionModelRow.objects.update_or_create(name=key, defaults=lacks, create_defaults=lacks | {"label": label})
@@ -84,14 +84,14 @@ def look_at_model(key: str, **added: Any) -> VisionModelRow:
     with transaction.atomic():
         row, _ = VisionModelRow.objects.update_or_create(name=key, defaults=here, create_defaults=here | added)
         if not known:
-            write_layers(row, model, layers)
+            _write_layers(row, model, layers)
     return row
 
 
-def write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
+def _write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
     """Layers that stay keep their rows, which units and labels hang on; what other weights gave is out of date."""
     kept, layers = [], list(layers)
-    rename_layers(row, layers)
+    _rename_layers(row, layers)
     for position, layer in enumerate(layers):
         known = {"position": position, "path": layer.path, "kind": layer.kind, "units": layer.units}
         known |= {"names": list(layer.names), "scale": layer.scale}
@@ -103,7 +103,7 @@ def write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[Layer
         VisionModelRow.objects.filter(pk=row.pk).update(revision=model.revision)
 
 
-def rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
+def _rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
     """A place in the network that has another name now takes its units, labels and runs along."""
     there = {known.path: known for known in row.layers.all()}
     taken = {known.name for known in there.values()}
@@ -119,7 +119,7 @@ def rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
 
 def write_dataset(key: str) -> None:
     """The row of a dataset; of one that fails, with the reason."""
-    if remedy := find_trouble(key, lambda: look_at_dataset(key)):
+    if remedy := _find_trouble(key, lambda: look_at_dataset(key)):
         lacks = {"available": False, "remedy": remedy}
         label = name_plugin(registry.DATASETS, key)
         Dataset.objects.update_or_create(key=key, defaults=lacks, create_defaults=lacks | {"label": label})
@@ -152,7 +152,7 @@ def write_backbone(key: str) -> None:
         require(registry.BACKBONES, key, "")
         registry.list_prices(registry.BACKBONES, key, settings())
 
-    remedy = find_trouble(key, look)
+    remedy = _find_trouble(key, look)
     found = {"label": registry.BACKBONES[key][0], "available": not remedy, "remedy": remedy}
     found["model_names"] = [] if remedy else registry.list_models(registry.BACKBONES, key, settings())
     found["prices"] = {} if remedy else registry.list_prices(registry.BACKBONES, key, settings())
@@ -180,10 +180,10 @@ def require(plugins: registry.Plugins, key: str, *arguments: Any) -> None:
 
 def find_lack(plugins: registry.Plugins, key: str) -> str:
     """What keeps a plug-in from being used, as far as that can be told without loading it; "" if nothing does."""
-    return find_trouble(key, partial(require, plugins, key))
+    return _find_trouble(key, partial(require, plugins, key))
 
 
-def find_trouble(key: str, look: Callable[[], object]) -> str:
+def _find_trouble(key: str, look: Callable[[], object]) -> str:
     """Why looking at a plug-in fails, "" if it does not."""
     try:
         look()

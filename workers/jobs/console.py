@@ -72,7 +72,7 @@ def in_words(payload: Payload, kind: str) -> str:
         case events.ExperimentStarted():
             return f"Experiment {payload.number} runs …"
         case events.ExperimentEnded():
-            return result_in_words(payload)
+            return _result_in_words(payload)
         case events.Reminder() | events.Retrying():
             return set_aside(payload.text if isinstance(payload, events.Reminder) else payload.what)
         case events.Blocked():
@@ -82,10 +82,10 @@ def in_words(payload: Payload, kind: str) -> str:
             parts = [answer.description, answer.reasoning, answer.bias, *(f"Label: {label}" for label in answer.labels)]
             return heading(title_of(kind), payload.reason) + "\n".join(part for part in parts if part)
         case _:
-            return steering_in_words(payload, kind)
+            return _steering_in_words(payload, kind)
 
 
-def steering_in_words(payload: Payload, kind: str) -> str:
+def _steering_in_words(payload: Payload, kind: str) -> str:
     """What people did to the run: a sentence, or the texts of the event under its kind and whoever did it."""
     match payload:
         case events.Resumed():
@@ -115,7 +115,7 @@ def heading(title: str, note: str) -> str:
     return f"── {title}{' · ' + note if note else ''} ".ljust(WIDTH, "─") + "\n"
 
 
-def result_in_words(result: ExperimentEnded) -> str:
+def _result_in_words(result: ExperimentEnded) -> str:
     seconds = result.seconds + result.tool_seconds
     lines = [f"Experiment {result.number}: {result.status.replace('_', ' ')}, {seconds:.1f} s"]
     for entry in result.entries:

@@ -88,12 +88,12 @@ def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, vie
                 export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
             side = SMALL if run.observation_count <= MANY else SMALLEST
             tell = partial(progress, "Drawing the page", done, len(keys))
-            drawing = lru_cache(maxsize=500)(partial(encode_small, side, tell))  # runs show some often
+            drawing = lru_cache(maxsize=500)(partial(_encode_small, side, tell))  # runs show some often
             export_bundle.write(pack, run, drawing, f"run-{key}/" if len(keys) > 1 else "", viewer)
     return len(keys)
 
 
-def encode_small(side: int, tell: Callable[[], None], key: str) -> str:
+def _encode_small(side: int, tell: Callable[[], None], key: str) -> str:
     """A small JPEG of an image as a data URL; "" if the store has lost it. Tells before, so that the work can be
     stopped between two pictures."""
     from workers.jobs.images import read_image

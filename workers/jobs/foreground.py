@@ -47,7 +47,7 @@ def investigate(run: Run, console: Console) -> Run:
         # A flag rather than an exception: one raised inside a callback of a library may be swallowed there.
         before = signal.signal(signal.SIGINT, lambda *_: lease.stopping.set())
         try:
-            while play_on(claimed, lost, console):
+            while _play_on(claimed, lost, console):
                 pass
         except LeaseLost:
             if not lease.stopping.is_set():
@@ -68,7 +68,7 @@ def pause(claimed: Run) -> None:
         transcript.append(claimed.pk, "paused", pause, fence=claimed.fence)
 
 
-def play_on(claimed: Run, lost: Flag, console: Console) -> bool:
+def _play_on(claimed: Run, lost: Flag, console: Console) -> bool:
     """One round; trouble is tried again after a moment."""
     from workers.jobs.run_round import play
 

@@ -66,10 +66,10 @@ def copies(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
         last += 1
         heard[event.seq] = last
         state = bytes(states.get(event.number, b"")) if event.kind == "result" else b""
-        yield ImportedEvent(event.kind, copy_payload(event.content, heard), timezone.now(), state)
+        yield ImportedEvent(event.kind, _copy_payload(event.content, heard), timezone.now(), state)
 
 
-def copy_payload(payload: Payload, numbers: dict[int, int]) -> Payload:
+def _copy_payload(payload: Payload, numbers: dict[int, int]) -> Payload:
     """The payload, with nothing used, and with the last event that its author knew under its number in the fork."""
     match payload:
         case Replied() if payload.heard:

@@ -72,7 +72,7 @@ class ImagesInDatabase:
     def png(self, key: str) -> bytes:
         """What was written or is being written, else the file. What still waits to be encoded is encoded here."""
         if key not in self.writing:
-            return data_of(key)
+            return _data_of(key)
         if self.writing[key].cancel():
             image, data = self.known[key][0], encode_png(self.known[key][0])
             self.writing[key] = io_pool.submit(write, key, image, data)
@@ -94,12 +94,12 @@ class ImagesInDatabase:
 
 def read_image(key: str) -> Pillow.Image:
     """The image from the store. Raises KeyError if it was never stored."""
-    image = Pillow.open(BytesIO(data_of(key)))
+    image = Pillow.open(BytesIO(_data_of(key)))
     image.load()
     return image
 
 
-def data_of(key: str) -> bytes:
+def _data_of(key: str) -> bytes:
     """The file of an image. Raises KeyError if it was never stored."""
     try:
         with default_storage.open(Image.path_of(key)) as file:

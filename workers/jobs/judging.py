@@ -56,12 +56,12 @@ def judge(job: Job, progress: Progress) -> str:
                 f"Its allowance of ${found.cost_limit:.2f} is used up: it has cost ${found.cost:.2f}. What it judged "
                 "is kept. Ask again with a higher limit to go on."
             )
-        consider(found, backbone, pair, partial(progress, "Judging", total - left.count(), total))
+        _consider(found, backbone, pair, partial(progress, "Judging", total - left.count(), total))
     progress("Judging", total, total)
     return f"All {total} pairs are judged."
 
 
-def consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], None]) -> None:
+def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], None]) -> None:
     """Ask about one pair, and keep the answer with what it took."""
     tell()
     # The order of a backbone's pairs is drawn by its name

@@ -39,7 +39,7 @@ def write_catalogue() -> None:
     from workers.jobs import catalogue
 
     try:
-        catalogue.write_all(reporter(CATALOGUE))
+        catalogue.write_all(_reporter(CATALOGUE))
     except Cancelled:
         log.info("The worker stops before it has looked at every plug-in; the next one looks again.")
 
@@ -53,7 +53,7 @@ def write_exemplars(profile_id: int) -> None:
     if profile is None:
         return
     try:
-        write(profile, reporter(f"profile:{profile_id}"))
+        write(profile, _reporter(f"profile:{profile_id}"))
     except Cancelled:
         return
     except MaiaError as error:
@@ -113,7 +113,7 @@ def outcome(job: Job) -> tuple[JobStatus, str]:
     }
     stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
     try:
-        return JobStatus.DONE, does[JobKind(job.kind)](job, reporter(job.topic, stopped.exists, notify.KEPT_SECONDS))
+        return JobStatus.DONE, does[JobKind(job.kind)](job, _reporter(job.topic, stopped.exists, notify.KEPT_SECONDS))
     except Cancelled:
         if lease.stopping.is_set():
             return JobStatus.QUEUED, "Its worker stopped; the next one goes on."
@@ -125,7 +125,7 @@ def outcome(job: Job) -> tuple[JobStatus, str]:
         return JobStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
 
 
-def reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: int = 120) -> Progress:
+def _reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: int = 120) -> Progress:
     """Tells the pages that wait how far work is, and keeps that for so many seconds; ends it when the worker stops, or
     somebody stopped it."""
     reported = 0.0

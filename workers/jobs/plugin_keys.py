@@ -26,26 +26,26 @@ def model_key(written: str) -> str:
     """The key of a model. A hub id or a folder without a family is one of transformers: "hf:…". Raises UnknownName."""
     text = written.strip()
     if names_plugin(registry.VISION_MODELS, text):
-        return check_key("model", make_absolute(text), LONGEST_MODEL)
+        return _check_key("model", make_absolute(text), LONGEST_MODEL)
     if not text or ("/" not in text and not Path(text).is_dir()):
         names = ", ".join(registry.VISION_MODELS)
         raise UnknownName(f"There is no model {text!r}. Choose one of: {names}. Any hub id is hf:owner/name.")
-    return check_key("model", make_absolute(f"hf:{text}"), LONGEST_MODEL)
+    return _check_key("model", make_absolute(f"hf:{text}"), LONGEST_MODEL)
 
 
 def dataset_key(written: str) -> str:
     """The key of a dataset; of a folder, finds out of what kind it is. Raises UnknownName."""
     text = written.strip()
     if names_plugin(registry.DATASETS, text):
-        return check_key("dataset", make_absolute(text), LONGEST_DATASET)
-    folder, split = split_key(text)
+        return _check_key("dataset", make_absolute(text), LONGEST_DATASET)
+    folder, split = _split_key(text)
     if not text or not folder.is_dir():
         where = folder.absolute() if text else "without a name"
         raise UnknownName(f"There is no folder {where}. Write the path of a folder of images, or of a saved dataset.")
-    return check_key("dataset", f"{find_family(folder)}:{folder.absolute()}{split}", LONGEST_DATASET)
+    return _check_key("dataset", f"{_find_family(folder)}:{folder.absolute()}{split}", LONGEST_DATASET)
 
 
-def find_family(folder: Path) -> str:
+def _find_family(folder: Path) -> str:
     """Whether a folder was saved by the library `datasets`, holds published exemplars, or simply images."""
     if any((folder / name).is_file() for name in SAVED_SIGNS):
         return "saved"
@@ -53,7 +53,7 @@ def find_family(folder: Path) -> str:
     return "published" if any(any(folder.glob(each + PUBLISHED_SIGN)) for each in above) else "folder"
 
 
-def split_key(text: str) -> tuple[Path, str]:
+def _split_key(text: str) -> tuple[Path, str]:
     """A folder, and the split of it that may follow, as in "/data/birds#test"."""
     whole, (before, mark, after) = Path(text).expanduser(), text.rpartition("#")
     return (whole, "") if whole.exists() or not mark else (Path(before).expanduser(), mark + after)
@@ -68,11 +68,11 @@ def names_plugin(plugins: registry.Plugins, text: str) -> bool:
 def make_absolute(key: str) -> str:
     """The key with its path in full, if it names one that exists: workers run in another folder."""
     family, colon, name = key.partition(":")
-    path, split = split_key(name)
+    path, split = _split_key(name)
     return f"{family}:{path.absolute()}{split}" if colon and name and path.exists() else key
 
 
-def check_key(what: str, key: str, longest: int) -> str:
+def _check_key(what: str, key: str, longest: int) -> str:
     if len(key) > longest or not key.isprintable():
         raise UnknownName(f"{key[:60]!r}… cannot name a {what}: at most {longest} printable characters are taken.")
     return key
@@ -89,7 +89,7 @@ def system_named(model: str, layer: str, unit: str, dataset: str = "") -> System
         raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(layers)}.")
     info = layers[layer]
     number = unit_number(unit, f"{layer} of {model}", info.units, info.names)
-    options = {"dataset": dataset_named(dataset)} if dataset else {}
+    options = {"dataset": _dataset_named(dataset)} if dataset else {}
     return SystemSpec(registry.SYSTEM_OF_LAYER[info.kind], key, layer, number, options)
 
 
@@ -105,7 +105,7 @@ def name_of(spec: SystemSpec) -> str:
     return names[spec.unit] if spec.unit < len(names) else ""
 
 
-def dataset_named(name: str) -> str:
+def _dataset_named(name: str) -> str:
     """The key of a dataset, added or not, by its key, name or path. Raises UnknownName, listing what there is."""
     if row := find_dataset(name):
         return row.key

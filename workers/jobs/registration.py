@@ -79,7 +79,7 @@ def index_layers(
     Raises UnknownName, MissingPart, and Cancelled if `progress` does; the same call then goes on where it was.
     """
     row = catalogue.look_at_model(plugin_keys.model_key(model_name))
-    layers, left = published_of(dataset, named_layers(row, names))
+    layers, left = _published_of(dataset, _named_layers(row, names))
     made = laboratory().index(row.name, dataset.key)
     made.prepare([layer.name for layer in layers], progress, insist=insist)
     note_index(dataset, layers)
@@ -97,7 +97,7 @@ def index_layers(
     return " ".join([words, *notes])
 
 
-def published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], list[Layer]]:
+def _published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], list[Layer]]:
     """Of layers, those that a dataset can be indexed for, and the rest; one of plain images can be for all.
 
     Raises MissingPart if published exemplars are of none of them.
@@ -111,7 +111,7 @@ def published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], li
     return [each for each in layers if each.name in there], [each for each in layers if each.name not in there]
 
 
-def named_layers(model: VisionModelRow, names: Iterable[str]) -> list[Layer]:
+def _named_layers(model: VisionModelRow, names: Iterable[str]) -> list[Layer]:
     """Raises UnknownName for a layer that the model does not have."""
     layers = {layer.name: layer for layer in model.layers.all()}
     if unknown := [name for name in names if name not in layers]:

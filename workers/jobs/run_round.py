@@ -86,9 +86,9 @@ def first_event(run: Run) -> Started:
 
     Raises RequestError if the question, a limit or the system makes no sense, MissingPart if something is not there.
     """
-    spec = spec_of(run)
+    spec = _spec_of(run)
     laboratory().check(spec)
-    made_with = name_parts(run) | versions() | {"sandbox": jail.record()}
+    made_with = _name_parts(run) | versions() | {"sandbox": jail.record()}
     return start(
         run.question,
         run.task,
@@ -145,7 +145,7 @@ class SandboxRunner:
         describer = self.describer(number) if self.backbone.sees else None
         stop = StopButton(self.run, number, self.run_log)
         context = laboratory().experiment_context(
-            spec_of(self.run),
+            _spec_of(self.run),
             self.images,
             seed=self.run.seed,
             toolset=self.run.toolset,
@@ -192,7 +192,7 @@ class SandboxRunner:
         return BackboneDescriber(self.backbone, self.run.seed + number, kept, progress)
 
 
-def spec_of(run: Run) -> SystemSpec:
+def _spec_of(run: Run) -> SystemSpec:
     return SystemSpec(run.system_kind, run.model, run.layer, run.unit, run.options)
 
 
@@ -201,7 +201,7 @@ def limits_of(run: Run) -> Limits:
     return Limits(**{each.name: run.limits.get(each.name) for each in fields(Limits)})
 
 
-def name_parts(run: Run) -> dict[str, str]:
+def _name_parts(run: Run) -> dict[str, str]:
     """What the run is made with, by name and revision. Raises MissingPart, before anything is paid for."""
     lab = laboratory()
     backbone = lab.backbone(run.backbone, run.backbone_model)
@@ -213,16 +213,16 @@ def name_parts(run: Run) -> dict[str, str]:
     scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")
     return {
         "backbone": backbone.label,
-        "model": format_key(run.model, lab.model(run.model)),
-        "dataset": format_key(dataset, lab.dataset(dataset)),
+        "model": _format_key(run.model, lab.model(run.model)),
+        "dataset": _format_key(dataset, lab.dataset(dataset)),
         "toolset": run.toolset,
-        "generator": format_key(generator, lab.generator(generator)),
-        "editor": format_key(editor, lab.editor(editor)),
+        "generator": _format_key(generator, lab.generator(generator)),
+        "editor": _format_key(editor, lab.editor(editor)),
         "describer": backbone.label if backbone.sees else describer,
     } | ({"activation": registry.SCALES[scale]} if scale else {})
 
 
-def format_key(key: str, part: Any) -> str:
+def _format_key(key: str, part: Any) -> str:
     """The key of a plug-in, with its own name and its revision where it has them."""
     own = [str(getattr(part, field, "")) for field in ("name", "revision")]
     return " ".join([key, *(word for word in own if word and word != key)])

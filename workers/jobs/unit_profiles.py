@@ -44,7 +44,7 @@ def write(profile: UnitProfile, progress: Progress) -> None:
     with transaction.atomic():
         profile.exemplars.all().delete()
         Exemplar.objects.bulk_create(rows)
-        note_figures(profile, record)
+        _note_figures(profile, record)
         profile.written, profile.problem, profile.note = timezone.now(), "", index.note(spec.layer)
         profile.save()
         note_index(profile.dataset, [unit.layer])
@@ -62,7 +62,7 @@ def ask_for(run: Run) -> None:
         queue.ask_for("write_exemplars", profile.pk)
 
 
-def note_figures(profile: UnitProfile, record: UnitStatistics) -> None:
+def _note_figures(profile: UnitProfile, record: UnitStatistics) -> None:
     """What the index knows of the unit; of what was published by others it may not know all."""
     for name in ("quantile", "mean", "maximum", "active"):
         value = float(getattr(record, name))

@@ -28,7 +28,7 @@ def check_items(value: Any, argument: str, of: str) -> list[Any]:
     if isinstance(value, ImageOrText):
         return [value]
     if not isinstance(value, list | tuple):
-        raise ToolMisuse(f"{argument} must be a list of {of}, but is {describe_value(value)}.")
+        raise ToolMisuse(f"{argument} must be a list of {of}, but is {_describe_value(value)}.")
     if not value:
         raise ToolMisuse(f"{argument} is empty. Pass a list of 1 to {MOST_ITEMS} {of}.")
     if len(value) > MOST_ITEMS:
@@ -46,7 +46,7 @@ def check_texts(value: Any, argument: str, of: str = "prompts") -> list[str]:
 def check_text(value: Any, argument: str) -> str:
     """One such text."""
     if not isinstance(value, str):
-        raise ToolMisuse(f"{argument} must be text, but is {describe_value(value)}.")
+        raise ToolMisuse(f"{argument} must be text, but is {_describe_value(value)}.")
     if not value.strip():
         raise ToolMisuse(f"{argument} is empty. Say in words what is wanted.")
     if len(value) > PROMPT_CHARS:
@@ -59,7 +59,7 @@ def check_titles(value: Any, argument: str) -> list[str]:
     found = check_items(value, argument, "titles")
     for at, each in enumerate(found):
         if not isinstance(each, str):
-            raise ToolMisuse(f"{argument}[{at}] must be text, but is {describe_value(each)}.")
+            raise ToolMisuse(f"{argument}[{at}] must be text, but is {_describe_value(each)}.")
     return [each[:TITLE_CHARS] for each in found]
 
 
@@ -68,7 +68,7 @@ def check_numbers(value: Any, argument: str) -> list[float]:
     found = [value] if _is_number(value) else check_items(value, argument, "numbers")
     for at, each in enumerate(found):
         if not _is_number(each):
-            raise ToolMisuse(f"{argument}[{at}] must be a finite number, but is {describe_value(each)}.")
+            raise ToolMisuse(f"{argument}[{at}] must be a finite number, but is {_describe_value(each)}.")
     return [float(each) for each in found]
 
 
@@ -76,7 +76,7 @@ def join_texts(value: Any, argument: str) -> str:
     """Text, or a list of texts, a line for each; None is no text."""
     lines = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
-        raise ToolMisuse(f"{argument} must be text or a list of texts, but is {describe_value(value)}.")
+        raise ToolMisuse(f"{argument} must be text or a list of texts, but is {_describe_value(value)}.")
     return "\n".join(lines)
 
 
@@ -87,7 +87,7 @@ def check_same_length(**lists: Sequence[Any]) -> None:
         raise ToolMisuse(f"The lists must be of the same length, but {lengths}.")
 
 
-def describe_value(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """What came, in a few words: its type, and its value where that is short."""
     shown = repr(value) if isinstance(value, str | int | float | bool | None) else ""
     name = "None" if value is None else f"of type {type(value).__name__}"

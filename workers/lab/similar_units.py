@@ -51,8 +51,8 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
     exemplars = own.positions[own.kept[:, unit], unit]
     found = []
     for name, other in layers.items():
-        both = count_shared(exemplars, other)
-        similarity = correlate(own.sample[:, unit], other.sample) if by_sample else both / max(len(exemplars), 1)
+        both = _count_shared(exemplars, other)
+        similarity = _correlate(own.sample[:, unit], other.sample) if by_sample else both / max(len(exemplars), 1)
         best = np.argsort(-similarity, kind="stable")[: MOST + 1]  # itself may be among them
         found += [SimilarUnit(name, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
     ordered = sorted(found, key=lambda each: (-each.similarity, each.unit))
@@ -63,7 +63,7 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
     return SimilarUnits("overlap", len(exemplars), same, others)
 
 
-def correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:
+def _correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:
     """Of these values with each unit of a sample (images, units); 0 for a unit that does not vary or is not known."""
     if len(sample) != len(values):  # nobody kept one
         return np.zeros(sample.shape[1])
@@ -74,6 +74,6 @@ def correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArr
     return np.divide(mine @ others, lengths, out=np.zeros(len(lengths)), where=lengths > 1e-12)
 
 
-def count_shared(exemplars: NDArray[np.int64], statistics: LayerStatistics) -> NDArray[np.int64]:
+def _count_shared(exemplars: NDArray[np.int64], statistics: LayerStatistics) -> NDArray[np.int64]:
     """How many of these exemplars each unit of a layer has too."""
     return (np.isin(statistics.positions, exemplars) & statistics.kept).sum(0)

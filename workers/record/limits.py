@@ -108,7 +108,7 @@ def _figure(name: str, value: float) -> str:
 # --- in words, for pages: limits as plain JSON, name -> value ---
 
 
-def format_limit(name: str, value: float | None) -> str:
+def _format_limit(name: str, value: float | None) -> str:
     """One limit as a page says it."""
     if value is None:
         return "no limit"
@@ -117,13 +117,13 @@ def format_limit(name: str, value: float | None) -> str:
 
 def in_words(limits: Mapping[str, Any]) -> str:
     """All of them in a line."""
-    return ", ".join(f"{NAMES[name]} {format_limit(name, limits.get(name))}" for name in NAMES)
+    return ", ".join(f"{NAMES[name]} {_format_limit(name, limits.get(name))}" for name in NAMES)
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Those that differ: name, what held before, what holds now."""
     return [
-        (NAMES[name], format_limit(name, before.get(name)), format_limit(name, after.get(name)))
+        (NAMES[name], _format_limit(name, before.get(name)), _format_limit(name, after.get(name)))
         for name in NAMES
         if before.get(name) != after.get(name)
     ]
@@ -134,5 +134,5 @@ def used_up(limits: Mapping[str, Any], used: Mapping[str, float]) -> str:
     for name in NAMES:
         limit = limits.get(name)
         if limit is not None and used[name] >= limit:
-            return f"{NAMES[name]}: {format_limit(name, used[name])} used of {format_limit(name, limit)}"
+            return f"{NAMES[name]}: {_format_limit(name, used[name])} used of {_format_limit(name, limit)}"
     return ""

@@ -58,7 +58,7 @@ _GET_NAME = 16
 _SOCKET_KINDS = 0xF
 
 
-def argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
+def _argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
     """For each of `syscalls.SOMETIMES` what must hold, all of it, in the process `pid`."""
     # Emptying a file takes the right to write, and before its third version Landlock does not look.
     opening = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_TRUNC | os.O_WRONLY, os.O_TRUNC | os.O_RDWR)
@@ -84,7 +84,7 @@ def argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
 
 def assemble(architecture: Architecture, pid: int) -> list[Instruction]:
     """The filter for the process `pid`."""
-    known = argument_checks(pid)
+    known = _argument_checks(pid)
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_IF_EQUAL, 1, 0, architecture.code),

@@ -119,7 +119,7 @@ class HostSession:
         finally:
             seconds = time.monotonic() - began
             self.tool_seconds += seconds
-            self.made.append(ToolCall(call.name, summarize_arguments(call.args, call.kwargs), seconds))
+            self.made.append(ToolCall(call.name, _summarize_arguments(call.args, call.kwargs), seconds))
             self._asked = 0.0
         if self.tool_seconds > self.bounds.tool_seconds:
             words = f"The program's tools took more than {self.bounds.tool_seconds:g} s in all. Ask for fewer images."
@@ -195,7 +195,7 @@ class HostSession:
                 raise EOFError("its process is gone")
 
 
-def summarize_arguments(args: list[Any], kwargs: Mapping[str, Any]) -> str:
+def _summarize_arguments(args: list[Any], kwargs: Mapping[str, Any]) -> str:
     """A call's arguments in a line of at most 200 characters; images, long texts and long lists by their size."""
     words = [_shorten(arg) for arg in args] + [f"{str(key)[:40]}={_shorten(value)}" for key, value in kwargs.items()]
     line = ", ".join(words[:20])

@@ -74,7 +74,7 @@ class ChildSupervisor:
         pid = os.fork()
         if pid == 0:
             try:
-                become_child(channel, limits, zygote, self.namespaced)
+                _become_child(channel, limits, zygote, self.namespaced)
             finally:
                 os._exit(70)  # never back into the zygote's loop
         channel.close()
@@ -125,7 +125,7 @@ def _children() -> set[int]:
     return {int(watch.read_field(Path("/proc", number, "status"), "NSpid")[-1]) for number in numbers}
 
 
-def become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int, namespaced: bool) -> NoReturn:
+def _become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int, namespaced: bool) -> NoReturn:
     """Become the process of one experiment: keep one descriptor, restrict, hand over to the guest."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_DFL)

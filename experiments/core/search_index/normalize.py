@@ -44,7 +44,7 @@ def parts(text: str) -> Iterator[tuple[str, int]]:
     """Each letter with its marks, normalized, with where it begins; white space as one space."""
     after_space = False
     for start, end in letters(text):
-        part = fold_letter(text[start:end])
+        part = _fold_letter(text[start:end])
         is_space = part.isspace()
         if part and not (is_space and after_space):
             yield (" " if is_space else part), start
@@ -61,7 +61,7 @@ def letters(text: str) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=20_000)
-def fold_letter(letter: str) -> str:
+def _fold_letter(letter: str) -> str:
     if letter.isspace():
         return " "
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letter).casefold())

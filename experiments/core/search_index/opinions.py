@@ -39,7 +39,7 @@ KINDS: Mapping[type[Opinion], TextKind] = {
 CHANGES = frozenset({"post_add", "post_remove", "post_clear"})
 
 
-def keep_brought(brought: ImportedOpinions) -> None:
+def _keep_brought(brought: ImportedOpinions) -> None:
     """Have what came with an imported run found."""
     # What stands in the file, without anchors: there are no rows for it
     texts = [(TextKind.COMMENT, None, each["text"]) for thread in brought.threads for each in thread["comments"]]
@@ -53,22 +53,22 @@ def keep_brought(brought: ImportedOpinions) -> None:
     )
 
 
-def keep_tags(row: Tagged) -> None:
+def _keep_tags(row: Tagged) -> None:
     """Have the tags found that a run, all experiments of a run, or an image has."""
     run = row if isinstance(row, Run) else row.run
     tags = SearchText.objects.filter(kind=TextKind.TAG, run=run)
     if isinstance(row, Run):
         replace(tags.filter(seq=0), in_pieces(run, [(TextKind.TAG, None, tag.name) for tag in row.tags.all()]))
     elif isinstance(row, Experiment):
-        replace(tags.filter(seq__gt=0, anchor=None), of_experiment_tags(run))
+        replace(tags.filter(seq__gt=0, anchor=None), _of_experiment_tags(run))
     else:
-        replace(tags.filter(anchor=row.pk), of_image_tags(run, pk=row.pk))
+        replace(tags.filter(anchor=row.pk), _of_image_tags(run, pk=row.pk))
 
 
 def keep_tags_within(run: Run) -> None:
     """The same of all experiments and images of a run, in a few queries; for tags put to many of them at once."""
     tags = SearchText.objects.filter(kind=TextKind.TAG, run=run.pk, seq__gt=0)
-    replace(tags, [*of_experiment_tags(run), *of_image_tags(run)])
+    replace(tags, [*_of_experiment_tags(run), *_of_image_tags(run)])
 
 
 @transaction.atomic
@@ -77,11 +77,11 @@ def replace(old: QuerySet[SearchText], new: Iterable[SearchText]) -> None:
     write(new)
 
 
-def find_texts(opinion: Opinion) -> QuerySet[SearchText]:
+def _find_texts(opinion: Opinion) -> QuerySet[SearchText]:
     return SearchText.objects.filter(kind=KINDS[type(opinion)], anchor=opinion.pk)
 
 
-def make_texts(opinion: Opinion) -> list[SearchText]:
+def _make_texts(opinion: Opinion) -> list[SearchText]:
     """Passages, not saved. None of a comment that was deleted, whose text is empty; of a draft, which is its writer's
     alone; and of why an item was declined."""
     fields: dict[str, Any]
@@ -99,13 +99,13 @@ def make_texts(opinion: Opinion) -> list[SearchText]:
     return in_pieces(run, [(KINDS[type(opinion)], opinion.pk, text) for text in texts], **fields)
 
 
-def of_experiment_tags(run: Run) -> list[SearchText]:
+def _of_experiment_tags(run: Run) -> list[SearchText]:
     """Of all experiments of the run."""
     rows = run.experiments.filter(tags__isnull=False).order_by("number", "tags__name").values_list("seq", "tags__name")
     return [passage for seq, name in rows for passage in in_pieces(run, [(TextKind.TAG, None, name)], seq=seq)]
 
 
-def of_image_tags(run: Run, **which: int) -> list[SearchText]:
+def _of_image_tags(run: Run, **which: int) -> list[SearchText]:
     """Of all images of the run, or of those that are chosen."""
     rows = run.observations.filter(tags__isnull=False, **which).order_by("pk", "tags__name")
     tagged = rows.values_list("pk", "experiment__seq", "tags__name")
@@ -122,24 +122,24 @@ def note_question(instance: Run, *, created: bool, raw: bool, **_: Any) -> None:
         keep_questions([instance])
 
 
-def note_opinion(instance: Opinion, *, raw: bool, **_: Any) -> None:
+def _note_opinion(instance: Opinion, *, raw: bool, **_: Any) -> None:
     if not raw:
-        replace(find_texts(instance), make_texts(instance))
+        replace(_find_texts(instance), _make_texts(instance))
 
 
-def forget_opinion(instance: Opinion, **_: Any) -> None:
-    find_texts(instance).delete()
+def _forget_opinion(instance: Opinion, **_: Any) -> None:
+    _find_texts(instance).delete()
 
 
 for model in KINDS:
-    post_save.connect(note_opinion, sender=model)
-    post_delete.connect(forget_opinion, sender=model)
+    post_save.connect(_note_opinion, sender=model)
+    post_delete.connect(_forget_opinion, sender=model)
 
 
 @receiver(post_save, sender=ImportedOpinions)
 def note_brought(instance: ImportedOpinions, *, raw: bool, **_: Any) -> None:
     if not raw:
-        keep_brought(instance)
+        _keep_brought(instance)
 
 
 @receiver(m2m_changed, sender=Tag.runs.through)
@@ -149,7 +149,7 @@ def note_tags(instance: Any, action: str, reverse: bool, model: Any, pk_set: set
     """`reverse`: the row was given tags, rather than the tag rows."""
     if action in CHANGES:
         for row in [instance] if reverse else model.objects.filter(pk__in=pk_set or ()):
-            keep_tags(row)
+            _keep_tags(row)
 
 
 @receiver(post_delete, sender=Tag)

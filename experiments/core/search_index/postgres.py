@@ -37,14 +37,14 @@ def find_newest(
 def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """See `backend.Backend`."""
     # pg_trgm knows three letters or digits in a row, of scripts that the locale has
-    known = TRIGRAM if knows_all_scripts() else ASCII_TRIGRAM
+    known = TRIGRAM if _knows_all_scripts() else ASCII_TRIGRAM
     whole = [term for term in terms if known.search(term)]
     for term in whole:
         passages = passages.filter(normalized__contains=term)
-    return passages if whole else passages.filter(pk__in=holding_grams(terms))
+    return passages if whole else passages.filter(pk__in=_holding_grams(terms))
 
 
-def holding_grams(terms: Sequence[str]) -> RawSQL:
+def _holding_grams(terms: Sequence[str]) -> RawSQL:
     """Passages with all characters and pairs of the terms."""
     # A gram as the database's function has it: numbers are smaller and sooner compared than text
     wanted = sorted(
@@ -60,7 +60,7 @@ def holding_grams(terms: Sequence[str]) -> RawSQL:
 
 
 @cache
-def knows_all_scripts() -> bool:
+def _knows_all_scripts() -> bool:
     """With the locale "C" PostgreSQL takes no letter but A to Z for one."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT cardinality(show_trgm('д')) > 0")

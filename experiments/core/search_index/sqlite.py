@@ -55,19 +55,19 @@ def find_newest(
 
 def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """See `backend.Backend`."""
-    table, match = plan_match(terms)
+    table, match = _plan_match(terms)
     return passages.filter(pk__in=RawSQL(NAMED.format(table=table), [match]))  # noqa: S611 - a table of ours
 
 
 def candidates(terms: Sequence[str], before: int) -> list[int]:
     """Keys of the newest passages that the index names."""
-    table, match = plan_match(terms)
+    table, match = _plan_match(terms)
     with connection.cursor() as cursor:
         cursor.execute(NEWEST.format(table=table), [match, before, AT_ONCE])
         return [key for (key,) in cursor.fetchall()]
 
 
-def plan_match(terms: Sequence[str]) -> tuple[str, str]:
+def _plan_match(terms: Sequence[str]) -> tuple[str, str]:
     """The table to ask, and for what: all trigrams of the terms; if all are short, their characters and pairs."""
     long = [term for term in terms if len(term) >= 3]
     table, tokens = (TRIGRAMS, trigrams(long)) if long else (NGRAMS, [token(term) for term in terms])

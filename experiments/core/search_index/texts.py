@@ -27,7 +27,7 @@ CONCLUDED = frozenset({TextKind.DESCRIPTION, TextKind.LABEL})
 
 def keep(run: Run, event: Event, rows: RowWriter) -> None:
     """Have a new event found; called by `projections`."""
-    texts = list(texts_of(event.content))
+    texts = list(_texts_of(event.content))
     if isinstance(event.content, Replied):
         # Agents repeat their list in every round: a hypothesis is found where it was made.
         said, repeated = rows.read_hypothesis_texts(), texts
@@ -72,7 +72,7 @@ def summary(run: Run) -> str:
     known = {
         name: run.conclusion[name] for name in ("description", "bias", "reasoning", "labels") if name in run.conclusion
     }
-    said = [text for _, _, text in conclusion_texts(Conclusion(**known))] if known else []
+    said = [text for _, _, text in _conclusion_texts(Conclusion(**known))] if known else []
     return "\n".join(map(normalize, [run.question, f"{run.model} {run.layer}", *said]))
 
 
@@ -81,7 +81,7 @@ def label_of(label: Label, unit: Unit) -> SearchText:
     return passage_of(system, (TextKind.LABEL, label.pk, label.text))
 
 
-def texts_of(content: Payload) -> Iterator[Text]:
+def _texts_of(content: Payload) -> Iterator[Text]:
     """The texts of an event that can be searched, but for the titles of its images."""
     match content:
         case Replied():
@@ -95,10 +95,10 @@ def texts_of(content: Payload) -> Iterator[Text]:
         case Note():
             yield TextKind.NOTE, content.round, content.text
         case Ended():
-            yield from conclusion_texts(content.conclusion)
+            yield from _conclusion_texts(content.conclusion)
 
 
-def conclusion_texts(conclusion: Conclusion) -> Iterator[Text]:
+def _conclusion_texts(conclusion: Conclusion) -> Iterator[Text]:
     parts = (conclusion.description, conclusion.bias, conclusion.reasoning)
     yield from ((TextKind.DESCRIPTION, None, part) for part in parts)
     yield from ((TextKind.LABEL, None, label) for label in conclusion.labels)

@@ -34,7 +34,7 @@ class Command(FetchingCommand):
 
     def handle(self, **options: Any) -> None:
         notify.muted.set()  # works without Redis
-        does = {"add": add_dataset, "index": index_dataset, "remove": remove_dataset}
+        does = {"add": add_dataset, "index": _index_dataset, "remove": remove_dataset}
         self.stdout.write(does[options["action"]](options) if options["action"] else list_datasets(options["json"]))
 
 
@@ -46,7 +46,7 @@ def add_dataset(options: dict[str, Any]) -> str:
     return f"{row.key}: {row.images:,} images, called {row.label}."
 
 
-def index_dataset(options: dict[str, Any]) -> str:
+def _index_dataset(options: dict[str, Any]) -> str:
     """Raises RequestError for what does not exist, CommandError at Ctrl+C; what is done by then is kept."""
     from workers.jobs import registration
 
@@ -75,11 +75,11 @@ def list_datasets(as_json: bool) -> str:
 
     for key in catalogue.dataset_keys():
         catalogue.write_dataset(key)
-    found = [describe_dataset(row) for row in Dataset.objects.prefetch_related("indexes__layer__model")]
+    found = [_describe_dataset(row) for row in Dataset.objects.prefetch_related("indexes__layer__model")]
     return json.dumps(found, ensure_ascii=False) if as_json else "\n".join(in_words(each) for each in found)
 
 
-def describe_dataset(row: Dataset) -> dict[str, Any]:
+def _describe_dataset(row: Dataset) -> dict[str, Any]:
     return {
         "key": row.key,
         "label": row.label or registry.label(registry.DATASETS, row.key),

@@ -36,12 +36,12 @@ class Command(PreparedCommand):
 
     def handle(self, **options: Any) -> None:
         notify.muted.set()  # works without Redis
-        line, owner, failed = ProgressLine(), importer(options["owner"]), 0
+        line, owner, failed = ProgressLine(), _importer(options["owner"]), 0
         typed = {name: options[name] for name in NAMES}
         many = len(options["files"]) > 1
         for path in options["files"]:
             try:
-                taken = taken_in(path, owner, typed, line)
+                taken = _taken_in(path, owner, typed, line)
             except CommandError as error:
                 if not many or error.returncode == STOPPED:
                     raise
@@ -53,13 +53,13 @@ class Command(PreparedCommand):
             raise CommandError(f"{failed} of {len(options['files'])} files were not taken; the others were.")
 
 
-def taken_in(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
+def _taken_in(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
     """Take one file in; what came of it, in words. Raises CommandError."""
     from experiments.exchange.import_bundle import Source
     from workers.jobs import exchange
 
     try:
-        kind, said = describe_file(path, typed)
+        kind, said = _describe_file(path, typed)
         with line.until_ctrl_c("Runs that were whole by then are kept."):
             return exchange.take(path, kind, Source(path.name, owner), said, line)
     except MaiaError as error:
@@ -68,7 +68,7 @@ def taken_in(path: Path, owner: User, typed: dict[str, str], line: ProgressLine)
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def importer(name: str | None) -> User:
+def _importer(name: str | None) -> User:
     """Raises CommandError if there is nobody of this name."""
     users = User.objects.filter(username=name) if name else User.objects.order_by("pk")
     if (user := users.first()) is None:
@@ -76,7 +76,7 @@ def importer(name: str | None) -> User:
     return user
 
 
-def describe_file(path: Path, typed: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
+def _describe_file(path: Path, typed: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
     """What a file is, and what is said of it. Raises CommandError for none of the three, or if too little is said."""
     if path.is_dir():
         inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])

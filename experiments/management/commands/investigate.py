@@ -76,12 +76,12 @@ class Command(FetchingCommand):
     def find_run(self, options: dict[str, Any]) -> Run:
         """The run that the options mean, be it new."""
         if options["resume"] is not None:
-            return existing(options["resume"])
+            return _existing(options["resume"])
         if options["fork"] is not None:
             # A fork, changed in what differs from the command's defaults. Raises CommandError, and saves nothing.
             from workers.jobs import foreground
 
-            source = existing(options["fork"])
+            source = _existing(options["fork"])
             foreground.look_at(source)
             defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
             given = {name: options[name] for name, value in defaults.items() if options[name] != value}
@@ -135,7 +135,7 @@ def suggest_question(spec: Any, task: str) -> str:
     return tasks.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
 
 
-def existing(run_id: int) -> Run:
+def _existing(run_id: int) -> Run:
     run = Run.objects.filter(pk=run_id).first()
     if run is None:
         raise CommandError(f"There is no run {run_id}.")

@@ -33,7 +33,7 @@ class Command(FetchingCommand):
             rows = [
                 {name: getattr(layer, name) for name in ("name", "kind", "units", "names", "scale")} for layer in layers
             ]
-            self.stdout.write(as_json(rows) if options["json"] else in_lines(layers))
+            self.stdout.write(as_json(rows) if options["json"] else _in_lines(layers))
         else:
             found = list_models()
             self.stdout.write(as_json(found) if options["json"] else in_words(found))
@@ -73,7 +73,7 @@ def as_json(found: object) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
-def in_lines(layers: list[Layer]) -> str:
+def _in_lines(layers: list[Layer]) -> str:
     """A line for each layer: name, kind, units, and how its logits become probabilities."""
     width = max((len(layer.name) for layer in layers), default=0)
     return "\n".join(

@@ -146,7 +146,7 @@ class Keeper:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # Ctrl+C is for us alone; the child hears of it from us
-                preexec_fn=lambda: die_with(parent),
+                preexec_fn=lambda: _die_with(parent),
             )
         finally:
             os.close(output)
@@ -158,7 +158,7 @@ class Keeper:
                 self.console.say(line, self.child.name)
 
 
-def die_with(parent: int) -> None:
+def _die_with(parent: int) -> None:
     """In the new child: have the kernel kill it when its parent ends, even by SIGKILL. Linux only."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before we could ask

@@ -67,7 +67,7 @@ class Figure:
 def krippendorff_alpha(ratings: Ratings, with_interval: bool = True) -> Figure:
     """Of all reviewers, any number of opinions on an item; ordinal for scores, nominal for the verdict."""
     counts, line = ratings.counts, ratings.line
-    if why := explain_undefined(counts, len(ratings.reviewers)):
+    if why := _explain_undefined(counts, len(ratings.reviewers)):
         return Figure(len(counts), why=why)
 
     def alpha_of(items: NDArray[np.intp]) -> float:
@@ -91,7 +91,7 @@ def fleiss_kappa(ratings: Ratings) -> Figure:
     """(P - Pe) / (1 - Pe) of Fleiss (1971), P the share of agreeing pairs. Of items with equally many opinions, the
     number that most items have; values are nominal."""
     counts = ratings.counts
-    if why := explain_undefined(counts, len(ratings.reviewers)):
+    if why := _explain_undefined(counts, len(ratings.reviewers)):
         return Figure(len(counts), why=why)
     opinions = counts.sum(axis=1)
     raters = int(np.bincount(opinions).argmax())
@@ -127,7 +127,7 @@ def cohen_kappa(ratings: Ratings, one: int, other: int) -> Figure:
     return figure(len(first), statistic)
 
 
-def explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
+def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:
     """Why a measure of all reviewers is undefined; "" if it is not."""
     if reviewers < 2:
         return ONE_REVIEWER

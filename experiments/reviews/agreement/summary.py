@@ -35,7 +35,7 @@ def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
         "line": chosen.line,
         "pairs": shown,
         "pairs_left_out": len(pairs) - len(shown),
-        "reviewers": [summarize_reviewer(chosen, key, people[key]) for key in chosen.reviewers],
+        "reviewers": [_summarize_reviewer(chosen, key, people[key]) for key in chosen.reviewers],
         "few": any(row["alpha"].few or row["fleiss"].few for row in rows),
     }
     return {
@@ -48,7 +48,7 @@ def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
     }
 
 
-def summarize_reviewer(rated: Ratings, key: int, reviewer: User) -> dict[str, Any]:
+def _summarize_reviewer(rated: Ratings, key: int, reviewer: User) -> dict[str, Any]:
     """`beside`: items that others rated too; `above`: how far the ratings lie above theirs on these, None for the
     verdict; `rest`: alpha of all but this reviewer."""
     own = rated.table[:, rated.reviewers.index(key)]

@@ -56,7 +56,7 @@ AVAILABLE: dict[str, type[Dataset | Toolset | Backbone]] = {
 """Fields whose rows say whether a worker can use them."""
 
 
-def check_limit(value: float) -> None:
+def _check_limit(value: float) -> None:
     if not value > 0:
         raise ValidationError(ABOVE_ZERO)
 
@@ -64,11 +64,11 @@ def check_limit(value: float) -> None:
 class LimitFields(forms.Form):
     """What a run may use; an empty field is no limit."""
 
-    rounds = forms.IntegerField(required=False, initial=USUAL["rounds"], max_value=10**6, validators=[check_limit])
-    tokens = forms.IntegerField(required=False, initial=USUAL["tokens"], max_value=10**12, validators=[check_limit])
-    cost = forms.FloatField(required=False, initial=USUAL["cost"], max_value=10**6, validators=[check_limit])
+    rounds = forms.IntegerField(required=False, initial=USUAL["rounds"], max_value=10**6, validators=[_check_limit])
+    tokens = forms.IntegerField(required=False, initial=USUAL["tokens"], max_value=10**12, validators=[_check_limit])
+    cost = forms.FloatField(required=False, initial=USUAL["cost"], max_value=10**6, validators=[_check_limit])
     seconds = forms.IntegerField(
-        required=False, initial=int(USUAL["seconds"]), max_value=10**8, validators=[check_limit]
+        required=False, initial=int(USUAL["seconds"]), max_value=10**8, validators=[_check_limit]
     )
 
 
@@ -275,15 +275,15 @@ def request_body(values: dict[str, Any]) -> dict[str, Any]:
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
         if value != default:
-            body[name] = read_number(value) if name == "seed" else value
+            body[name] = _read_number(value) if name == "seed" else value
     if values.get("unpriced"):
         body["unpriced"] = True
     given = {name: values.get(name, usual) for name, usual in USUAL.items()}
-    limits = {name: read_number(value) for name, value in given.items() if str(value) != str(USUAL[name])}
+    limits = {name: _read_number(value) for name, value in given.items() if str(value) != str(USUAL[name])}
     return body | ({"limits": limits} if limits else {})
 
 
-def read_number(written: Any) -> int | float | str | None:
+def _read_number(written: Any) -> int | float | str | None:
     """As JSON has it: empty is null, and what is no number stays, for the API to say so."""
     text = str(written if written is not None else "").strip()
     for kind in (int, float):

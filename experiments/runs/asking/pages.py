@@ -46,7 +46,7 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     """The values an untouched form starts from: a run to ask again, or a system named in the address. Raises
     PermissionDenied for a run whose system the person is to judge unseen."""
     for way in ("from", "like"):
-        if run := run_named(request.GET.get(way, "")):
+        if run := _run_named(request.GET.get(way, "")):
             if Names(request.user).hides(run):
                 raise PermissionDenied(
                     f"You are still to judge run {run.pk} unseen, and the form names what it studies. "
@@ -66,26 +66,26 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     return values
 
 
-def run_named(number: Any) -> Run | None:
+def _run_named(number: Any) -> Run | None:
     """The run with a number that stands in an address or a form."""
     return Run.objects.filter(pk=parse_key(str(number))).first()
 
 
 def differing(values: Any, names: Names) -> dict[str, Any]:
     """The run that is asked again, and what the form asks otherwise: name, what was, what is."""
-    parent = run_named(values.get("parent") or "")
+    parent = _run_named(values.get("parent") or "")
     if parent is None or names.hides(parent):
         return {}
     was, now = forms.copy_values(parent), dict(values.items())
     with suppress(InvalidInput):
         layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
         now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))
-    pairs = ((lineage.NAMES[name], format_value(was[name]), format_value(now[name])) for name in was if name in now)
+    pairs = ((lineage.NAMES[name], _format_value(was[name]), _format_value(now[name])) for name in was if name in now)
     changed = [(name, old or "none", new or "none") for name, old, new in pairs if old != new]
     return {"parent": parent, "changed": changed}
 
 
-def format_value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value as a form would send it; numbers that are equal are alike."""
     text = "" if value is None else str(value)
     return text.removesuffix(".0").replace("\r\n", "\n").strip()
@@ -98,9 +98,9 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
     return {
         "form": form,
         "lines": {task.key: task.line for task in tasks.TASKS.values()},
-        **build_commands(request, chosen),
+        **_build_commands(request, chosen),
         **differing(values, names),
-        **read_choices(chosen, names),
+        **_read_choices(chosen, names),
     }
 
 
@@ -112,7 +112,7 @@ def unit(request: HttpRequest) -> HttpResponse:
     new_model = values.get("shown_model", values.get("model")) != values.get("model")
     if new_model:
         values |= compatibility.fitting(values.get("model", ""))
-    context = read_choices(values, Names(request.user))
+    context = _read_choices(values, Names(request.user))
     context["new_model"] = new_model
     context["new_layer"] = new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
     return render(request, "runs/asking/answer.html", context)
@@ -123,11 +123,11 @@ def command(request: HttpRequest) -> HttpResponse:
     """The command line that asks what the form says now, and what to know of what was chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
-    updates = build_commands(request, values) | explain_choice(values) | differing(values, Names(request.user))
+    updates = _build_commands(request, values) | _explain_choice(values) | differing(values, Names(request.user))
     return render(request, "runs/asking/command.html", {"oob": True} | updates)
 
 
-def build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
+def _build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
     """The command line, and the same with curl; a model is named for a backbone that offers several."""
     model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
     values = values | {"backbone_model": model}
@@ -135,7 +135,7 @@ def build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, st
     return {"command": forms.command_line(values), "curl": curl}
 
 
-def explain_choice(values: Any) -> dict[str, str]:
+def _explain_choice(values: Any) -> dict[str, str]:
     """What is wrong with the tools and the backbone together, or what to know of them."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
@@ -143,7 +143,7 @@ def explain_choice(values: Any) -> dict[str, str]:
     return {"advice": advice or forms.stray_unit(str(values.get("question") or ""), str(values.get("unit") or ""))}
 
 
-def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
+def _read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
     """All there is to choose from, what is chosen (where nobody chose, what suits the model), and the unit with its
     exemplars or what is wrong with it."""
     models = list(VisionModelRow.objects.all())
@@ -168,7 +168,7 @@ def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
         "toolsets": list(Toolset.objects.all()),
         "backbones": list(Backbone.objects.all()),
         "chosen": chosen,
-        **explain_choice({"model": model.name, **chosen}),
+        **_explain_choice({"model": model.name, **chosen}),
         **read_unit(layer, values, dataset, names),
     }
 

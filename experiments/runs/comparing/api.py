@@ -92,12 +92,12 @@ def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> Compar
         runs=[run.pk for run in runs],
         base=base.pk,
         lines=[LineOut.from_orm(line) for line in comparison.lines(runs, base, user)],
-        rounds=[round_out(each) for each in found],
+        rounds=[_round_out(each) for each in found],
         next=last + 1 if last < max(run.rounds for run in runs) else None,
     )
 
 
-def round_out(found: comparison.Round) -> RoundOut:
+def _round_out(found: comparison.Round) -> RoundOut:
     runs = [
         ComparedRoundOut(
             run=one.run.pk,

@@ -26,13 +26,13 @@ OFFERED = 12
 def page(request: HttpRequest) -> HttpResponse:
     """The comparison, or a way to choose what to compare."""
     user = access.require(request)
-    runs, base, problems = read_runs(request.GET)
+    runs, base, problems = _read_runs(request.GET)
     context: dict[str, Any] = {
         "runs": runs,
         "problems": problems,
         "most": MOST,
         "full": len(runs) == MOST,
-        "offered": list_offered(runs),
+        "offered": _list_offered(runs),
     }
     if base is None or len(runs) < FEWEST:
         return render(request, "runs/comparing/choose.html", context)
@@ -77,7 +77,7 @@ def rounds(runs: Sequence[Run], asked: str, problems: list[str], only: bool) -> 
     }
 
 
-def read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
+def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
     """The runs that the address names, in its order, each once; the one that the others are measured against, else the
     first; and in sentences what of the address could not be followed."""
     given = [text.strip() for text in params.getlist("run")[:READ] if text.strip()]
@@ -104,7 +104,7 @@ def read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
     return runs, base, problems
 
 
-def list_offered(runs: Sequence[Run]) -> Sequence[Run]:
+def _list_offered(runs: Sequence[Run]) -> Sequence[Run]:
     """The newest other runs of the same units; of all, while none is chosen."""
     rows = Run.objects.exclude(pk__in=[run.pk for run in runs]).select_related("owner")
     same = Q()

@@ -137,7 +137,7 @@ class Reader:
     async def follow(self, seconds: float) -> AsyncGenerator[Events, None]:
         """What each look finds, until it is over or the time is."""
         until = time.monotonic() + seconds
-        await free_thread()
+        await _free_thread()
         async with Bell(self.run_id) as bell:
             while batch := await look(self.look):
                 self.after = batch.after
@@ -188,7 +188,7 @@ def look(find: Callable[[], Found]) -> Awaitable[Found]:
     return database_sync_to_async(find, thread_sensitive=False, executor=_LOOKS)()
 
 
-async def free_thread() -> None:
+async def _free_thread() -> None:
     """Give up the thread, and its connection, that Django keeps for this request until its answer is complete. What
     needs one at the end gets another."""
     await aclose_old_connections()

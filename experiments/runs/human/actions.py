@@ -110,7 +110,7 @@ def find_under_way(run: Run) -> HumanReply | None:
 # --- who writes the next replies ------------------------------------------------------------------------
 
 
-def find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
+def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
     """The provider's model and the name of a person, or of the backbone of this key, fit for the run. Raises
     InvalidInput with what is wrong."""
     if key == PERSON:
@@ -141,7 +141,7 @@ def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: s
         words = f"The note has {len(note):,} characters; at most {NOTE_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "note")
     run = Run.objects.select_for_update().get(pk=run_id)
-    model, label = find_writer(run, backbone, model)
+    model, label = _find_writer(run, backbone, model)
     # Whether somebody else may write the next reply: a run that concluded, or spent its limits, is over
     if run.has_ended and run.status not in REOPENABLE:
         raise StateConflict(f"The run is over ({run.get_status_display().lower()}): nobody writes in it any more.")

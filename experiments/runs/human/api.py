@@ -73,7 +73,7 @@ class HandoverIn(Body):
     note: str = Field("", max_length=actions.NOTE_CHARS, pattern=NO_NUL)
 
 
-def reply_out(run: Run, draft: HumanReply) -> ReplyOut:
+def _reply_out(run: Run, draft: HumanReply) -> ReplyOut:
     same = ("round", "what", "prose", "hypotheses", "program", "description", "reasoning", "bias", "version", "sent")
     lines = [line for line in draft.labels.split("\n") if line.strip()]
     due = draft.sent is None and draft.round == run.rounds + 1
@@ -86,7 +86,7 @@ def read_reply(request: HttpRequest, pk: Id) -> ReplyOut:
     """With what carries over from the round before, where you have saved none."""
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
-    return reply_out(run, drafts.find_current(run, user))
+    return _reply_out(run, drafts.find_current(run, user))
 
 
 @router.put("/runs/{pk}/reply", response=ReplyOut, summary="Save your draft of the next round")
@@ -99,8 +99,8 @@ def save_reply(request: HttpRequest, pk: Id, wanted: ReplyIn) -> ReplyOut:
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         draft = drafts.find_current(run, user)
-        must_match(request, reply_out(run, draft))
-        return reply_out(run, actions.save_draft(Actor.of(request), run.pk, draft.round, draft.version, values))
+        must_match(request, _reply_out(run, draft))
+        return _reply_out(run, actions.save_draft(Actor.of(request), run.pk, draft.round, draft.version, values))
 
 
 @router.post("/runs/{pk}/reply/send", response=ReplyOut, summary="Send your draft: it becomes the reply")
@@ -110,11 +110,11 @@ def send_reply(request: HttpRequest, pk: Id) -> ReplyOut:
     with transaction.atomic():
         run = find(Run.objects.select_for_update(), pk=pk)
         draft = drafts.find_current(run, user)
-        must_match(request, reply_out(run, draft))
+        must_match(request, _reply_out(run, draft))
         if not draft.version:
             draft = actions.save_draft(Actor.of(request), run.pk, draft.round, 0, draft.values)
         actions.send_reply(Actor.of(request), draft)
-        return reply_out(find(Run.objects.all(), pk=pk), draft)
+        return _reply_out(find(Run.objects.all(), pk=pk), draft)
 
 
 @router.post("/runs/{pk}/reply/stop", response=RunOut, summary="Stop the program that a person sent")

@@ -45,10 +45,10 @@ def entry(head: str, body: str) -> Entry:
     if signature is None:
         return Entry(head.strip(), "", text, code, "")
     name, parameters = signature[1], signature[2]
-    return Entry(name, head.strip().removeprefix(name), text, code, f"{name}({', '.join(list_required(parameters))})")
+    return Entry(name, head.strip().removeprefix(name), text, code, f"{name}({', '.join(_list_required(parameters))})")
 
 
-def list_required(parameters: str) -> Iterator[str]:
+def _list_required(parameters: str) -> Iterator[str]:
     """Names of the parameters that must be given; they are parted at the commas that stand in no bracket."""
     depth, part = 0, ""
     for character in f"{parameters},":

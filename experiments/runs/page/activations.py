@@ -64,7 +64,7 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     first, last = number(params, "from") or 1, number(params, "to") or run.rounds
     everything = run.observations.order_by()
     chosen = everything.filter(experiment__round__range=(first, last))
-    groups = count_origins(chosen, run.exemplar_mean)
+    groups = _count_origins(chosen, run.exemplar_mean)
     context = {"first": first, "last": last, "part": (first, last) != (1, run.rounds), "any": bool(groups)}
     if not groups:
         return context
@@ -81,7 +81,7 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     if count <= MOST:
         add_dots(plot, chosen, column)
     else:
-        add_marks(plot, groups, rows, column)
+        _add_marks(plot, groups, rows, column)
     plot.draw_steps([row.best for row in rows])
     if run.exemplar_mean is not None:
         plot.add_level(run.exemplar_mean)
@@ -115,7 +115,7 @@ def add_dots(plot: Plot, chosen: QuerySet[Observation], column: Mapping[int, int
         )
 
 
-def add_marks(
+def _add_marks(
     plot: Plot, groups: Sequence[OriginCount], rows: Sequence[ActivationRow], column: Mapping[int, int]
 ) -> None:
     """A mark for each origin in each step, side by side, which leads to a plot of its rounds alone."""
@@ -132,7 +132,7 @@ def add_marks(
         plot.add_mark(middle, low, high, origin, words, f"?tab=activations&from={step.first}&to={step.last}")
 
 
-def count_origins(chosen: QuerySet[Observation], exemplar_mean: float | None) -> list[OriginCount]:
+def _count_origins(chosen: QuerySet[Observation], exemplar_mean: float | None) -> list[OriginCount]:
     """By round and origin; `reached` counts those at the exemplar mean or above."""
     over = Q(activation__gte=exemplar_mean) if exemplar_mean is not None else Q(pk__in=[])
     figures = chosen.values_list("experiment__round", "origin").annotate(

@@ -117,7 +117,7 @@ def draw(measure: Resource, run: Run, sums: Mapping[RoundRange, Taken]) -> Measu
     said = f"{words(total)} of {words(limit)}" if limit else words(total)
     rounds = plot(measure, names, each, f"{measure.name} by round; the table below says the same")
     for place, (step, taken) in enumerate(sums.items()):
-        add_bars(rounds, place, step, measure, taken)
+        _add_bars(rounds, place, step, measure, taken)
     highest = so_far if near is None else [*so_far, near]
     together = plot(measure, names, highest, f"{measure.name} together: {said}")
     together.draw_sums(so_far)
@@ -134,7 +134,7 @@ def plot(measure: Resource, names: Sequence[str], values: Sequence[float], label
     return Plot.of_columns(names, values, label, HALF, lambda value: f"{value / unit:g} {name}" if value else "0", unit)
 
 
-def add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken: Taken) -> None:
+def _add_bars(plot: Plot, place: int, step: RoundRange, measure: Resource, taken: Taken) -> None:
     """The parts of one step on top of each other."""
     reached = 0.0
     for part, value in enumerate(measure.of(taken)):

@@ -73,22 +73,22 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
             known = [row for _, row in named if row.image_id in drawn]
             shown = [row for row in known if read.holds(drawn[row.image_id])]
             others = [row for row in known if not read.holds(drawn[row.image_id])]
-            found.append(sort_out(shown, others, is_known=True))
+            found.append(_sort_out(shown, others, is_known=True))
         else:
             naming = [row for held, row in named if each and len(each & held) >= ENOUGH * len(each)]
-            found.append(sort_out(naming, [], is_known=False))
+            found.append(_sort_out(naming, [], is_known=False))
     return found
 
 
-def sort_out(showing: Sequence[Observation], others: Sequence[Observation], *, is_known: bool) -> Bearing:
+def _sort_out(showing: Sequence[Observation], others: Sequence[Observation], *, is_known: bool) -> Bearing:
     """What is shown of those that show it and of the others."""
-    best = choose_images(showing)
+    best = _choose_images(showing)
     among = {each.card.image for each in best}
-    weakest = choose_images([row for row in showing if row.image_id not in among], weakest=True)
-    return Bearing(best, weakest, choose_images(others), is_known)
+    weakest = _choose_images([row for row in showing if row.image_id not in among], weakest=True)
+    return Bearing(best, weakest, _choose_images(others), is_known)
 
 
-def choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
+def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
     """The strongest, or the weakest, each image once."""
     ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
     return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), SHOWN)]

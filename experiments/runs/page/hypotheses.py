@@ -41,8 +41,8 @@ class HypothesisRow:
     @property
     def wordings(self) -> list[Hypothesis]:
         """Earlier wordings, each where it was first used."""
-        found = {normalize_words(each.text): each for _, each in sorted(self.by_round.items(), reverse=True)}
-        found.pop(normalize_words(self.latest.text), None)
+        found = {_normalize_words(each.text): each for _, each in sorted(self.by_round.items(), reverse=True)}
+        found.pop(_normalize_words(self.latest.text), None)
         return sorted(found.values(), key=lambda each: each.round)
 
     @property
@@ -90,15 +90,15 @@ def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[Hypothes
     by_number: dict[int, HypothesisRow] = {}
     for place, listed in lists.items():
         for each in listed:
-            row = by_words.get(normalize_words(each.text)) or find_reworded(by_number.get(each.number), each, place)
+            row = by_words.get(_normalize_words(each.text)) or _find_reworded(by_number.get(each.number), each, place)
             if row is None or place in row.by_round:
                 rows.append(row := HypothesisRow())
             row.by_round[place] = each
-            by_words[normalize_words(each.text)] = by_number[each.number] = row
+            by_words[_normalize_words(each.text)] = by_number[each.number] = row
     return rows
 
 
-def find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisRow | None:
+def _find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> HypothesisRow | None:
     """The row that held this number before, if this is a new wording of it."""
     if row is None or place in row.by_round:
         return None
@@ -107,7 +107,7 @@ def find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> Hy
     return row if common >= ALIKE else None
 
 
-def normalize_words(text: str) -> str:
+def _normalize_words(text: str) -> str:
     """The words without what a wording does not depend on."""
     return " ".join(text.casefold().rstrip(".").split())
 
@@ -117,7 +117,7 @@ def changes(lists: Mapping[int, Sequence[Hypothesis]]) -> list[int]:
     before: list[tuple[str, str]] = []
     found: list[int] = []
     for place, listed in lists.items():
-        now = [(normalize_words(each.text), each.status) for each in listed]
+        now = [(_normalize_words(each.text), each.status) for each in listed]
         if now != before:
             found.append(place)
         before = now

@@ -40,7 +40,7 @@ class Tab:
         return f"runs/page/tabs/{self.name}.html"
 
 
-def ignore_names(read: Callable[[Run, Params], dict[str, Any]]) -> Callable[[Run, Params, Names], dict[str, Any]]:
+def _ignore_names(read: Callable[[Run, Params], dict[str, Any]]) -> Callable[[Run, Params, Names], dict[str, Any]]:
     """For a tab that names no system."""
     return lambda run, params, names: read(run, params)  # noqa: ARG005 - as all tabs have it
 
@@ -49,11 +49,11 @@ TABS: Mapping[str, Tab] = {
     tab.name: tab
     for tab in (
         Tab("transcript", "Transcript", transcript.read_transcript),
-        Tab("experiments", "Experiments", ignore_names(experiments.read_experiments), "offer"),
-        Tab("images", "Images", ignore_names(experiments.read_images), "offer"),
-        Tab("activations", "Activations", ignore_names(activations.read_activations), "redraw"),
-        Tab("hypotheses", "Hypotheses", ignore_names(hypotheses.read_hypotheses), "redraw"),
-        Tab("cost", "Cost", ignore_names(cost.read_cost), "redraw"),
+        Tab("experiments", "Experiments", _ignore_names(experiments.read_experiments), "offer"),
+        Tab("images", "Images", _ignore_names(experiments.read_images), "offer"),
+        Tab("activations", "Activations", _ignore_names(activations.read_activations), "redraw"),
+        Tab("hypotheses", "Hypotheses", _ignore_names(hypotheses.read_hypotheses), "redraw"),
+        Tab("cost", "Cost", _ignore_names(cost.read_cost), "redraw"),
         Tab("raw", "Raw", transcript.read_raw, "offer"),
         Tab("comments", "Comments", lambda *_: {}),  # its template asks for what each may see
     )

@@ -51,11 +51,11 @@ def read_raw(run: Run, params: Mapping[str, str], names: Names) -> dict[str, Any
         params = {"tab": "raw", "page": str((at - 1) // PER_PAGE + 1)}
     page = Page.of(params, run.last_seq, PER_PAGE, "tab")
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
-    rendered = [(event, as_text(event, names.payload(run, event), 2)) for event in events]
+    rendered = [(event, _as_text(event, names.payload(run, event), 2)) for event in events]
     return {"page": page, "missing": missing, "rendered": rendered}
 
 
-def as_text(event: Event, payload: Mapping[str, Any], indent: int | None = None) -> str:
+def _as_text(event: Event, payload: Mapping[str, Any], indent: int | None = None) -> str:
     """An event as JSON, with what it says."""
     data = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": payload}
     return json.dumps(data, indent=indent, ensure_ascii=False)
@@ -65,4 +65,4 @@ async def as_lines(run: Run, names: Names) -> AsyncIterator[bytes]:
     """All events of a run, a line of JSON for each, without holding them all. Whether the viewer may read what the run
     studies has been looked up."""
     async for event in Event.objects.filter(run_id=run.pk, seq__lte=run.last_seq).order_by("seq").aiterator(100):
-        yield as_text(event, names.payload(run, event)).encode() + b"\n"
+        yield _as_text(event, names.payload(run, event)).encode() + b"\n"

@@ -73,7 +73,7 @@ def edit_view(request: HttpRequest, pk: Id, view: ViewIn) -> ViewOut:
     """One of yours. Needs its ETag in If-Match."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     with transaction.atomic():
-        row = lock_view(request, actor.person, pk)
+        row = _lock_view(request, actor.person, pk)
         return ViewOut.from_orm(actions.write_view(actor, row, view.name, view.query, shared=view.shared))
 
 
@@ -82,11 +82,11 @@ def delete_view(request: HttpRequest, pk: Id) -> Status[None]:
     """One of yours; the runs stay. Needs its ETag too."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     with transaction.atomic():
-        actions.delete_view(actor, lock_view(request, actor.person, pk))
+        actions.delete_view(actor, _lock_view(request, actor.person, pk))
     return Status(204, None)
 
 
-def lock_view(request: HttpRequest, user: User, pk: int) -> SavedView:
+def _lock_view(request: HttpRequest, user: User, pk: int) -> SavedView:
     """A view of one's own, locked, as its editor knows it. Raises Refusal."""
     row = find(SavedView.objects.select_for_update().filter(owner=user), pk=pk)
     must_match(request, ViewOut.from_orm(row))

@@ -54,10 +54,10 @@ def pause(by: Actor, run_id: int) -> bool:
             raise StateConflict(f"Run {run.pk} stands still already: it waits for a person.")
         if run.cancel_requested:
             raise StateConflict(f"Run {run.pk} is being stopped.")
-        if run.status == Status.PAUSED or (run.pause_requested and is_held(run)):
+        if run.status == Status.PAUSED or (run.pause_requested and _is_held(run)):
             return False
         audit.record(by, Verb.RUN_PAUSED, run)
-        if is_held(run):
+        if _is_held(run):
             Run.objects.filter(pk=run.pk).update(pause_requested=by.name)
         else:
             transcript.append(run.pk, "paused", Paused(run.rounds, by.name))
@@ -98,7 +98,7 @@ def send_note(by: Actor, run_id: int, text: str) -> Event:
         words = f"The note has {len(text):,} characters, and at most {MOST_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "text")
     with _lock_run(by, run_id) as run:
-        if deaf := cannot_hear(run):
+        if deaf := _cannot_hear(run):
             raise StateConflict(deaf)
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
         note = Note(run.rounds, by.name, transcript.strip_unstorable(text))
@@ -109,7 +109,7 @@ def send_note(by: Actor, run_id: int, text: str) -> Event:
     return event
 
 
-def cannot_hear(run: Run) -> str:
+def _cannot_hear(run: Run) -> str:
     """Why the run's agent would not hear a note, and what to do instead; "" if it would."""
     if run.status in REOPENABLE - {Status.PAUSED}:
         return f"{has_ended(run)} Nobody would hear this. Resume the run and send it then, or fork it with this note."
@@ -151,16 +151,16 @@ def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen
 def stop(by: Actor, run_id: int) -> bool:
     """Ask for the end of a run; one that no worker holds ends at once. False if it has ended (or is told to)."""
     with _lock_run(by, run_id) as run:
-        if run.has_ended or (run.cancel_requested and is_held(run)):
+        if run.has_ended or (run.cancel_requested and _is_held(run)):
             return False
         Run.objects.filter(pk=run.pk).update(cancel_requested=True)
         audit.record(by, Verb.RUN_STOPPED, run)
-        if not is_held(run):
+        if not _is_held(run):
             transcript.append(run.pk, "cancelled", Ended(f"Stopped by {by.name}."))
     return True
 
 
-def is_held(run: Run) -> bool:
+def _is_held(run: Run) -> bool:
     """Whether a worker is at it: then it is for the worker to take notice."""
     return run.status == Status.RUNNING and run.is_leased()
 

@@ -48,7 +48,7 @@ class LimitsIn(Body):
     why: str = Field("", max_length=actions.WHY_CHARS, pattern=NO_NUL)
 
 
-def steerer(request: HttpRequest, pk: int) -> Actor:
+def _steerer(request: HttpRequest, pk: int) -> Actor:
     """Who steers a run that exists; call `allow` first."""
     find(Run.objects.all(), pk=pk)
     return Actor.of(request, Role.RESEARCHER)
@@ -58,7 +58,7 @@ def steerer(request: HttpRequest, pk: int) -> Actor:
 def pause_run(request: HttpRequest, pk: Id) -> RunOut:
     """At once where no worker holds it, else after the round under way: until then it is `pausing`."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
-    actions.pause(steerer(request, pk), pk)
+    actions.pause(_steerer(request, pk), pk)
     return read_out(pk, user)
 
 
@@ -66,7 +66,7 @@ def pause_run(request: HttpRequest, pk: Id) -> RunOut:
 def resume_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that is paused, waits, failed or was stopped. One that is under way stays so."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
-    actions.resume(steerer(request, pk), pk)
+    actions.resume(_steerer(request, pk), pk)
     return read_out(pk, user)
 
 
@@ -85,7 +85,7 @@ def try_run_again(request: HttpRequest, pk: Id) -> RunOut:
 def stop_run(request: HttpRequest, pk: Id) -> RunOut:
     """One that no worker holds ends at once, the others as soon as their worker sees it. A run that has ended stays."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
-    actions.stop(steerer(request, pk), pk)
+    actions.stop(_steerer(request, pk), pk)
     return read_out(pk, user)
 
 
@@ -93,7 +93,7 @@ def stop_run(request: HttpRequest, pk: Id) -> RunOut:
 def send_note(request: HttpRequest, pk: Id, said: NoteIn) -> Status[EventOut]:
     """The agent reads it as part of its next message. Sent twice in a row, it is said once."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)
-    return Status(201, event_out(actions.send_note(steerer(request, pk), pk, said.text), Names(user)))
+    return Status(201, event_out(actions.send_note(_steerer(request, pk), pk, said.text), Names(user)))
 
 
 @router.get("/runs/{pk}/limits", response=LimitsOut, summary="Read the limits of a run")

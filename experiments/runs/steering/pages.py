@@ -31,11 +31,11 @@ def act(request: HtmxRequest, pk: int, do: Callable[[Actor, int], bool]) -> Http
     try:
         do(Actor.of(request, Role.RESEARCHER), run.pk)
     except ActionRefused as refused:
-        return answer_with_toast(request, run, str(refused), "error", status=409)
+        return _answer_with_toast(request, run, str(refused), "error", status=409)
     return HttpResponse(status=204) if request.htmx else redirect(run)
 
 
-def answer_with_toast(request: HtmxRequest, run: Run, words: str, kind: str, status: int = 204) -> HttpResponse:
+def _answer_with_toast(request: HtmxRequest, run: Run, words: str, kind: str, status: int = 204) -> HttpResponse:
     """Say something on the page that asked, or on the one that the browser is sent to."""
     if request.htmx:
         toast = {"toast": {"words": words, "kind": kind}}
@@ -77,7 +77,7 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
     now = {name: run.limits.get(name) for name in USUAL}
     form = LimitsForm(request.POST) if request.method == "POST" else LimitsForm(initial=now)
     if not form.is_bound or not form.is_valid():
-        return render_form(request, run, form, 200 if not form.is_bound else 422)
+        return _render_form(request, run, form, 200 if not form.is_bound else 422)
     given = form.cleaned_data
     wanted = {name: given[name] for name in USUAL}
     try:
@@ -85,14 +85,14 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
     except ActionRefused as refused:
         run.refresh_from_db()
         form.add_error(None, str(refused))
-        return render_form(request, run, form, 409)  # with the limits of now as those that were seen
+        return _render_form(request, run, form, 409)  # with the limits of now as those that were seen
     words = "The new limits hold from now on." if changed else "The limits are as they were."
     if changed and (over := limits.used_up(wanted, actions.count_used(run))):
         words = f"The new limits hold. One is reached already, {over}: the agent is asked for its final answer next."
-    return answer_with_toast(request, run, words, "success")
+    return _answer_with_toast(request, run, words, "success")
 
 
-def render_form(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
+def _render_form(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
     """The form, alone in the dialog of the run's page, or on a page of its own."""
     spent = actions.count_used(run) | {"cost": run.known_cost}
     lines = [(form[name], spent[name]) for name in USUAL]

@@ -56,13 +56,13 @@ def build_messages(messages: Sequence[Message], pictures: Mapping[str, EncodedIm
     tokens = words + sum(pictures[key].tokens for key in places)
     shown = _choose_kept(messages, places, pictures, tokens - allowance, allowance)
     rendering = _Rendering(messages, shown, pictures)
-    rendered = merge_neighbours(rendering.message(number) for number in range(len(messages)))
+    rendered = _merge_neighbours(rendering.message(number) for number in range(len(messages)))
     left_out = [key for key in places if key not in shown]
     tokens += sum(_caption_tokens(messages, places[key][0]) - pictures[key].tokens for key in left_out)
     return ChatMessages(rendered, tokens, len(shown), len(left_out))
 
 
-def merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Neighbours of one role as one message: some servers demand that user and assistant take turns."""
     joined: list[dict[str, Any]] = []
     for message in messages:
@@ -75,7 +75,7 @@ def merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
 
 def replace_system_role(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same for a server that knows no system message: what it says stands before the user's first words."""
-    return merge_neighbours({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
+    return _merge_neighbours({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
 
 
 def _join_contents(first: Any, second: Any) -> Any:

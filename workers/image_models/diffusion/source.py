@@ -80,7 +80,7 @@ class PipelineSource:
     def broken(self, reason: str) -> MissingPart:
         """The error to raise when something of it cannot be used."""
         return MissingPart(
-            f"The pipeline {self.name!r} cannot be used: {reason.rstrip('.')}. {suggest_remedy(self.name, self.use)}"
+            f"The pipeline {self.name!r} cannot be used: {reason.rstrip('.')}. {_suggest_remedy(self.name, self.use)}"
         )
 
 
@@ -93,12 +93,12 @@ def find_pipeline(name: str, use: Use) -> PipelineSource:
         index = json.loads(path.read_text())
     except FileNotFoundError:
         raise MissingPart(
-            f"{name!r} is no pipeline of diffusers: {folder} holds no model_index.json. {suggest_remedy(name, use)}"
+            f"{name!r} is no pipeline of diffusers: {folder} holds no model_index.json. {_suggest_remedy(name, use)}"
         ) from None
     except (OSError, ValueError) as error:
-        raise MissingPart(f"{path} cannot be read: {error}. {suggest_remedy(name, use)}") from error
+        raise MissingPart(f"{path} cannot be read: {error}. {_suggest_remedy(name, use)}") from error
     if not isinstance(index, dict):
-        raise MissingPart(f"{path} holds no JSON object. {suggest_remedy(name, use)}")
+        raise MissingPart(f"{path} holds no JSON object. {_suggest_remedy(name, use)}")
     kind = _kind(name, index, use)
     listed = {part: value for part, value in index.items() if isinstance(value, list) and value[:1] != [None]}
     classes = {part: _class_of(name, part, value, use) for part, value in listed.items()}
@@ -121,7 +121,7 @@ def explain_missing(name: str, use: Use) -> str:
     return ""
 
 
-def suggest_remedy(name: str, use: Use) -> str:
+def _suggest_remedy(name: str, use: Use) -> str:
     """What to do about a pipeline that is not here or not whole."""
     other = f"Or name another {WANTED[use]}, by hub id or folder, in {SETTING[use]}."
     if Path(name).expanduser().exists():
@@ -160,7 +160,7 @@ def _folder(name: str, use: Use) -> Path:
     except LocalEntryNotFoundError:
         raise MissingPart(
             f"The pipeline {name!r} is not on this machine: it is neither a folder nor in the cache of Hugging Face. "
-            f"{suggest_remedy(name, use)}"
+            f"{_suggest_remedy(name, use)}"
         ) from None
 
 

@@ -65,7 +65,7 @@ def find_program(blocks: Sequence[Block]) -> Program:
     return _read_unfenced(blocks)
 
 
-def is_python(code: str) -> bool:
+def _is_python(code: str) -> bool:
     """Whether the text is a Python program."""
     return _parse(code) is not None
 
@@ -82,16 +82,18 @@ def _choose_unannounced(fences: dict[FencePosition, Fence], *, concludes: bool) 
     sign = _DEFINES if concludes else _USES
     if not any(sign.search(fence.body) for fence in fences.values()):
         return {}
-    return {at: fence for at, fence in fences.items() if _DEFINES.search(fence.body) or is_python(fence.body)}
+    return {at: fence for at, fence in fences.items() if _DEFINES.search(fence.body) or _is_python(fence.body)}
 
 
 def _drop_broken(fences: dict[FencePosition, Fence]) -> dict[FencePosition, Fence]:
     """The fences less those that cannot belong: unclosed ones that are cut short, unmarked ones that are no Python."""
     joined = "\n\n".join(fence.body for fence in fences.values())
-    if len(fences) > 1 and is_python(joined):
+    if len(fences) > 1 and _is_python(joined):
         return fences
     unmarked = {at for at, fence in fences.items() if len(fences) > 1 and not fence.language}
-    return {at: fence for at, fence in fences.items() if (fence.closed and at not in unmarked) or is_python(fence.body)}
+    return {
+        at: fence for at, fence in fences.items() if (fence.closed and at not in unmarked) or _is_python(fence.body)
+    }
 
 
 def _join_fences(fences: dict[FencePosition, Fence], remarks: tuple[str, ...]) -> Program:

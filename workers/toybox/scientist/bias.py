@@ -74,12 +74,12 @@ def plan_reply(view: ScientistView) -> PlannedReply:
             return describing.plan_screening(view)
         if known and view.due("contexts"):
             return _contexts(view, known)
-        if known and view.due("contrast") and find_suspects(view, known):
+        if known and view.due("contrast") and _find_suspects(view, known):
             return _contrast(view, known)
     if known is None:
         text = "I could not tell which class the system is meant to detect: it answered to none, and none was named."
         return PlannedReply("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
-    found = find_suspects(view, known)
+    found = _find_suspects(view, known)
     tested = any(len(each.edited) for each in found)
     biases = [each for each in found if (each.confirmed if tested else abs(each.errors) > _CERTAIN)]
     text = _describe_biases(view, known, biases, tested)
@@ -99,7 +99,7 @@ def find_class(view: ScientistView) -> Concept | None:
     return max(nouns, key=lambda each: view.evidence.worth((each,)))
 
 
-def find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
+def _find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
     """Contexts in which the class seems to respond differently, the clearest first."""
     found = [each for context in SINGLES if (each := _difference(view, known, context))]
     mean = abs(_mean(view, known))
@@ -143,7 +143,7 @@ def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
 
 
 def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
-    contexts = [each.context for each in find_suspects(view, known)]
+    contexts = [each.context for each in _find_suspects(view, known)]
     plan = {}
     for scene in designs.single_thing_scenes([known], view.fewer("contrast", _ORIGINALS), view.rng("contrast")):
         if edits := [designs.write_edit(scene, context) for context in contexts if not context.matches(scene)]:
@@ -159,7 +159,7 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
 def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
     """One for each suspect, after what others listed; a suspect that edits do not confirm is refuted."""
     listed = {each.text: each for each in view.case.hypotheses}
-    for found in find_suspects(view, known):
+    for found in _find_suspects(view, known):
         text = _phrase_effect(known, found)
         tested = len(found.edited) >= _ENOUGH
         status = "open" if not tested else "supported" if found.confirmed else "refuted"

@@ -29,20 +29,20 @@ _EDITS = {"noun": 2, "colour": 2, "size": 1, "ground": 1, "light": 1}
 def plan_reply(view: ScientistView) -> PlannedReply:
     """The next reply."""
     if view.case.must_conclude:
-        return plan_conclusion(view)
+        return _plan_conclusion(view)
     if view.due("exemplars"):
         return plan_exemplars(view)
     if view.due("screen"):
         return plan_screening(view)
     if view.silent or not view.labels:
-        return plan_conclusion(view)
+        return _plan_conclusion(view)
     if view.due("refine"):
         return _refine(view)
     if view.due("edit"):
         return _edit(view)
     if view.due("validate", VALIDATIONS) and view.tested(view.labels[0]) is None:
         return _validate(view)
-    return plan_conclusion(view)
+    return _plan_conclusion(view)
 
 
 def plan_exemplars(view: ScientistView) -> PlannedReply:
@@ -131,7 +131,7 @@ def _move(view: ScientistView, prose: str, code: str) -> PlannedReply:
     return PlannedReply(prose, listed, code)
 
 
-def plan_conclusion(view: ScientistView) -> PlannedReply:
+def _plan_conclusion(view: ScientistView) -> PlannedReply:
     """The last reply: the description with its figures, and a label if there is one."""
     hypotheses = hypothesis_list.update_hypotheses(view.case.hypotheses, view.labels[:1], view.evidence)
     prose = "The evidence decides as far as my experiments can take it, so I conclude."

@@ -28,7 +28,7 @@ def update_hypotheses(
 ) -> list[ListedHypothesis]:
     """The old hypotheses judged anew, and the leading labels that are not among them."""
     judged = [_judge(each, evidence) for each in before]
-    known = {parse_hypothesis(each.text) for each in before}
+    known = {_parse_hypothesis(each.text) for each in before}
     number = max((each.number for each in before), default=0)
     for label in leading:
         if label not in known and len(judged) < _MOST:
@@ -37,13 +37,13 @@ def update_hypotheses(
     return judged
 
 
-def parse_hypothesis(text: str) -> Label:
+def _parse_hypothesis(text: str) -> Label:
     """The label that a hypothesis names; empty if toybox does not understand it."""
     return normalize_label(parse_label(_SUBJECT.sub("", text)))
 
 
 def _judge(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypothesis:
-    label = parse_hypothesis(hypothesis.text)
+    label = _parse_hypothesis(hypothesis.text)
     if not label or not len(evidence):
         return hypothesis
     found = evidence.measure(label)

@@ -51,13 +51,13 @@ class Part:
 Toy = tuple[Part, ...]
 
 
-def toy_star() -> Toy:
+def _toy_star() -> Toy:
     corners = [(0.69 if k % 2 == 0 else 0.30, math.radians(90 + 36 * k)) for k in range(10)]
     outline = [(r * math.cos(a), r * math.sin(a) + 0.56) for r, a in corners]
     return (Part(prism(outline, 0.22, middle=(0.0, 0.56), puff=0.14)),)
 
 
-def toy_car() -> Toy:
+def _toy_car() -> Toy:
     body = box(1.45, 0.66, 0.30, bevel=0.09).at(z=0.15)
     roof = box(0.74, 0.56, 0.34, bevel=0.09).at(-0.08, 0, 0.40)
     windows = join_solids(
@@ -77,7 +77,7 @@ def toy_car() -> Toy:
     )
 
 
-def toy_house() -> Toy:
+def _toy_house() -> Toy:
     wall = [(-0.48, 0.0), (0.48, 0.0), (0.48, 0.72), (0.0, 1.06), (-0.48, 0.72)]
     gable = prism(wall, 0.92, middle=(0.0, 0.4)).turned("z", 90)
     outline = [(-0.57, 0.65), (0.57, 0.65), (0.57, 0.70), (0.0, 1.13), (-0.57, 0.70)]
@@ -89,7 +89,7 @@ def toy_house() -> Toy:
     return (Part(gable), Part(join_solids(roof, chimney), ROOF), Part(panes, GLASS), Part(door, TIMBER))
 
 
-def toy_tree() -> Toy:
+def _toy_tree() -> Toy:
     tiers = join_solids(
         cone(0.58, 0.62, segments=24).at(z=0.30),
         cone(0.47, 0.56, segments=24).at(z=0.58),
@@ -98,7 +98,7 @@ def toy_tree() -> Toy:
     return (Part(tiers), Part(cylinder(0.12, 0.36), TIMBER))
 
 
-def toy_train() -> Toy:
+def _toy_train() -> Toy:
     boiler = cylinder(0.25, 0.92, bevel=0.05).turned("y", 90).at(-0.28, 0, 0.47)
     cabin = box(0.42, 0.62, 0.68, bevel=0.04).at(-0.44, 0, 0.2)
     deck = box(1.40, 0.56, 0.14, bevel=0.04).at(0, 0, 0.16)
@@ -118,7 +118,7 @@ def toy_train() -> Toy:
     )
 
 
-def toy_boat() -> Toy:
+def _toy_boat() -> Toy:
     deck = [(0.78 * t, 0.30 * math.sqrt(max(0.0, 1 - abs(t) ** 2.6))) for t in [k / 10 for k in range(-10, 11)]]
     rim = [(x, -y) for x, y in deck] + deck[-2:0:-1]
     hull = make_loft([[(0.90 * x, 0.80 * y) for x, y in rim], rim], [0.0, 0.36])
@@ -129,7 +129,7 @@ def toy_boat() -> Toy:
     return (Part(hull), Part(inside, TIMBER), Part(mast, TIMBER), Part(main, PALE), Part(jib))
 
 
-def toy_rocket() -> Toy:
+def _toy_rocket() -> Toy:
     shell = [(0.17, 0.14), (0.25, 0.32), (0.28, 0.55), (0.27, 0.78), (0.22, 0.98)]
     nose = [(0.22, 0.98), (0.16, 1.16), (0.08, 1.31), (0.0, 1.40)]
     fin = prism([(0.20, 0.20), (0.50, 0.0), (0.50, 0.22), (0.24, 0.56)], 0.06, middle=(0.36, 0.24))
@@ -145,7 +145,7 @@ def toy_rocket() -> Toy:
     )
 
 
-def toy_mushroom() -> Toy:
+def _toy_mushroom() -> Toy:
     cap = [(0.60 * math.cos(a), 0.52 + 0.56 * math.sin(a)) for a in [math.pi / 2 * k / 10 for k in range(11)]]
     under = lathe([(0.14, 0.56), (0.50, 0.50), (0.60, 0.52)])
     stem = lathe([(0, 0), (0.24, 0)], [(0.24, 0.0), (0.20, 0.2), (0.17, 0.56)])
@@ -159,7 +159,7 @@ def toy_mushroom() -> Toy:
     return (Part(lathe(cap)), Part(join_solids(under, stem), PALE), Part(join_solids(*spots), WHITE))
 
 
-def toy_snowman() -> Toy:
+def _toy_snowman() -> Toy:
     body = join_solids(ball(0.42).at(z=0.38), ball(0.31).at(z=0.86), ball(0.21).at(z=1.16))
     hat = join_solids(cylinder(0.24, 0.04, bevel=0.015).at(z=1.27), cylinder(0.155, 0.2, bevel=0.02).at(z=1.28))
     carrot = cone(0.045, 0.22, tip=0.015, segments=12).turned("x", 90).at(0, -0.19, 1.15)
@@ -172,7 +172,7 @@ def toy_snowman() -> Toy:
     return (Part(body), Part(join_solids(hat, coals), DARK), Part(carrot, BEAK), Part(arms, TIMBER))
 
 
-def toy_duck() -> Toy:
+def _toy_duck() -> Toy:
     body = ball(0.46).scaled(1.28, 0.92, 0.78).at(0.04, 0, 0.36)
     tail = cone(0.22, 0.42, tip=0.04).turned("y", 48).scaled(1, 0.8, 1).at(0.36, 0, 0.36)
     head = ball(0.27).at(-0.30, 0, 0.78)
@@ -184,7 +184,7 @@ def toy_duck() -> Toy:
     return (Part(join_solids(body, tail, head)), Part(wings, tone=0.88), Part(beak, BEAK), Part(eyes, DARK))
 
 
-def toy_chair() -> Toy:
+def _toy_chair() -> Toy:
     leg = box(0.11, 0.11, 0.54, bevel=0.02)
     legs = join_solids(*(leg.at(x, y, 0) for x in (-0.32, 0.32) for y in (-0.30, 0.30)))
     seat = box(0.80, 0.76, 0.11, bevel=0.035).at(0, 0, 0.51)
@@ -193,14 +193,14 @@ def toy_chair() -> Toy:
     return (Part(join_solids(legs, seat, posts, rails)),)
 
 
-def toy_table() -> Toy:
+def _toy_table() -> Toy:
     leg = box(0.12, 0.12, 0.72, bevel=0.02)
     legs = join_solids(*(leg.at(x, y, 0) for x in (-0.52, 0.52) for y in (-0.32, 0.32)))
     top = box(1.34, 0.94, 0.11, bevel=0.035).at(0, 0, 0.69)
     return (Part(join_solids(legs, top)),)
 
 
-def toy_cup() -> Toy:
+def _toy_cup() -> Toy:
     outer = lathe(
         [(0, 0), (0.36, 0)], [(0.36, 0), (0.40, 0.05), (0.42, 0.3), (0.43, 0.90)], [(0.43, 0.90), (0.36, 0.90)]
     )
@@ -209,7 +209,7 @@ def toy_cup() -> Toy:
     return (Part(join_solids(outer, handle)), Part(inner, COFFEE))
 
 
-def toy_robot() -> Toy:
+def _toy_robot() -> Toy:
     body = box(0.62, 0.44, 0.52, bevel=0.05).at(0, 0, 0.34)
     head = box(0.48, 0.40, 0.38, bevel=0.05).at(0, 0, 0.90)
     leg = box(0.20, 0.26, 0.36, bevel=0.03)
@@ -238,18 +238,18 @@ TOYS: Mapping[str, Callable[[], Toy]] = {
     "cylinder": lambda: (Part(cylinder(0.50, 1.15, bevel=0.04)),),
     "ring": lambda: (Part(torus(0.43, 0.19).turned("x", 90).at(z=0.62)),),
     "pyramid": lambda: (Part(pyramid(1.15, 1.10)),),
-    "star": toy_star,
-    "car": toy_car,
-    "train": toy_train,
-    "boat": toy_boat,
-    "rocket": toy_rocket,
-    "house": toy_house,
-    "tree": toy_tree,
-    "mushroom": toy_mushroom,
-    "snowman": toy_snowman,
-    "duck": toy_duck,
-    "chair": toy_chair,
-    "table": toy_table,
-    "cup": toy_cup,
-    "robot": toy_robot,
+    "star": _toy_star,
+    "car": _toy_car,
+    "train": _toy_train,
+    "boat": _toy_boat,
+    "rocket": _toy_rocket,
+    "house": _toy_house,
+    "tree": _toy_tree,
+    "mushroom": _toy_mushroom,
+    "snowman": _toy_snowman,
+    "duck": _toy_duck,
+    "chair": _toy_chair,
+    "table": _toy_table,
+    "cup": _toy_cup,
+    "robot": _toy_robot,
 }

@@ -30,7 +30,7 @@ def find_layout(module: nn.Module, output: torch.Tensor, batch: int, size: Size,
     if output.shape[0] != batch:  # windows of an image, parameters
         return None
     if output.ndim == 3:
-        return "tokens" if output.shape[2] > 1 and find_grid(output.shape[1], size, patch) else None
+        return "tokens" if output.shape[2] > 1 and _find_grid(output.shape[1], size, patch) else None
     if output.ndim != 4:
         return None
     _, a, b, c = output.shape
@@ -39,7 +39,7 @@ def find_layout(module: nn.Module, output: torch.Tensor, batch: int, size: Size,
     return "last" if _fits((a, b), size) else None
 
 
-def find_grid(tokens: int, size: Size, patch: int) -> Size | None:
+def _find_grid(tokens: int, size: Size, patch: int) -> Size | None:
     """Rows and columns of that many tokens over an image of `size`, those in front left out; None if they fit none."""
     height, width = size
     rows, columns = (height // patch, width // patch) if patch else (0, 0)
@@ -54,7 +54,7 @@ def find_grid(tokens: int, size: Size, patch: int) -> Size | None:
 
 def count_extra_tokens(tokens: int, size: Size, patch: int) -> int:
     """Tokens in front that stand for no place."""
-    rows, columns = find_grid(tokens, size, patch) or (0, 0)
+    rows, columns = _find_grid(tokens, size, patch) or (0, 0)
     return tokens - rows * columns
 
 
@@ -68,7 +68,7 @@ def to_maps(output: torch.Tensor, form: TensorLayout, size: Size, patch: int) ->
         return output
     if form == "last":
         return output.permute(0, 3, 1, 2)
-    rows, columns = find_grid(output.shape[1], size, patch) or (1, output.shape[1])
+    rows, columns = _find_grid(output.shape[1], size, patch) or (1, output.shape[1])
     return output[:, output.shape[1] - rows * columns :].transpose(1, 2).unflatten(2, (rows, columns))
 
 
