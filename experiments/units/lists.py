@@ -140,8 +140,8 @@ def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names
 
 
 def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> SimilarUnits:
-    found: dict[str, Any] = profile.neighbours
-    rows = [row for kind in ("same", "others") for row in found.get(kind, ()) if row[0] in layers]
+    neighbours: dict[str, Any] = profile.neighbours
+    rows = [row for kind in ("same", "others") for row in neighbours.get(kind, ()) if row[0] in layers]
     numbers: dict[int, list[int]] = {}
     for layer, number, *_ in rows:
         numbers.setdefault(layer, []).append(number)
@@ -149,14 +149,14 @@ def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Name
 
     def units(kind: str) -> list[SimilarUnit]:
         found = []
-        for layer, number, similarity, shared in found.get(kind, ()):
+        for layer, number, similarity, shared in neighbours.get(kind, ()):
             if layer in layers:
                 known = labels.get((layer, number), ()), similarity, shared, pictures.get((layer, number), ())
                 found.append(SimilarUnit(layers[layer], number, *known))
         return found
 
-    about = (found.get("measure", ""), found.get("images", 0), found.get("layers", 0))
-    return SimilarUnits(*about, units("same"), units("others"), found.get("problem", ""))
+    about = (neighbours.get("measure", ""), neighbours.get("images", 0), neighbours.get("layers", 0))
+    return SimilarUnits(*about, units("same"), units("others"), neighbours.get("problem", ""))
 
 
 def _pictures(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], list[Exemplar]]:
