@@ -225,11 +225,3 @@ def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | Quer
     if "queue" in given:
         queues = queues.filter(pk=_number_in(given, "queue", " of a queue"))
     return Agreement(tuple(queue for queue in queues if blindness.may_see_agreement(viewer, queue)), viewer)
-
-
-def _queue_key(given: Mapping[str, str]) -> int:
-    """Raises ExchangeError for what is no number of a queue."""
-    text: Any = given["queue"]
-    if (number := parse_number(text)) is None:
-        raise ExchangeError(f"queue: “{text[:40]}” is no number of a queue.")
-    return number
