@@ -159,7 +159,7 @@ class IndexingRun:
                 at = int(seen.positions[(~maps.flatten(1).isfinite().all(1)).numpy(force=True)][0])
                 raise MachineryError(
                     f"{self._model.name} gives values that are not numbers or infinite in {name}, for image {at} of "
-                    f"the data set ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
+                    f"the dataset ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
                 ) from None
             except ValueError as error:
                 raise MachineryError(f"{self._model.name} {name} cannot be indexed: {error}.") from error

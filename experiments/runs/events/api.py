@@ -23,6 +23,7 @@ from redis import RedisError
 
 from experiments.api.entry import allow, is_still_allowed
 from experiments.api.fields import Id, find
+from experiments.api.problems import Refusal
 from experiments.core import notify, transcript
 from experiments.core.params import parse_number
 from experiments.core.sockets import end
@@ -87,7 +88,7 @@ def list_events(
     """Those after a `seq`. With `wait`, an answer without events is held until there is one or the time is over."""
     allow(request)
     reader = Reader(request, pk, asked.after, asked.limit)
-    batch = reader.read(find(Run.objects.all(), pk=pk))
+    batch = reader.read()
     response["Cache-Control"] = "no-store"
     if batch.items or batch.over or not asked.wait:
         return batch
@@ -105,7 +106,7 @@ def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) ->
     allow(request)
     after = max(asked.after, parse_number(request.headers.get("Last-Event-ID")) or 0)
     reader = Reader(request, pk, after, MOST)
-    batch = reader.read(find(Run.objects.all(), pk=pk))
+    batch = reader.read()
     answer, body = (HttpResponse, frames(batch)) if batch.over else (StreamingHttpResponse, reader.stream())
     return answer(body, content_type="text/event-stream", headers={**UNSTORED, "X-Accel-Buffering": "no"})
 
@@ -119,9 +120,10 @@ class Reader:
     after: int
     limit: int
 
-    def read(self, run: Run) -> Events:
-        """The next events, with the names that this person reads now."""
-        found = transcript.list_events(run.pk, self.after, self.limit)
+    def read(self) -> Events:
+        """The next events, with the names that this person reads now. Raises Refusal where there is no such run."""
+        found = transcript.list_events(self.run_id, self.after, self.limit)
+        run = find(Run.objects.all(), pk=self.run_id)  # after its events, so that it has ended if its end is among them
         last = found[-1].seq if found else self.after
         names = Names(self.request.user)
         for event in found:
@@ -131,8 +133,9 @@ class Reader:
 
     def look(self) -> Events | None:
         """The same once more; None where the person may not read on, or the run is gone."""
-        run = Run.objects.filter(pk=self.run_id).first() if is_still_allowed(self.request) else None
-        return self.read(run) if run else None
+        with suppress(Refusal):
+            return self.read() if is_still_allowed(self.request) else None
+        return None
 
     async def follow(self, seconds: float) -> AsyncGenerator[Events, None]:
         """What each look finds, until it is over or the time is."""

@@ -94,7 +94,7 @@ FEATURE = Recipe(
     },
     lines=(
         ("experiments/urls.py", '    "pairwise",', '    "journal",\n'),
-        ("experiments/api/interface.py", '    *("exchange.export_api"', '    "journal.api",\n'),
+        ("experiments/api/interface.py", '    *("reviews.api", "pairwise.api"', '    "journal.api",\n'),
         ("experiments/display/layout.py", '    MenuEntry("compare"', '    MenuEntry("journal", "Journal", "j"),\n'),
         ("CONTRIBUTING.md", "◄─ accounts ◄─ management", "◄─ journal "),
         (
