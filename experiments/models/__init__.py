@@ -5,6 +5,16 @@ from experiments.models.audit import AuditEntry
 from experiments.models.catalogue import Label, Layer, Unit, VisionModelRow
 from experiments.models.comment import Comment, Thread, Wording
 from experiments.models.dataset import Dataset, Exemplar, LayerIndex, UnitProfile
+from experiments.models.evaluation import (
+    CheckStatus,
+    Evaluation,
+    EvaluationItem,
+    EvaluationKind,
+    GeneratedImage,
+    ItemStatus,
+    LabelCheck,
+    Measurement,
+)
 from experiments.models.event import Event
 from experiments.models.exchange import Export, ExportSubject, Format, Import, ImportedOpinions, ImportedRun, ImportKind
 from experiments.models.experiment import Experiment, Hypothesis, Observation

@@ -106,6 +106,9 @@ class Label(models.Model):
     run = models.ForeignKey("experiments.Run", models.CASCADE, null=True, related_name="label_set")
     position = models.PositiveIntegerField(default=1)
     scores = stored.ShapedJSONField(shape=dict[str, stored.Scalar], default=dict, blank=True)
+    label_check = models.ForeignKey(
+        "experiments.LabelCheck", models.SET_NULL, null=True, blank=True, related_name="labels"
+    )
 
     class Meta:
         ordering = ["pk"]

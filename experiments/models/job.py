@@ -16,6 +16,8 @@ class JobKind(models.TextChoices):
     EXPORT = "export", "Export"
     IMPORT = "import", "Import"
     JUDGE = "judge", "Judge labels"
+    CHECK = "check", "Check labels"
+    EVALUATION = "evaluation", "Evaluate"
 
 
 class JobStatus(models.TextChoices):

@@ -102,6 +102,11 @@ class Run(models.Model):
     verdict_opinions = models.PositiveSmallIntegerField(default=0, help_text="submitted opinions of the run")
     verdict_agreeing = models.PositiveSmallIntegerField(default=0, help_text="of these, those with this verdict")
 
+    # How its conclusion did on images that the agent never saw. Kept in step by `workers.jobs.label_checks`.
+    label_check = models.ForeignKey(
+        "experiments.LabelCheck", models.SET_NULL, null=True, blank=True, related_name="runs"
+    )
+
     class Meta:
         ordering = ["-created", "-pk"]
         # How the runs of a unit stand, and its newest: neither reads a row too many, however often it was asked about.

@@ -25,6 +25,21 @@ class StoredLimits(TypedDict, total=False):
 
 class Options(TypedDict, total=False):
     dataset: str
+    label_check: bool
+
+
+class EvaluationOptions(TypedDict, total=False):
+    """What an evaluation is about; which of these count depends on its kind."""
+
+    units: int
+    model: str
+    layers: list[str]
+    dataset: str
+    toolset: str
+    sources: list[str]
+    batch: str
+    repeats: int
+    reflections: int
 
 
 class StoredConclusion(TypedDict, total=False):

@@ -78,9 +78,15 @@ def ordered(part: Any) -> Any:
     )
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_schema_is_that_of_before() -> None:
+    """That of the squashed ones; what came after is taken back first, which every later migration must allow."""
     before = renamed(json.loads((ROOT / f"tests/house/schema_{connection.vendor}.json").read_text()))
-    now = json.loads(json.dumps(schema(), default=str))
+    try:
+        call_command("migrate", "experiments", "0003", verbosity=0)
+        now = json.loads(json.dumps(schema(), default=str))
+    finally:
+        call_command("migrate", verbosity=0)
     assert sorted(now) == sorted(before)
     differing = {name: (before[name], now[name]) for name in now if ordered(before[name]) != ordered(now[name])}
     assert differing == {}

@@ -1,0 +1,128 @@
+"""What a check of a label found: how well the label predicts the unit on images that its author never saw.
+
+Plain typed data, stored with the check and read by pages, the API and exports. Figures that could not be measured are
+None, and `problem` says why. Sources: r and AUPRC, NeuronEval (2506.05774); AUC and MAD, CoSy (2405.20331);
+predictiveness, SAIA (2510.21704); two means of 7 + 7 images, MAIA (2404.14394, section 4.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval, and how many cases it rests on."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The same figures of something else on the same images: a floor, or the ceiling."""
+
+    what: str
+    """The label or the unit that was put in the place of the checked one."""
+    pearson: float | None = None
+    auprc: float | None = None
+    auc: float | None = None
+    """Of 7 + 7 generated images."""
+
+
+@dataclass(frozen=True)
+class CheckImage:
+    """One image, with what the unit answered and what the label says of it."""
+
+    image: str
+    """Key of the stored image."""
+    masked: str
+    activation: float
+    expected: float
+    """How much the label says that the unit should respond, in [0, 1]."""
+    prompt: str = ""
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class JudgeError:
+    """How often a judge errs on images whose truth is known."""
+
+    n: int
+    false_positives: Estimate
+    false_negatives: Estimate
+    unread: int
+
+
+@dataclass(frozen=True)
+class NaturalResult:
+    """The label against held-out images of the dataset, at their natural base rate."""
+
+    dataset: str = ""
+    judge: str = ""
+    exact: bool = False
+    """Whether the judge knows what the images show, rather than looking at them."""
+    images: int = 0
+    unread: int = 0
+    """Images of which the judge gave no answer that could be read; they are in no figure."""
+    base_rate: float | None = None
+    """Share of the images that the label describes."""
+    threshold: float | None = None
+    """The unit's mask threshold, which `f1` takes for "active"."""
+    pearson: Estimate = Estimate()
+    auprc: Estimate = Estimate()
+    f1: float | None = None
+    deciles: tuple[float | None, ...] = ()
+    """r within each tenth of the images by activation, lowest first."""
+    floors: tuple[Reference, ...] = ()
+    """The label of another unit, and a random unit."""
+    ceiling: Reference | None = None
+    """The truth, where it is known."""
+    judge_error: JudgeError | None = None
+    activations: tuple[float, ...] = ()
+    expected: tuple[float | None, ...] = ()
+    """What the judge said of each image, None where it could not be read."""
+    bright_without: tuple[CheckImage, ...] = ()
+    """The brightest images that the label does not describe."""
+    dark_with: tuple[CheckImage, ...] = ()
+    """The darkest images that it does describe."""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class GeneratedResult:
+    """The label against images drawn for it by somebody who knows the label alone."""
+
+    writer: str = ""
+    generator: str = ""
+    prompts: int = 0
+    """On either side."""
+    seeds: int = 0
+    refused: int = 0
+    """Prompts that the generator would not draw."""
+    positive_mean: Estimate = Estimate()
+    neutral_mean: Estimate = Estimate()
+    exemplar_mean: float | None = None
+    auc: Estimate = Estimate()
+    """Of the 7 + 7."""
+    cosy_auc: float | None = None
+    cosy_mad: float | None = None
+    predictiveness: Estimate = Estimate()
+    """Share of 10 + 10 images on the right side of `threshold` times the exemplar mean."""
+    threshold: float = 0.5
+    sweep: tuple[tuple[float, float], ...] = ()
+    """Predictiveness by threshold."""
+    floors: tuple[Reference, ...] = ()
+    positive: tuple[CheckImage, ...] = ()
+    neutral: tuple[CheckImage, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Both halves of a check."""
+
+    natural: NaturalResult | None = None
+    generated: GeneratedResult | None = None
