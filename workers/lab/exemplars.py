@@ -63,7 +63,7 @@ class ExemplarIndex:
     def folder(self) -> Path:
         """Where it lies."""
         names = (f"{each.name}-{each.revision}" for each in (self._model, self._dataset))
-        return self._settings.state.joinpath("index", *(_file_name(name) for name in names))
+        return self._settings.state.joinpath("index", *(file_name(name) for name in names))
 
     def unit(self, layer: str, unit: int, progress: Progress = no_progress) -> UnitStatistics:
         """What is known of a unit; computes the index of its layer if there is none yet."""
@@ -193,7 +193,7 @@ class ExemplarIndex:
     def _path(self, layer: str) -> Path:
         """Logits are indexed as probabilities: their scale is part of the name."""
         scale = next((info.scale for info in self._model.layers() if info.name == layer), "")
-        return self.folder / f"{_file_name(layer)}{f'.{scale}' if scale else ''}.npz"
+        return self.folder / f"{file_name(layer)}{f'.{scale}' if scale else ''}.npz"
 
     def _stamp(self) -> NDArray[np.float64]:
         """What a saved index must agree with beside its name."""
@@ -218,7 +218,8 @@ def _ask(dataset: Dataset, ability: str, progress: Progress) -> None:
         do(progress)
 
 
-def _file_name(text: str) -> str:
+def file_name(text: str) -> str:
+    """A name for files and folders that stands for any text: short, and of plain characters."""
     name = re.sub(r"[^\w.-]", "_", text)
     if len(name.encode()) <= _LONGEST:
         return name

@@ -17,6 +17,7 @@ from workers.errors import UnknownName
 from workers.lab import program_api
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
+from workers.lab.probe import ProbeSet
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import (
@@ -105,6 +106,13 @@ class Laboratory:
         """The exemplar index of a model over a dataset; computed layer by layer when it is first read."""
         load = partial(ExemplarIndex, self.settings, self.model(model), self.dataset(dataset))
         return self._once(("index", model, dataset), load)
+
+    def probe(self, model: str, dataset: str) -> ProbeSet:
+        """The held-out images on which labels of a model are checked; measured layer by layer when first read."""
+        return self._once(
+            ("probe", model, dataset),
+            lambda: ProbeSet(self.settings, self.model(model), self.dataset(dataset), self.index(model, dataset)),
+        )
 
     def index_of(self, spec: SystemSpec) -> ExemplarIndex:
         """The index of the system's model over its dataset: the option "dataset", else that of the settings."""

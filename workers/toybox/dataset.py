@@ -1,4 +1,5 @@
-"""The toybox validation set: 3,000 scenes that no network was trained on, each drawn when it is first asked for.
+"""The toybox validation set: 3,000 scenes that no network was trained on, each drawn when it is first asked for; and
+fresh scenes like them, which no exemplar can be, for checks of labels.
 
 Pictures are kept as PNG files in the state folder, one each, so that work cut short goes on where it stopped.
 Called through the registry, by the exemplar index.
@@ -28,10 +29,12 @@ class ToyboxScenes:
 
     name = "toybox"
 
-    def __init__(self, state: Path, length: int = LENGTH) -> None:
+    def __init__(self, state: Path, length: int = LENGTH, split: splits.Split = "validation") -> None:
         pictures = splits.pictures_revision()
         self.revision = pictures if length == LENGTH else f"{pictures}-{length}"
-        self._folder = state / "toybox" / f"validation-{pictures}"
+        self._state = state
+        self._split = split
+        self._folder = state / "toybox" / f"{split}-{pictures}"
         self._length = length
 
     def __len__(self) -> int:
@@ -42,7 +45,11 @@ class ToyboxScenes:
         if not 0 <= index < self._length:
             raise IndexError(f"There is no scene {index}: they are numbered 0 to {self._length - 1}.")
         with Image.open(self._draw(index), formats=("PNG",)) as image:
-            return Picture(image.convert("RGB"), splits.scene("validation", index).to_json())
+            return Picture(image.convert("RGB"), splits.scene(self._split, index).to_json())
+
+    def held_out(self, count: int) -> ToyboxScenes:
+        """So many fresh scenes, dealt as those of the dataset are and never shown by it."""
+        return ToyboxScenes(self._state, min(count, self._length), "probe")
 
     def prepare(self, progress: Progress = no_progress) -> None:
         """Draw every picture that is not there yet. An exception of `progress`, such as Cancelled, passes through."""
@@ -57,7 +64,7 @@ class ToyboxScenes:
         if not path.exists():
             from workers.toybox.world import render
 
-            image = render.render(splits.scene("validation", index), splits.NATIVE)
+            image = render.render(splits.scene(self._split, index), splits.NATIVE)
             with atomic_write(path) as file:
                 file.write(encode_png(image))
         return path
