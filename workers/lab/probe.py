@@ -74,8 +74,8 @@ class ProbeSet:
     def _sample(self) -> NDArray[np.int64]:
         if hasattr(self.images, "published"):
             raise MissingPart(
-                f"{self.images.name} holds exemplars alone, so nothing in it has its natural frequency. Check labels on "
-                "a dataset of ordinary images: the option “dataset” of the check."
+                f"{self.images.name} holds exemplars alone, so nothing in it has its natural frequency. Check labels "
+                "on a dataset of ordinary images: the option “dataset” of the check."
             )
         count = len(self.images)
         if count <= SIZE:

@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure with its 95 % interval, and how many cases it rests on."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
+from workers.record.estimates import Estimate
 
 
 @dataclass(frozen=True)
