@@ -16,3 +16,7 @@ class Estimate:
     """Of what was sampled: images, units, seeds, clusters."""
     why: str = ""
     """Why there is no value or no interval; "" where both are there."""
+
+
+NONE = Estimate()
+"""What stands where nothing was measured."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workers.record.estimates import Estimate
+from workers.record.estimates import NONE, Estimate
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class NaturalResult:
     """Share of the images that the label describes."""
     threshold: float | None = None
     """The unit's mask threshold, which `f1` takes for "active"."""
-    pearson: Estimate = Estimate()
-    auprc: Estimate = Estimate()
+    pearson: Estimate = NONE
+    auprc: Estimate = NONE
     f1: float | None = None
     deciles: tuple[float | None, ...] = ()
     """r within each tenth of the images by activation, lowest first."""
@@ -94,14 +94,14 @@ class GeneratedResult:
     seeds: int = 0
     refused: int = 0
     """Prompts that the generator would not draw."""
-    positive_mean: Estimate = Estimate()
-    neutral_mean: Estimate = Estimate()
+    positive_mean: Estimate = NONE
+    neutral_mean: Estimate = NONE
     exemplar_mean: float | None = None
-    auc: Estimate = Estimate()
+    auc: Estimate = NONE
     """Of the 7 + 7."""
     cosy_auc: float | None = None
     cosy_mad: float | None = None
-    predictiveness: Estimate = Estimate()
+    predictiveness: Estimate = NONE
     """Share of 10 + 10 images on the right side of `threshold` times the exemplar mean."""
     threshold: float = 0.5
     sweep: tuple[tuple[float, float], ...] = ()
