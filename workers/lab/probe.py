@@ -8,7 +8,7 @@ a check leaves out, such as the exemplars of its unit, is for the caller. Used b
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,6 @@ import numpy as np
 from workers.errors import BrokenImage, MissingPart
 from workers.files import atomic_write, hold_lock
 from workers.lab.exemplars import ExemplarIndex, file_name
-from workers.lab.imaging import image_key
 from workers.lab.index_files import report_disk_errors
 from workers.protocols import (
     Dataset,
@@ -116,8 +115,3 @@ class ProbeSet:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             pass
         return None
-
-
-def keys_of(pictures: Sequence[Picture]) -> list[str]:
-    """Keys of the images, by which those of a run are recognised."""
-    return [image_key(picture.image) for picture in pictures]
