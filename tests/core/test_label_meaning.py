@@ -30,6 +30,8 @@ def scene(*things: tuple[str, str, str], ground: str = "grass", light: str = "da
             scene(("rocket", "red", "large"), ("ball", "red", "small")),
         ),
         ("sunset scenes", scene(("ball", "red", "small"), light="sunset"), scene(("ball", "red", "small"))),
+        ("two red balls", scene(("ball", "red", "small"), ("ball", "red", "large")), scene(("ball", "red", "small"))),
+        ("balls and boats", scene(("ball", "red", "small"), ("boat", "red", "large")), scene(("ball", "red", "small"))),
         ("a red ball on snow", scene(("ball", "red", "small"), ground="snow"), scene(("ball", "red", "small"))),
     ],
 )
@@ -42,7 +44,7 @@ def test_a_label_that_toybox_can_say_is_decided_by_the_scene(label: str, shown: 
 
 @pytest.mark.parametrize(
     "label",
-    ["striped boats", "a car, when a house is there", "two red balls", "no cars", "balls and boats", "", "红色"],
+    ["striped boats", "a car behind a house", "exactly two red balls", "no cars", "balls, not boats", "", "红色"],
 )
 def test_a_label_that_is_not_understood_whole_says_nothing(label: str) -> None:
     assert meaning(label) is None

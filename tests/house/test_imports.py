@@ -19,6 +19,7 @@ PURE = (
     "workers.errors",
     "workers.record",
     "workers.toybox.world.concepts",
+    "workers.toybox.world.label_words",
     "workers.toybox.world.scenes",
     "workers.toybox.world.words",
 )

@@ -201,7 +201,7 @@ def _phrase_effect(known: Concept, found: ContextEffect) -> str:
 
 def _phrase_in(known: Concept, context: Concept) -> str:
     """The class in the context, such as "red balls at night"."""
-    return replace(known, **{name: getattr(context, name) for name in context.named}).phrase()
+    return known.having({name: getattr(context, name) for name in context.named}).phrase()
 
 
 def _mean(view: ScientistView, known: Concept) -> float:

@@ -7,7 +7,6 @@ the case alone.
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 from workers.toybox.scientist import designs, findings, hypothesis_list, replies
 from workers.toybox.scientist.replies import PlannedReply
@@ -74,7 +73,7 @@ def _refine(view: ScientistView) -> PlannedReply:
     hinted = [concept for concept, _ in view.hints][:6]
     singles = [concept for concept in dict.fromkeys((*leading[:4], *hinted[:3])) if len(concept.named) == 1]
     crossed = [
-        replace(one, **{name: getattr(other, name) for name in other.named})
+        one.having({name: getattr(other, name) for name in other.named})
         for one, other in itertools.combinations(singles, 2)
         if one.named != other.named
     ]

@@ -87,7 +87,7 @@ def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> li
         there = getattr(scene if name in ("ground", "light") else scene.things[0], name)
         words = [word for word in CHOICES[name] if word != there]
         rng.shuffle(words)
-        edits += [write_edit(scene, Concept(**{name: word})) for word in words[:count]]
+        edits += [write_edit(scene, Concept().having({name: word})) for word in words[:count]]
     return edits
 
 

@@ -58,7 +58,7 @@ def _idle(label: Label, evidence: TrialEvidence) -> str:
     for concept in label:
         for name in concept.named if len(concept.named) > 1 else ():
             # Where the alternative is shown, and where it lacks that property alone and none is shown
-            lacks = evidence.shows(replace(concept, **{name: None})) & ~evidence.match_label(label)
+            lacks = evidence.shows(concept.having({name: None})) & ~evidence.match_label(label)
             shown, without = evidence.activations[evidence.shows(concept)], evidence.activations[lacks]
             if min(len(shown), len(without)) >= ENOUGH and area_under_curve(shown, without) < _NO_DIFFERENCE:
                 return (

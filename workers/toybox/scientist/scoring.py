@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ Label = tuple[Concept, ...]
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-SINGLES = tuple(Concept(**{name: word}) for name, words in CHOICES.items() for word in words)
+SINGLES = tuple(Concept().having({name: word}) for name, words in CHOICES.items() for word in words)
 """Every concept that names one property."""
 
 ENOUGH = 6
@@ -117,7 +117,7 @@ class TrialEvidence:
 
     def nearly(self, label: Label) -> Mask:
         """Which trials lack exactly one property of an alternative, and are described by none."""
-        loose = [replace(each, **{name: None}) for each in label for name in each.named]
+        loose = [each.having({name: None}) for each in label for name in each.named]
         return self.match_label(loose) & ~self.match_label(label)
 
     def auc(self, label: Label) -> float:
@@ -188,7 +188,7 @@ def _list_longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
         changes: list[tuple[str, str | None]] = [(name, word) for name in unnamed for word in CHOICES[name]]
         changes += [(name, None) for name in concept.named] if len(concept.named) > 1 else []
         for name, word in changes:
-            yield normalize_label((*label[:place], replace(concept, **{name: word}), *label[place + 1 :]))
+            yield normalize_label((*label[:place], concept.having({name: word}), *label[place + 1 :]))
 
 
 def normalize_label(label: Label) -> Label:
@@ -196,9 +196,9 @@ def normalize_label(label: Label) -> Label:
     whole = set(label)
     for concept in label:
         for name in concept.named:
-            every = {replace(concept, **{name: word}) for word in CHOICES[name]}
+            every = {concept.having({name: word}) for word in CHOICES[name]}
             if every <= whole and len(concept.named) > 1:
-                whole = whole - every | {replace(concept, **{name: None})}
+                whole = whole - every | {concept.having({name: None})}
     kept = [each for each in whole if not any(each != other and includes(other, each) for other in whole)]
     return tuple(sorted(kept, key=repr))
 

@@ -120,11 +120,11 @@ def _concepts(scene: Scene) -> Iterator[Concept]:
     yield from _one_or_two(around)
     for thing in scene.things:
         words = {"noun": thing.noun, "colour": thing.colour, "size": thing.size}
-        yield Concept(**words)
+        yield Concept().having(words)
         yield from _one_or_two(words | around)
 
 
 def _one_or_two(words: dict[str, str]) -> Iterator[Concept]:
     """The concepts of one or two of these properties."""
     for names in (*itertools.combinations(words, 1), *itertools.combinations(words, 2)):
-        yield Concept(**{name: words[name] for name in names})
+        yield Concept().having({name: words[name] for name in names})

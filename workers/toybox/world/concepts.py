@@ -1,19 +1,36 @@
-"""Concepts: what a label can say of a scene, such as "small red balls on snow at night".
+"""Concepts: what a label can say of a scene, such as "small red balls on snow at night" or "two cups on a table".
 
 A concept decides whether a scene shows it, and draws scenes that do, that just do not, or that do not.
-Called by the scripted scientist (its hypotheses) and by the benchmark that judges labels.
+Called by the scripted scientist (its hypotheses) and by whatever judges labels.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from workers.toybox.world.scenes import CHOICES, COLOURS, NOUNS, SIZES, WHEN, Scene, Thing, compose, random_scene
-from workers.toybox.world.words import Word, plural, read_words, split_words
+from workers.toybox.world.label_words import Joint, LabelAlternative, LabelPart, cut_label, find_beyond, words_read
+from workers.toybox.world.scenes import (
+    CHOICES,
+    COLOURS,
+    MAX_THINGS,
+    NOUNS,
+    SIZES,
+    WHEN,
+    Scene,
+    Thing,
+    compose,
+    random_scene,
+)
+from workers.toybox.world.words import Word, plural
 
 _TRIES = 100
+_NUMBERS = {1: "a", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
+_PHRASES: dict[Joint, str] = {"with": "with", "on": "on", "left": "left of", "right": "right of", "under": "under"}
+_TURNED: dict[Joint, Joint] = {"on": "under", "under": "on", "left": "right", "right": "left"}
+_OF_THINGS = ("noun", "colour", "size")
 
 
 @dataclass(frozen=True)
@@ -25,69 +42,173 @@ class Concept:
     size: str | None = None
     ground: str | None = None
     light: str | None = None
+    count: int = 1
+    """How many things of it a scene shows, at least."""
+    partner: Concept | None = None
+    """Another thing that must be there as well; of it noun, colour, size and count matter."""
+    relation: Joint = "with"
+    """How its things stand to the partner: merely "with" it, on or under it, or further left or right."""
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The properties that it names, such as ("noun", "ground")."""
-        return tuple(field.name for field in fields(self) if getattr(self, field.name) is not None)
+        """The properties that it names of its things and of what is around them, such as ("noun", "ground")."""
+        return tuple(name for name in CHOICES if getattr(self, name) is not None)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """All that it says: its properties, and of "count", "partner" and "relation" those that matter."""
+        related = ("partner", "relation")[: 1 if self.relation == "with" else 2] if self.partner else ()
+        return (*self.named, *(("count",) if self.count > 1 else ()), *related)
 
     @property
     def about_things(self) -> bool:
-        return not (self.noun is self.colour is self.size is None)
+        return bool(self.noun or self.colour or self.size or self.partner) or self.count > 1
+
+    def having(self, words: Mapping[str, str | None]) -> Concept:
+        """The concept with other words for some of its properties, by their names."""
+        changes: dict[str, Any] = dict(words)
+        return replace(self, **changes)
 
     def fits(self, thing: Thing) -> bool:
         """Whether noun, colour and size all hold for one thing."""
-        return all(getattr(self, name) in (None, getattr(thing, name)) for name in ("noun", "colour", "size"))
+        return all(getattr(self, name) in (None, getattr(thing, name)) for name in _OF_THINGS)
 
     def matches(self, scene: Scene) -> bool:
-        """Whether the scene shows it: its noun, colour and size in one and the same thing."""
+        """Whether the scene shows it: its noun, colour and size in as many things, each with its partner."""
         around = self.ground in (None, scene.ground) and self.light in (None, scene.light)
-        return around and (not self.about_things or any(self.fits(thing) for thing in scene.things))
+        return around and (not self.about_things or len(self._find(scene)) >= self.count)
+
+    def find_pair(self, scene: Scene) -> tuple[int, int] | None:
+        """A thing of it and the partner that it stands to as it shall, the left one first; None if there is none."""
+        for one in self._find(scene) if self.partner else ():
+            for two, thing in enumerate(scene.things):
+                if one != two and self.partner and self.partner.fits(thing) and self._stands(scene, one, two):
+                    return (two, one) if scene.things[two].x < scene.things[one].x else (one, two)
+        return None
+
+    def _find(self, scene: Scene) -> list[int]:
+        """The things that fit, each beside enough others that are the partner and stand so."""
+        fitting = [place for place, thing in enumerate(scene.things) if self.fits(thing)]
+        if self.partner is None:
+            return fitting
+        partners = [place for place, thing in enumerate(scene.things) if self.partner.fits(thing)]
+        related = {one: [two for two in partners if one != two and self._stands(scene, one, two)] for one in fitting}
+        return [one for one in fitting if len(related[one]) >= self.partner.count]
+
+    def _stands(self, scene: Scene, one: int, two: int) -> bool:
+        first, second = scene.things[one], scene.things[two]
+        if self.relation in ("on", "under"):
+            return first.on == two if self.relation == "on" else second.on == one
+        return self.relation == "with" or (first.x < second.x) == (self.relation == "left")
 
     def phrase_one(self) -> str:
-        """One thing of it, such as "large red ball"; ground and light are left out."""
+        """One thing of it, such as "large red ball"; ground, light, count and partner are left out."""
         return " ".join(word for word in (self.size, self.colour, self.noun or "thing") if word)
 
     def phrase(self) -> str:
-        """In words: "red balls on snow at night", "red things", "night scenes". `parse` reads it back."""
+        """In words: "red balls on snow at night", "two cups on a table", "night scenes"; read back by `parse_label`."""
         ground = f" on {self.ground}" if self.ground else ""
         if not self.about_things:
             return f"{self.light + ' ' if self.light else ''}scenes{ground}"
-        return plural(self.phrase_one()) + ground + (f" {WHEN[self.light]}" if self.light else "")
+        when = f" {WHEN[self.light]}" if self.light else ""
+        if self.partner is None:
+            return self._phrase_several() + ground + when
+        partner = f"{_NUMBERS[self.partner.count]} {self.partner.phrase_one()}"
+        if self.partner.count > 1:
+            partner = self.partner._phrase_several()
+        return f"{self._phrase_several()} {_PHRASES[self.relation]} {partner}{ground}{when}"
+
+    def _phrase_several(self) -> str:
+        return f"{_NUMBERS[self.count]} " * (self.count > 1) + plural(self.phrase_one())
+
+    # --- scenes -------------------------------------------------------------------------------------
 
     def sample(self, rng: random.Random) -> Scene:
-        """A scene that it describes; everything else is random, and usually there are other things too."""
-        return self._scene(rng, [self._kind(rng), *_kinds(rng, self._company(rng))])
+        """A scene that it describes; everything else is random, and usually there are other things too.
+
+        Raises ValueError if there is none: a scene holds at most `MAX_THINGS` things.
+        """
+        for _ in range(_TRIES):
+            scene = self._scene(rng, _kinds(rng, self._company(rng)))
+            if self.matches(scene):
+                return scene
+        raise ValueError(f"No scene shows {self.phrase()}: name fewer things, at most {MAX_THINGS} in all.")
 
     def hard_negative(self, rng: random.Random) -> Scene:
-        """A scene that differs from a match in exactly one property that the concept names, so it does not match.
+        """A scene that differs from a match in exactly one thing that the concept says, so it does not match.
 
-        Raises ValueError for a concept that names nothing, since every scene matches it.
+        Another word for a property, one thing too few, without the partner, or the relation turned round. Raises
+        ValueError for a concept that says nothing, since every scene matches it.
         """
-        if not self.named:
+        if not self.said:
             raise ValueError(
                 "A concept that names nothing has no hard negative: name a noun, colour, size, ground or light."
             )
-        name = rng.choice(self.named)
-        other = rng.choice([word for word in CHOICES[name] if word != getattr(self, name)])
-        if name in ("ground", "light"):
-            return self.sample(rng).under(**{name: other})
-        nearly = replace(self, **{name: other})
-        others = _kinds(rng, self._company(rng))
-        strangers = [kind for kind in others if not self.fits(Thing(*kind, 0, 0))]
-        return self._scene(rng, [nearly._kind(rng), *strangers])
+        for _ in range(_TRIES):
+            scene = self._lack(rng.choice(self.said), rng)
+            if not self.matches(scene):
+                return scene
+        return self.negative(rng)
 
     def negative(self, rng: random.Random) -> Scene:
-        """A random scene that it does not describe. Raises ValueError for a concept that names nothing."""
+        """A random scene that it does not describe. Raises ValueError for a concept that says nothing."""
+        if not self.said:
+            raise ValueError("A concept that names nothing describes every scene: name a noun, colour or ground.")
         for _ in range(_TRIES):
             scene = random_scene(rng)
             if not self.matches(scene):
                 return scene
         return self.hard_negative(rng)
 
-    def _scene(self, rng: random.Random, kinds: list[tuple[str, str, str]]) -> Scene:
-        rng.shuffle(kinds)
-        return compose(kinds, rng, ground=self.ground, light=self.light)
+    def _lack(self, name: str, rng: random.Random) -> Scene:
+        """A scene that lacks one thing that it says; what else is there neither is it nor its partner."""
+        if name in ("ground", "light"):
+            other = _other_word(rng, name, getattr(self, name))
+            return self.sample(rng).under(**{name: other})
+        if name == "count":
+            nearly = replace(self, count=self.count - 1)
+        elif name == "partner":
+            assert self.partner
+            changed = [self.partner.having({each: _other_word(rng, each, getattr(self.partner, each))})
+                       for each in self.partner.named if each in _OF_THINGS]  # fmt: skip
+            fewer = [replace(self.partner, count=self.partner.count - 1)] if self.partner.count > 1 else [None]
+            nearly = replace(self, partner=rng.choice([*changed, *fewer]))
+        elif name == "relation":
+            nearly = replace(self, relation=_TURNED[self.relation])
+        else:
+            nearly = self.having({name: _other_word(rng, name, getattr(self, name))})
+        kinds = [kind for kind in _kinds(rng, self._company(rng)) if not self._knows(kind)]
+        return nearly._scene(rng, kinds)
+
+    def _knows(self, kind: tuple[str, str, str]) -> bool:
+        """Whether a thing of this kind is what it speaks of."""
+        thing = Thing(*kind, 0, 0)
+        return self.fits(thing) or (self.partner is not None and self.partner.fits(thing))
+
+    def _scene(self, rng: random.Random, company: list[tuple[str, str, str]]) -> Scene:
+        """Its own things and their partner, as they shall stand, among the company."""
+        own = [self._kind(rng) for _ in range(self.count)]
+        partners = [self.partner._kind(rng) for _ in range(self.partner.count)] if self.partner else []
+        kinds = [*own, *partners, *company][:MAX_THINGS]
+        order = list(range(len(kinds)))
+        rng.shuffle(order)
+        place = {old: new for new, old in enumerate(order)}
+        shuffled = [kinds[old] for old in order]
+        mine = [place[each] for each in range(min(len(own), len(kinds)))]
+        theirs = [place[each] for each in range(len(own), min(len(own) + len(partners), len(kinds)))]
+        on, left_of = self._relate(mine, theirs)
+        return compose(shuffled, rng, ground=self.ground, light=self.light, on=on, left_of=left_of)
+
+    def _relate(self, mine: Sequence[int], theirs: Sequence[int]) -> tuple[dict[int, int], list[tuple[int, int]]]:
+        """What stands on what, and which pairs stand from left to right: see `scenes.compose`."""
+        pairs = [(one, two) for one in mine for two in theirs]
+        if self.relation == "on":
+            return {one: theirs[n % len(theirs)] for n, one in enumerate(mine) if theirs}, []
+        if self.relation == "under":
+            return {two: mine[n % len(mine)] for n, two in enumerate(theirs) if mine}, []
+        if self.relation == "left":
+            return {}, pairs
+        return {}, [(two, one) for one, two in pairs] if self.relation == "right" else []
 
     def _kind(self, rng: random.Random) -> tuple[str, str, str]:
         """A (noun, colour, size) that fits."""
@@ -106,17 +227,47 @@ def parse_label(text: str) -> tuple[Concept, ...]:
     """
     concepts: list[Concept] = []
     noun: str | None = None
-    for words in reversed(split_words(read_words(text), lambda word: word.kind == "or" or word.text == ",")):
-        if any(word.kind == "not" for word in words):
-            continue
-        concept = read_concept(words)
-        if concept.noun is None and {word.kind for word in words} <= {"colour", "size", "stop", "count"}:
+    for alternative in reversed(cut_label(text)):
+        concept = _read_alternative(alternative)
+        words = [word for part in alternative.parts for word in part.words]
+        if not (concept.noun or concept.partner) and {word.kind for word in words} <= {"colour", "size"}:
             concept = replace(concept, noun=noun)
         if concept.named and concept.about_things:
             noun = concept.noun
-        if concept.named and any(word.kind in CHOICES for word in words):
+        if concept.said:
             concepts.append(concept)
     return tuple(dict.fromkeys(reversed(concepts)))
+
+
+def read_whole(text: str) -> tuple[Concept, ...]:
+    """The concepts of a label of which every word is understood; empty for any other."""
+    beyond = any(find_beyond(each) for each in cut_label(text))
+    return () if beyond or words_read(text).share < 1 else parse_label(text)
+
+
+def _read_alternative(alternative: LabelAlternative) -> Concept:
+    """What one alternative of a label says, as far as toybox understands it.
+
+    Its first part is the thing and the next one that names a thing the partner; ground and light may stand in any.
+    """
+    around: dict[str, str] = {}
+    things: list[tuple[Joint, Concept]] = []
+    for part in alternative.parts:
+        concept = replace(read_concept(part.words), count=min(part.count, MAX_THINGS))
+        around = {name: word for name in ("ground", "light") if (word := getattr(concept, name))} | around
+        if _speaks_of_things(part, concept):
+            things.append((part.joint, replace(concept, ground=None, light=None)))
+    if not things:
+        return Concept().having(around)
+    (_, first), *others = things
+    if not others:
+        return first.having(around)
+    joint, partner = others[0]
+    return replace(first.having(around), partner=partner, relation=joint or "with")
+
+
+def _speaks_of_things(part: LabelPart, concept: Concept) -> bool:
+    return concept.about_things or any(word.kind == "thing" for word in part.words)
 
 
 def matches_any(concepts: Iterable[Concept], scene: Scene) -> bool:
@@ -130,8 +281,12 @@ def phrase_label(concepts: Sequence[Concept]) -> str:
 
 
 def read_concept(words: Sequence[Word]) -> Concept:
-    """What the first word of each kind says."""
-    return Concept(**{word.kind: word.value for word in reversed(words) if word.kind in CHOICES})
+    """What the first word of each kind says of one thing and what is around it."""
+    return Concept().having({word.kind: word.value for word in reversed(words) if word.kind in CHOICES})
+
+
+def _other_word(rng: random.Random, name: str, word: str) -> str:
+    return rng.choice([other for other in CHOICES[name] if other != word])
 
 
 def _kinds(rng: random.Random, count: int) -> list[tuple[str, str, str]]:

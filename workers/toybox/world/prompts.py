@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, NOUNS, SIZES, WHEN, Scene, Thing, compose
 from workers.toybox.world.words import Word, join_words, plural, read_words
@@ -98,6 +98,23 @@ def caption(scene: Scene) -> str:
         parts += [_write_count(name, min(3, total - done)) for done in range(0, total, 3)]
     parts += [_stack(scene, tops) for tops in stacks.values()]
     return f"{join_words(parts) or 'an empty scene'} on {scene.ground} {WHEN[scene.light]}"
+
+
+def write_related(scene: Scene, left: int, right: int) -> str:
+    """The scene in words, and first of all that one thing stands to the left of another.
+
+    Both stand on the ground with nothing on them: else it is the caption alone.
+    """
+    supporters = {thing.on for thing in scene.things}
+    if not all(scene.things[each].on is None and each not in supporters for each in (left, right)):
+        return caption(scene)
+    order = [place for place in range(len(scene.things)) if place not in (left, right)]
+    number: dict[int | None, int | None] = {None: None} | {old: new for new, old in enumerate(order)}
+    rest = tuple(replace(scene.things[place], on=number[scene.things[place].on]) for place in order)
+    first, second = (_write_count(_adjectives(scene.things[each]), 1) for each in (left, right))
+    others = caption(replace(scene, things=rest))
+    joined = f", {others}" if rest else others.removeprefix("an empty scene")
+    return f"{first} left of {second}{joined}"
 
 
 def unknown_words(text: str) -> tuple[str, ...]:

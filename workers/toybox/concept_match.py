@@ -1,0 +1,92 @@
+"""Whether a label names exactly the concepts of a truth that is written down: none missing, none too many.
+
+Truths are the names of synthetic neurons: "ball", "ball or cone", "ball | boat". Synonyms, plurals, articles and the
+order of alternatives make no difference. Words that toybox does not know, as in the paper's Table A4, are compared in
+small letters and the singular. Reads words alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from workers.toybox.world.label_words import LabelPart, cut_label
+from workers.toybox.world.words import Word
+
+Part = frozenset[str]
+"""The words of one thing: {"red", "ball"}."""
+Alternative = tuple[Part, ...]
+"""What must be there together, in the order of the text: the first gives the value."""
+Direction = Literal["", "same", "turned", "unordered"]
+
+_KEPT = frozenset(["sky", "shape", "floor", "ground", "background"])
+"""Words that name nothing in toybox, but concepts elsewhere."""
+
+
+@dataclass(frozen=True)
+class ConceptMatch:
+    """How a label stands to the truth."""
+
+    right: bool
+    """Exactly the right concepts, and joined as in the truth: as alternatives, or as a condition."""
+    missing: tuple[str, ...] = ()
+    """Words of the truth that the label does not say."""
+    extra: tuple[str, ...] = ()
+    """Words of the label that are not in the truth."""
+    direction: Direction = ""
+    """Of a condition that both have: whether the label names first what gives the value, as the truth does."""
+
+
+def match(label: str, truth: str) -> ConceptMatch:
+    """Compare a label with a truth. An empty label, and one that says nothing, is wrong."""
+    said, wanted = _read(label), _read(truth)
+    missing, extra = _count_words(wanted) - _count_words(said), _count_words(said) - _count_words(wanted)
+    right = bool(said) and {frozenset(each) for each in said} == {frozenset(each) for each in wanted}
+    return ConceptMatch(
+        right and not missing and not extra,
+        tuple(sorted(missing.elements())),
+        tuple(sorted(extra.elements())),
+        _compare_direction(said, wanted) if right else "",
+    )
+
+
+def _compare_direction(said: set[Alternative], wanted: set[Alternative]) -> Direction:
+    if all(len(each) < 2 for each in wanted):
+        return ""
+    return "same" if said == wanted else "turned"
+
+
+def _read(text: str) -> set[Alternative]:
+    """The alternatives of a text; one that says no more than another and something beside goes."""
+    found: set[Alternative] = set()
+    for alternative in cut_label(text, _KEPT):
+        parts = tuple(words for part in alternative.parts if (words := _read_part(part)))
+        negated = frozenset(f"not {word}" for word in alternative.negated)
+        found |= {(*parts, *([negated] if negated else []))} if parts or negated else set()
+    return {each for each in found if not any(_includes(other, each) for other in found - {each})}
+
+
+def _includes(wide: Alternative, narrow: Alternative) -> bool:
+    return len(wide) == len(narrow) == 1 and wide[0] < narrow[0]
+
+
+def _read_part(part: LabelPart) -> Part:
+    words = {_name(word) for word in part.words if word.kind != "thing"}
+    words |= {f"at least {part.count}"} if part.count > 1 else set()
+    return frozenset(words | ({part.joint} if part.joint not in ("", "with") else set()))
+
+
+def _name(word: Word) -> str:
+    """What a word stands for: its synonym's word in toybox, else itself in the singular."""
+    if word.kind != "unknown":
+        return word.value
+    text = word.text
+    for ending, singular in (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("shes", "sh"), ("ches", "ch"), ("s", "")):
+        if text.endswith(ending) and len(text) > len(ending) + 2 and not text.endswith(("ss", "us")):
+            return text.removesuffix(ending) + singular
+    return text
+
+
+def _count_words(found: set[Alternative]) -> Counter[str]:
+    return Counter(word for alternative in found for part in alternative for word in part)

@@ -1,0 +1,122 @@
+"""A label as something that can be tested: whether a scene shows what it says, and prompts that toybox draws whole.
+
+From the label alone: nothing here knows a unit, a run or an image. Called by whatever judges labels.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from workers.errors import RequestError
+from workers.toybox.world.concepts import Concept, matches_any, parse_label
+from workers.toybox.world.label_words import WordsRead, cut_label, find_beyond, words_read
+from workers.toybox.world.prompts import caption, write_related
+from workers.toybox.world.scenes import Scene, random_scene
+
+_LEAST_READ = 0.5
+_TRIES = 200
+_COMMON = 0.95
+"""Share of random scenes from which a label describes nearly everything."""
+
+
+@dataclass(frozen=True)
+class ReadLabel:
+    """A label that can be tested."""
+
+    text: str
+    concepts: tuple[Concept, ...]
+    """Alternatives: at least one, and each says something."""
+    read: WordsRead
+
+    def is_present(self, scene: Scene) -> bool:
+        """Whether the scene shows what the label says, exactly."""
+        return matches_any(self.concepts, scene)
+
+    def positive_scenes(self, count: int, seed: int) -> list[Scene]:
+        """Scenes that it describes, spread evenly over its alternatives; all it leaves open varies.
+
+        The same label and seed give the same scenes, and so for those below.
+        """
+        rng = self._rng("positive", seed)
+        return [self.concepts[place % len(self.concepts)].sample(rng) for place in range(count)]
+
+    def near_scenes(self, count: int, seed: int) -> list[Scene]:
+        """Scenes that lack one thing that an alternative says, and that none describes."""
+        rng = self._rng("near", seed)
+        return [self._outside(self.concepts[place % len(self.concepts)].hard_negative, rng) for place in range(count)]
+
+    def neutral_scenes(self, count: int, seed: int) -> list[Scene]:
+        """Random scenes that it does not describe."""
+        rng = self._rng("neutral", seed)
+        return [self._outside(random_scene, rng) for _ in range(count)]
+
+    def positive_prompts(self, count: int, seed: int) -> list[str]:
+        """Captions of `positive_scenes`, which toybox's generator draws whole; of a relation they say it too."""
+        scenes = self.positive_scenes(count, seed)
+        return [self._write(scene) for scene in scenes]
+
+    def neutral_prompts(self, count: int, seed: int) -> list[str]:
+        """Captions of `neutral_scenes`."""
+        return [caption(scene) for scene in self.neutral_scenes(count, seed)]
+
+    def _write(self, scene: Scene) -> str:
+        """The scene in words; where a thing shall stand beside another, that is said first."""
+        pair = next((found for each in self._sided if (found := each.find_pair(scene))), None)
+        return write_related(scene, *pair) if pair else caption(scene)
+
+    @cached_property
+    def _sided(self) -> tuple[Concept, ...]:
+        return tuple(each for each in self.concepts if each.partner and each.relation in ("left", "right"))
+
+    def _rng(self, purpose: str, seed: int) -> random.Random:
+        return random.Random(f"{purpose} scenes of {self.text} {seed}")
+
+    def _outside(self, draw: Callable[[random.Random], Scene], rng: random.Random) -> Scene:
+        for _ in range(_TRIES):
+            scene = draw(rng)
+            if not self.is_present(scene):
+                return scene
+        raise _refuse_common(self.text)
+
+
+def read_label(text: str) -> ReadLabel:
+    """The label, ready to be tested.
+
+    Raises RequestError with the reason and the remedy: it says nothing that can be tested, it is not understood or says
+    something beyond toybox, it describes what no scene can hold, or nearly everything.
+    """
+    alternatives, concepts, read = cut_label(text), parse_label(text), words_read(text)
+    if beyond := next((word for each in alternatives for word in find_beyond(each)), ""):
+        raise RequestError(
+            f"The label {text!r} cannot be tested: {beyond} is not read. Name things with size, colour, ground and "
+            "light, how many there are, and one other thing that is there too or that they stand on or beside; join "
+            "alternatives by OR."
+        )
+    if not concepts and not read.unread:
+        raise RequestError(
+            f"The label {text!r} names nothing that can be tested. Name toys, colours, grounds or lights."
+        )
+    if not concepts or read.share < _LEAST_READ:
+        raise RequestError(
+            f"Toybox does not understand the label {text!r}. {read.explanation} Name toys, colours, grounds or lights."
+        )
+    found, rng = ReadLabel(text, concepts, read), random.Random(f"how common is {text}")
+    if sum(found.is_present(random_scene(rng)) for _ in range(_TRIES)) >= _COMMON * _TRIES:
+        raise _refuse_common(text)
+    for concept in concepts:
+        if concept.relation in ("left", "right") and concept.partner and concept.count + concept.partner.count > 2:
+            raise RequestError(
+                f"The label {text!r} cannot be tested: toybox draws one thing beside one. Leave counts out."
+            )
+        try:
+            concept.sample(rng)
+        except ValueError as error:
+            raise RequestError(f"The label {text!r} cannot be tested. {error}") from error
+    return found
+
+
+def _refuse_common(text: str) -> RequestError:
+    return RequestError(f"The label {text!r} describes nearly everything, so no scene lies outside it. Narrow it.")
