@@ -37,6 +37,9 @@ FOR_PLUGINS = (
     "workers.weights",
     "workers.registry",
     "workers.lab.imaging",
+    "workers.metrics.intervals",  # pure numbers
+    "workers.metrics.ranking",
+    "workers.metrics.significance",
     "workers.systems.indexed",  # no plug-ins but what several of them are made on
     "workers.vision_models.single_file",
     "workers.vision_models.centre_crop",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from workers.metrics.ranking import area_under_curve
 from workers.toybox.label_reading import read_label
-from workers.toybox.networks.metrics import area_under_curve
 from workers.toybox.world.scenes import Scene
 
 EACH = 20

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from workers.metrics.ranking import area_under_curve
 from workers.toybox.networks import metrics
 from workers.toybox.networks.examples import Examples
 from workers.toybox.networks.nets import EyesOutput, ToyboxEyes, ToyboxNet, normalise
@@ -41,7 +42,7 @@ def evaluate_net(network: ToyboxNet, mixed: Examples, single: Examples) -> Metri
 
 
 def _class_auc(scores: metrics.Floats, truth: metrics.Bools) -> float:
-    return metrics.area_under_curve(scores[truth], scores[~truth])
+    return area_under_curve(scores[truth], scores[~truth])
 
 
 @torch.inference_mode()

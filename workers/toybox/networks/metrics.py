@@ -1,4 +1,4 @@
-"""How well the toybox networks do: accuracy, average precision, intersection over union. Exact, in plain NumPy.
+"""How well the toybox networks do: accuracy, mean average precision, intersection over union. Exact, in plain NumPy.
 
 Knows nothing of networks or scenes. Called by the training functions and by the evaluations' tests.
 """
@@ -8,26 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.metrics.ranking import average_precision
+
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.integer]
-
-
-def average_precision(scores: Floats, truth: Bools) -> float:
-    """Mean of the precision at the rank of each positive, best score first; nan without positives.
-
-    `scores` and `truth` have shape (n,). Equal scores share the precision at the end of their group,
-    so that the order of the input does not matter.
-    """
-    if not truth.any():
-        return float("nan")
-    order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], truth[order].astype(np.float64)
-    last = np.append(ranked[1:] != ranked[:-1], True)  # last rank of each group of equal scores
-    ends = np.flatnonzero(last)
-    end_of = ends[np.searchsorted(ends, np.arange(len(ranked)))]
-    precision = np.cumsum(hits)[end_of] / (end_of + 1)
-    return float((precision * hits).sum() / hits.sum())
 
 
 def mean_average_precision(scores: Floats, truth: Bools) -> float:
@@ -51,15 +36,3 @@ def intersection_over_union(counts: NDArray[np.int64]) -> Floats:
     both = np.diag(counts).astype(np.float64)
     either = counts.sum(axis=0) + counts.sum(axis=1) - both
     return np.divide(both, either, out=np.full_like(both, np.nan), where=either > 0)
-
-
-def area_under_curve(high: Floats, low: Floats) -> float:
-    """The chance that one of `high` exceeds one of `low`, ties counting half (Mann and Whitney 1947).
-
-    NaN if either is empty.
-    """
-    if not len(high) or not len(low):
-        return float("nan")
-    ordered = np.sort(low)
-    below = np.searchsorted(ordered, high, "left") + np.searchsorted(ordered, high, "right")
-    return float(below.mean() / (2 * len(low)))

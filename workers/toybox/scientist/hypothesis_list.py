@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workers.toybox.networks.metrics import area_under_curve
+from workers.metrics.ranking import area_under_curve
 from workers.toybox.scientist.reading import ListedHypothesis
 from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, normalize_label
 from workers.toybox.world.concepts import parse_label, phrase_label

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.toybox.networks.metrics import area_under_curve
+from workers.metrics.ranking import area_under_curve
 from workers.toybox.scientist.trials import Trial
 from workers.toybox.world.concepts import Concept
 from workers.toybox.world.scenes import CHOICES

@@ -1,0 +1,201 @@
+"""How well a label says what natural images do to a unit: activation against presence on a held-out sample.
+
+The headline of every label check. Pearson's correlation and average precision fall both when a label is too narrow and
+when it is too broad, which most figures do not (Oikarinen, Yan and Weng, ICML 2025, "NeuronEval").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from workers.metrics.intervals import bootstrap
+from workers.metrics.ranking import weighted_average_precision
+from workers.record.estimates import Estimate
+
+Floats = NDArray[np.float64]
+
+RESAMPLES = 1_000
+PRESENT = 0.5
+"""A probability from which on a label is taken to be there, where it must be yes or no."""
+_FLAT = 1e-12
+"""Variance, of standardised values, below which they count as constant."""
+
+
+@dataclass(frozen=True)
+class Decile:
+    """A tenth of the images, by activation."""
+
+    low: float | None
+    high: float | None
+    """Its lowest and highest activation; None without images, since equal activations stay together."""
+    n: int
+    present: float | None
+    """Mean presence, in [0, 1]."""
+    r: float | None
+    """Pearson's correlation within it; None where either side is constant."""
+
+
+@dataclass(frozen=True)
+class NaturalScores:
+    """How activation goes with presence over a sample of natural images; n of each figure counts images."""
+
+    r: Estimate
+    """Pearson's correlation."""
+    auprc: Estimate
+    """Average precision of activation as a score for presence; without knowledge it is the base rate."""
+    f1: Estimate
+    """Of "activation above the threshold" as a guess at presence."""
+    threshold: float | None
+    base_rate: float | None
+    """Mean presence, in [0, 1]."""
+    n: int
+    """Images with an answer and an activation."""
+    missing: int
+    """Images left out since either is missing."""
+    deciles: tuple[Decile, ...]
+    """Ten, lowest activations first; none without images."""
+
+
+@dataclass(frozen=True)
+class Surprises:
+    """Positions of images that a label gets wrong most, worst first."""
+
+    bright: tuple[int, ...]
+    """Absent, though the unit is at its brightest."""
+    dark: tuple[int, ...]
+    """Present, though the unit is at its darkest."""
+
+
+def score_natural(
+    activations: ArrayLike,
+    presence: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    threshold: float | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> NaturalScores:
+    """Score a label by activations (n,) and presence (n,): bool, or a probability in [0, 1]; NaN where unknown.
+
+    `weights` (n,) are importance weights p/q of a sample that is not uniform (see `importance`), 0 and more.
+    Intervals are percentile bootstraps over images (Efron 1979). Raises ValueError for unequal lengths or values out of
+    range.
+    """
+    every, kept = _read(activations, presence, weights)
+    acts, there, heavy = (each[kept] for each in every)
+    missing = len(kept) - len(acts)
+    if not len(acts):
+        nothing = Estimate(None, why="no image has both an activation and an answer")
+        return NaturalScores(nothing, nothing, nothing, threshold, None, 0, missing, ())
+
+    def estimate(figure: _Figure) -> Estimate:
+        return bootstrap(lambda counts: figure(acts, there, counts * heavy), len(acts), seed=seed, resamples=resamples)
+
+    why = _explain_undefined(acts, there)
+    r = Estimate(None, n=len(acts), why=why) if why else estimate(_correlate)
+    unseen = Estimate(None, n=len(acts), why="no image shows it")
+    f1 = Estimate(None, n=len(acts), why="no threshold is known")
+    if threshold is not None:
+        f1 = estimate(partial(_f1, threshold)) if there.any() else unseen
+    return NaturalScores(
+        r=r,
+        auprc=estimate(weighted_average_precision) if there.any() else unseen,
+        f1=f1,
+        threshold=threshold,
+        base_rate=float(np.average(there, weights=heavy)),
+        n=len(acts),
+        missing=missing,
+        deciles=_split_deciles(acts, there, heavy),
+    )
+
+
+def _correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
+    """Pearson's correlation of two vectors (n,), once for each row of weights (rows, n); NaN where either is constant.
+
+    Nothing is missing; weights are 0 and more.
+    """
+    one, two = _standardise(activations), _standardise(presence)
+    total = weights.sum(1)
+    means = [weights @ each / total for each in (one, two)]
+    spreads = [weights @ each**2 / total - mean**2 for each, mean in zip((one, two), means, strict=True)]
+    joint = weights @ (one * two) / total - means[0] * means[1]
+    flat = (spreads[0] < _FLAT) | (spreads[1] < _FLAT)
+    scale = np.sqrt(np.where(flat, 1.0, spreads[0] * spreads[1]))
+    return np.where(flat, np.nan, np.clip(joint / scale, -1, 1))
+
+
+def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) -> Surprises:
+    """The images that speak most against a label, up to `count` each way; arguments as for `score_natural`."""
+    (acts, there, _), kept = _read(activations, presence, None)
+    order = np.argsort(acts, kind="stable")
+    seen = there >= PRESENT
+    bright = [int(each) for each in order[::-1] if kept[each] and not seen[each]]
+    dark = [int(each) for each in order if kept[each] and seen[each]]
+    return Surprises(tuple(bright[:count]), tuple(dark[:count]))
+
+
+_Figure = Callable[[Floats, Floats, Floats], Floats]
+
+
+def _read(
+    activations: ArrayLike, presence: ArrayLike, weights: ArrayLike | None
+) -> tuple[tuple[Floats, Floats, Floats], NDArray[np.bool_]]:
+    """The three vectors, and where nothing is missing. Raises ValueError for unequal lengths or values out of range."""
+    acts, there = (np.asarray(each, np.float64) for each in (activations, presence))
+    heavy = np.ones_like(acts) if weights is None else np.asarray(weights, np.float64)
+    if not acts.shape == there.shape == heavy.shape or acts.ndim != 1:
+        raise ValueError(
+            f"Activations {acts.shape}, presence {there.shape} and weights {heavy.shape} must be vectors of one length."
+        )
+    kept = np.isfinite(acts) & np.isfinite(there)
+    if ((there[kept] < 0) | (there[kept] > 1)).any():
+        raise ValueError("Presence must lie in [0, 1], NaN where it is unknown.")
+    if not np.isfinite(heavy).all() or (heavy < 0).any() or (kept.any() and heavy[kept].sum() <= 0):
+        raise ValueError("Weights must be 0 or more, and some above 0.")
+    return (acts, there, heavy), kept
+
+
+def _explain_undefined(activations: Floats, presence: Floats) -> str:
+    """Why there is no correlation, "" if there is one."""
+    if np.ptp(activations) == 0:
+        return f"every image has the same activation, {activations[0]:.4g}"
+    if np.ptp(presence) == 0:
+        return "no image shows it" if presence[0] == 0 else "every image shows it alike"
+    return ""
+
+
+def _standardise(values: Floats) -> Floats:
+    """Mean 0 and standard deviation 1; zeros for a constant."""
+    centred = values - values.mean()
+    spread = centred.std()
+    return centred / spread if spread > 0 else np.zeros_like(centred)
+
+
+def _f1(threshold: float, activations: Floats, presence: Floats, weights: Floats) -> Floats:
+    """Harmonic mean of precision and recall: twice the hits over all guessed and all there, (rows,)."""
+    guessed = (activations > threshold).astype(np.float64)
+    both = weights @ (guessed + presence)
+    return np.divide(2 * (weights @ (guessed * presence)), both, out=np.full_like(both, np.nan), where=both > 0)
+
+
+def _split_deciles(activations: Floats, presence: Floats, weights: Floats) -> tuple[Decile, ...]:
+    """Ten parts of equal weight by activation; equal activations stay together, in the part of their middle."""
+    _, group = np.unique(activations, return_inverse=True)
+    sizes = np.bincount(group, weights)
+    middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    part = np.minimum((10 * middle).astype(int), 9)[group]
+    return tuple(_describe(activations[part == k], presence[part == k], weights[part == k]) for k in range(10))
+
+
+def _describe(activations: Floats, presence: Floats, weights: Floats) -> Decile:
+    if not len(activations) or not weights.sum():
+        return Decile(None, None, 0, None, None)
+    r = float(_correlate(activations, presence, weights[None])[0])
+    present = float(np.average(presence, weights=weights))
+    low, high = float(activations.min()), float(activations.max())
+    return Decile(low, high, len(activations), present, None if np.isnan(r) else r)

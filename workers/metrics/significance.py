@@ -1,0 +1,73 @@
+"""Tests of hypotheses beside the intervals, and what becomes of their p-values where there are several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+_Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class RankTest:
+    """Whether paired differences are as often above 0 as below."""
+
+    p: float | None
+    """Two-sided, in [0, 1]."""
+    n: int
+    """Pairs that differ."""
+    why: str = ""
+    """Why there is no p-value."""
+
+
+def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
+    """Wilcoxon's signed-rank test (1945) of values (n,) of the same units in the same order.
+
+    Units that lack either (NaN) and ties are left out. Exact up to 50 pairs without equal differences, else normal.
+    Raises ValueError for unequal lengths.
+    """
+    one, two = (np.asarray(each, np.float64).reshape(-1) for each in (first, second))
+    if len(one) != len(two):
+        raise ValueError(f"{len(one)} and {len(two)} values are no pairs: give both for the same units, NaN for none.")
+    differences = one - two
+    differences = differences[np.isfinite(differences) & (differences != 0)]
+    if not len(differences):
+        return RankTest(None, 0, "no pair differs")
+    exact = len(differences) <= 50 and len(np.unique(np.abs(differences))) == len(differences)
+    found = stats.wilcoxon(differences, method="exact" if exact else "asymptotic")
+    return RankTest(float(found.pvalue), len(differences))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted for the whole family (Holm 1979): below 0.05, at most 1 family in 20 has a false one.
+
+    In the order given, in [0, 1]. NaN, a test that could not be made, stays NaN and does not count.
+    """
+    return _adjust(p_values, lambda ranked: np.maximum.accumulate(ranked * np.arange(len(ranked), 0, -1)))
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted for the share of false discoveries (Benjamini and Hochberg 1995), for many tests at once.
+
+    In the order given, in [0, 1]; among those below 0.05 at most 5 % are expected to be false. NaN stays NaN.
+    """
+    return _adjust(
+        p_values,
+        lambda ranked: np.minimum.accumulate((ranked * len(ranked) / np.arange(1, len(ranked) + 1))[::-1])[::-1],
+    )
+
+
+def _adjust(p_values: Sequence[float], rule: _Rule) -> list[float]:
+    """Apply a rule to the finite p-values in rising order. Raises ValueError for one outside [0, 1]."""
+    given = np.asarray(p_values, np.float64)
+    there = np.flatnonzero(~np.isnan(given))
+    if ((given[there] < 0) | (given[there] > 1)).any():
+        raise ValueError(f"{list(p_values)} are no p-values: they lie in [0, 1].")
+    order = there[np.argsort(given[there], kind="stable")]
+    adjusted = np.full(len(given), np.nan)
+    adjusted[order] = np.minimum(rule(given[order]), 1.0)
+    return [float(each) for each in adjusted]
