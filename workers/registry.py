@@ -41,6 +41,7 @@ VISION_MODELS: Plugins = {
         _SYNTHETIC,
     ),
     "synthetic:grounding-dino": ("Synthetic neurons of the paper's Table A4, on Grounding DINO and SAM", _SYNTHETIC),
+    "classifier:": ("A classifier that was trained here", "workers.vision_models.classifier.model.load"),
     "hf:": ("Any image model, by hub id or folder", _HUGGING_FACE),
     "torchvision:": ("A ResNet of torchvision, by file, folder or hub id", _TORCHVISION),
     "clip-rn50:": ("A CLIP ResNet-50, by hub id or file", _CLIP),
@@ -49,6 +50,8 @@ VISION_MODELS: Plugins = {
 
 DATASETS: Plugins = {
     "toybox": ("toybox validation scenes", "workers.toybox.dataset.load"),
+    "toybox-grounds:": ("Four toys, each on a ground of its own in training", "workers.toybox.grounds.load"),
+    "spawrious:": ("Spawrious: four dogs, each in a place of its own in training", "workers.datasets.spawrious.load"),
     "folder:": ("A folder of images", "workers.datasets.folder.load"),
     "saved:": ("An image dataset saved by the library `datasets`", "workers.datasets.saved.load"),
     "published:": ("Exemplars that others have published", "workers.datasets.published.load"),

@@ -110,8 +110,8 @@ def test_the_form_of_a_reply_that_the_agent_is_shown_is_one_that_we_can_read():
 
 def test_the_scripted_scientist_calls_selective_what_the_task_calls_selective():
     told = " ".join(ask(task="spurious").split())
-    assert (spurious.ACTIVE, spurious.FEW, spurious.MOST) == (1 / 3, 0.15, 0.5)
-    for rule in ("at least a third of the mean exemplar", "at most 15 % of the images", "at least half of the images"):
+    assert (spurious.SHARE, spurious.LEAD) == (0.6, 0.25)
+    for rule in ("highest mean in every setting", "at least 60 % is that of the classes", "by at least a quarter"):
         assert rule in told
 
 

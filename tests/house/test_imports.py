@@ -43,6 +43,7 @@ FOR_PLUGINS = (
     "workers.systems.indexed",  # no plug-ins but what several of them are made on
     "workers.vision_models.single_file",
     "workers.vision_models.centre_crop",
+    "workers.vision_models.torchvision_resnet.network",
 )
 OUTSIDE = ("management", "urls", "checks", "admin", "apps")
 _, _, DRAWING = (ROOT / "CONTRIBUTING.md").read_text().partition("## The rooms")

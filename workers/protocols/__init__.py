@@ -10,6 +10,9 @@ from workers.protocols.conversation import Message as Message
 from workers.protocols.conversation import Reply as Reply
 from workers.protocols.conversation import StatusNote as StatusNote
 from workers.protocols.conversation import usage_of as usage_of
+from workers.protocols.groups import GROUP_SPLITS as GROUP_SPLITS
+from workers.protocols.groups import GroupedDataset as GroupedDataset
+from workers.protocols.groups import GroupSplit as GroupSplit
 from workers.protocols.images import Describer as Describer
 from workers.protocols.images import ImageEditor as ImageEditor
 from workers.protocols.images import ImageGenerator as ImageGenerator

@@ -53,12 +53,6 @@ def single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Rand
     return [decks.scene([decks.kind(concept)], concept) for _ in range(each) for concept in concepts]
 
 
-def empty_scenes(grounds: Sequence[str], each: int, rng: random.Random) -> list[Scene]:
-    """Grounds without anything on them."""
-    decks = BalancedSampler(rng)
-    return [decks.scene([], Concept(ground=ground)) for _ in range(each) for ground in grounds]
-
-
 def matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]:
     """Scenes that the label describes, spread over its alternatives; usually other toys stand beside."""
     return [label[place % len(label)].sample(rng) for place in range(count)]

@@ -1,16 +1,17 @@
-"""Plans the test for spurious reliance: classes crossed with settings, the doubtful cells again, then the verdict.
+"""Plans the test for spurious reliance: classes crossed with settings, doubtful tables again, then the verdict.
 
-Classes and settings are those that the question names, else all toys and all grounds. When the system is active, and
-when it is selective, is as the task says (`agent/prompts/spurious.md`).
+Classes and settings are those that the question names, else all toys and all grounds. When the system is selective is
+as the task says (`agent/prompts/spurious.md`): the table of mean activations, by class and setting, decides.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workers.toybox.scientist import describing, designs, replies
 from workers.toybox.scientist.reading import ListedHypothesis
@@ -22,40 +23,75 @@ from workers.toybox.world.words import join_words, plural, read_words
 
 _CELLS = 160
 """About so many images of the crossed table."""
-_AGAIN = 4
-"""Images for each cell that is tested again."""
-_OTHERS = 4
-"""Other classes that are tested again."""
-ACTIVE = 1 / 3
-"""The share of the mean exemplar activation from which the system counts as active."""
-FEW = 0.15
-"""The share of another class's images on which a selective system may be active."""
-MOST = 0.5
-"""The share of its own class's images, in every setting, on which a selective system is active."""
+_MOST_EACH = 10
+"""Images of one class in one setting; with fewer classes more would tell little."""
+SHARE = 0.6
+"""Of the table's variation that the classes explain, at least, in a selective system."""
+LEAD = 0.25
+"""By which its class leads the next one, as a share of what lies between it and the lowest class."""
+_DOUBT = 0.15
+"""How near to its line a figure of the table may be before the table is drawn again."""
 
 
 @dataclass(frozen=True)
-class ActivityTable:
-    """Where the system was active, in the classes and settings that are asked about."""
+class ResponseTable:
+    """Mean activations by class and setting."""
 
-    active: dict[tuple[str, str], list[bool]]
-    """Of each image, by class and setting. The class "" has no toy at all."""
+    means: NDArray[np.float64]
+    """(classes, settings); NaN where nothing was drawn."""
     nouns: Sequence[str]
     grounds: Sequence[str]
+    count: int
+    """Images behind all of it."""
 
-    def share(self, classes: Sequence[str], settings: Sequence[str] = ()) -> tuple[float, int]:
-        """The share of active images in these cells, of all settings unless some are named; how many they have."""
-        places = itertools.product(classes, settings or self.grounds)
-        cells = [each for place in places for each in self.active.get(place, [])]
-        return (float(np.mean(cells)) if cells else 0.0), len(cells)
+    @cached_property
+    def by_class(self) -> NDArray[np.float64]:
+        """(classes,), over the settings."""
+        found: NDArray[np.float64] = self.means.mean(1)
+        return found
 
-    def rank(self) -> list[str]:
-        """The classes, that on which the system is active most often first."""
-        return sorted(self.nouns, key=lambda noun: -self.share([noun])[0])
+    @cached_property
+    def order(self) -> list[int]:
+        """Classes, that of the highest mean first."""
+        return [int(place) for place in np.argsort(-self.by_class, kind="stable")]
 
-    def others(self, own: str) -> list[str]:
-        """All classes but one."""
-        return [noun for noun in self.nouns if noun != own]
+    @property
+    def own(self) -> str:
+        """The class of the highest mean."""
+        return self.nouns[self.order[0]]
+
+    @cached_property
+    def share(self) -> float:
+        """Of the variation of the means that the classes explain, in [0, 1]; 0 if nothing varies."""
+        middle = self.means.mean()
+        whole = float(((self.means - middle) ** 2).mean())
+        return float(((self.by_class - middle) ** 2).mean()) / whole if whole > 0 else 0.0
+
+    @cached_property
+    def lead(self) -> float:
+        """What parts the first class from the next, as a share of what parts it from the lowest; 0 if nothing does."""
+        first, second, last = (float(self.by_class[place]) for place in (*self.order[:2], self.order[-1]))
+        return (first - second) / (first - last) if first > last else 0.0
+
+    @cached_property
+    def passed(self) -> list[tuple[str, str]]:
+        """Settings in which another class leads, with that class."""
+        best = self.means.argmax(0)
+        return [
+            (ground, self.nouns[int(place)])
+            for ground, place in zip(self.grounds, best, strict=True)
+            if int(place) != self.order[0]
+        ]
+
+    @property
+    def complete(self) -> bool:
+        return len(self.nouns) > 1 and bool(np.isfinite(self.means).all())
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether more images might turn the verdict."""
+        near = abs(self.share - SHARE) < _DOUBT or abs(self.lead - LEAD) < _DOUBT
+        return self.complete and self.share > SHARE - _DOUBT and (near or len(self.passed) == 1)
 
 
 def plan_reply(view: ScientistView) -> PlannedReply:
@@ -64,9 +100,9 @@ def plan_reply(view: ScientistView) -> PlannedReply:
         if view.due("exemplars"):
             return describing.plan_exemplars(view)
         if view.due("cross"):
-            return _cross(view)
-        if view.due("confirm") and not view.silent:
-            return _confirm(view)
+            return _cross(view, "cross")
+        if view.due("again") and not view.silent and _table(view).doubtful:
+            return _cross(view, "again")
     return _conclude(view)
 
 
@@ -77,104 +113,86 @@ def _find_named(view: ScientistView) -> tuple[list[str], list[str]]:
     return nouns if len(nouns) > 1 else list(NOUNS), grounds if len(grounds) > 1 else list(GROUNDS)
 
 
-def _cross(view: ScientistView) -> PlannedReply:
-    rng, (nouns, grounds) = view.rng("cross"), _find_named(view)
-    each = max(1, view.fewer("cross", _CELLS) // (len(nouns) * len(grounds)))
+def _cross(view: ScientistView, step: str) -> PlannedReply:
+    rng, (nouns, grounds) = view.rng(step), _find_named(view)
+    each = max(1, view.fewer(step, _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
-    groups = {"classes in settings": designs.single_thing_scenes(cells, min(each, _AGAIN), rng)}
-    prose = (
-        f"A selective system responds to one class alone, and in every setting. So I cross {len(nouns)} classes with "
-        f"{len(grounds)} settings; colour, size and light are dealt evenly."
-    )
-    code = replies.draw_program("cross", "every class in every setting", groups)
-    return PlannedReply(prose, view.case.hypotheses, code)
+    groups = {"classes in settings": designs.single_thing_scenes(cells, min(each, _MOST_EACH), rng)}
+    if step == "cross":
+        hypotheses = view.case.hypotheses
+        prose = (
+            "A selective system responds to one class alone, and in every setting. So I cross "
+            f"{len(nouns)} classes with {len(grounds)} settings; colour, size and light are dealt evenly."
+        )
+    else:
+        table = _table(view)
+        hypotheses = _hypotheses(table)
+        prose = f"{_write_figures(table)} That is near a line, so I draw the whole table again with fresh images."
+    return PlannedReply(prose, hypotheses, replies.draw_program(step, "every class in every setting", groups))
 
 
-def _confirm(view: ScientistView) -> PlannedReply:
-    rng, table = view.rng("confirm"), _table(view)
-    own, *others = table.rank()
-    again = view.fewer("confirm", _AGAIN)
-    cells = [Concept(noun=own, ground=ground) for ground in table.grounds]
-    rivals = [Concept(noun=noun, ground=ground) for noun in others[:_OTHERS] for ground in table.grounds]
-    groups = {
-        plural(own): designs.single_thing_scenes(cells, again, rng),
-        "other classes": designs.single_thing_scenes(rivals, 1, rng),
-        "no toy": designs.empty_scenes(table.grounds, again, rng),
-    }
-    share, count = table.share([own])
-    prose = (
-        f"It was active on {share:.0%} of {count} images of {plural(own)}, more than for any other class. I draw those "
-        "again in every setting, with the next classes beside them, and the settings without any toy."
-    )
-    purpose = "the leading class in every setting, its rivals, and the settings alone"
-    return PlannedReply(prose, _hypotheses(table, own), replies.draw_program("confirm", purpose, groups))
+def _table(view: ScientistView) -> ResponseTable:
+    """All scenes of one toy that were drawn, by class and setting."""
+    nouns, grounds = _find_named(view)
+    cells: dict[tuple[str, str], list[float]] = {(noun, ground): [] for noun in nouns for ground in grounds}
+    for trial in view.evidence.trials:
+        if len(trial.scene.things) == 1 and trial.source is None:
+            cells.get((trial.scene.things[0].noun, trial.scene.ground), []).append(trial.activation)
+    means = [float(np.mean(found)) if found else float("nan") for found in cells.values()]
+    count = sum(map(len, cells.values()))
+    return ResponseTable(np.array(means).reshape(len(nouns), len(grounds)), nouns, grounds, count)
 
 
-def _table(view: ScientistView) -> ActivityTable:
-    """All scenes of one toy or none, by class and setting."""
-    trials = [trial for trial in view.evidence.trials if len(trial.scene.things) <= 1]
-    # Active from a share of the mean of the exemplars on, or else of the mean of the best that were drawn
-    best = sorted((trial.activation for trial in trials), reverse=True)[:15]
-    line = float(np.mean(best)) * ACTIVE if best and best[0] > 0 else float("inf")
-    if view.case.exemplar_mean is not None and view.case.exemplar_mean > 0:
-        line = view.case.exemplar_mean * ACTIVE
-    active: dict[tuple[str, str], list[bool]] = {}
-    for trial in trials:
-        noun = trial.scene.things[0].noun if trial.scene.things else ""
-        active.setdefault((noun, trial.scene.ground), []).append(trial.activation >= line)
-    return ActivityTable(active, *_find_named(view))
-
-
-def _signs(table: ActivityTable, own: str) -> list[str]:
+def _signs(table: ResponseTable) -> list[str]:
     """Signs of spurious reliance, each a sentence with its figures."""
     signs = []
-    for noun in table.others(own):
-        share, count = table.share([noun])
-        if share > FEW and count > 1:
-            signs.append(f"It is active on {share:.0%} of {count} images of {plural(noun)}.")
-    for ground in table.grounds:
-        share, count = table.share([own], [ground])
-        if share < MOST and count > 1:
-            signs.append(f"On {ground} it is active on {share:.0%} of only {count} images of {plural(own)}.")
-        share, count = table.share(table.others(own), [ground])
-        if share > FEW and count > 1:
-            signs.append(f"On {ground} it is active on {share:.0%} of {count} images of other classes.")
-    share, count = table.share([""])
-    if share > FEW:
-        signs.append(f"It is active on {share:.0%} of {count} images without any toy.")
+    if table.passed:
+        where = join_words([f"{plural(noun)} on {ground}" for ground, noun in table.passed])
+        signs.append(f"Where {plural(table.own)} should lead, others do: {where}.")
+    if table.share < SHARE:
+        signs.append(f"The classes explain {table.share:.0%} of what varies in the table, less than {SHARE:.0%}.")
+    if table.lead < LEAD:
+        second = plural(table.nouns[table.order[1]])
+        signs.append(f"It responds to {second} too: {plural(table.own)} lead them by {table.lead:.0%} of the range.")
     return signs
 
 
-def _hypotheses(table: ActivityTable, own: str) -> list[ListedHypothesis]:
-    signs = _signs(table, own)
+def _hypotheses(table: ResponseTable) -> list[ListedHypothesis]:
+    signs = _signs(table)
     status, other = ("refuted", "supported") if signs else ("supported", "refuted")
     reason = signs[0].rstrip(".") if signs else "no sign against it"
     return [
-        ListedHypothesis(1, f"the system is selective for {plural(own)}", status, reason),
+        ListedHypothesis(1, f"the system is selective for {plural(table.own)}", status, reason),
         ListedHypothesis(2, "the system relies on something else than one class", other, reason),
     ]
 
 
+def _write_figures(table: ResponseTable) -> str:
+    """The table in a sentence or two."""
+    by_class = ", ".join(f"{plural(table.nouns[at])} {table.by_class[at]:.2f}" for at in table.order[:6])
+    by_ground = table.means.mean(0)
+    settings = ", ".join(f"{ground} {mean:.2f}" for ground, mean in zip(table.grounds, by_ground, strict=True))
+    return (
+        f"Mean activations over {table.count} images, by class: {by_class}; by setting: {settings}. The classes "
+        f"explain {table.share:.0%} of what varies in the table; {plural(table.own)} lead by {table.lead:.0%} of the "
+        "range."
+    )
+
+
 def _conclude(view: ScientistView) -> PlannedReply:
-    if view.silent or not len(view.evidence):
-        text = "The system was active on no image that I have seen, so nothing speaks for a class. In doubt: SPURIOUS."
-        return PlannedReply("I conclude.", (), conclusion=[("REASONING", text), ("LABEL", "SPURIOUS")])
     table = _table(view)
-    own = table.rank()[0]
-    signs, (share, count), (rest, rest_count) = _signs(table, own), table.share([own]), table.share(table.others(own))
-    selective = not signs and count >= 2 * len(table.grounds)
-    reasons = [
-        f"An image counts as active from a third of the mean exemplar activation. {plural(own).capitalize()}: active "
-        f"on {share:.0%} of {count} images on {join_words(table.grounds)}; all other classes: {rest:.0%} of "
-        f"{rest_count}.",
-        *signs[:6],
-    ]
-    if selective:
-        reasons.append(f"So it is selective to {plural(own)}.")
-    elif not signs:
-        reasons.append("The table has too few images to trust it, so I choose SPURIOUS.")
+    if view.silent or not len(view.evidence) or not table.complete:
+        text = (
+            "Not every class was seen in every setting, or the system was active on no image, so nothing speaks for a "
+            "class. In doubt: SPURIOUS."
+        )
+        return PlannedReply("I conclude.", (), conclusion=[("REASONING", text), ("LABEL", "SPURIOUS")])
+    signs = _signs(table)
+    reasons = [_write_figures(table), *signs]
+    if not signs:
+        reasons.append(f"In every setting they have the highest mean, so it is selective to {plural(table.own)}.")
     return PlannedReply(
         "The table of classes and settings decides, so I conclude.",
-        _hypotheses(table, own),
-        conclusion=[("REASONING", " ".join(reasons)), ("LABEL", "SELECTIVE" if selective else "SPURIOUS")],
+        _hypotheses(table),
+        conclusion=[("REASONING", " ".join(reasons)), ("LABEL", "SPURIOUS" if signs else "SELECTIVE")],
     )

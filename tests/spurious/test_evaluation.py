@@ -1,0 +1,113 @@
+"""From a dataset to the table, small: training that goes on where it was stopped, the classifier as a model, scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workers import registry
+from workers.errors import Cancelled, MissingPart, UnknownName
+from workers.lab.laboratory import Laboratory
+from workers.protocols import LabSettings
+from workers.spurious.evaluation import SpuriousSpec, prepare, repair, score
+from workers.spurious.training import choose_recipe, train_classifier
+
+SMALL = SpuriousSpec("toybox-grounds:seed-{seed}-of-240", units=8)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    return LabSettings(tmp_path_factory.mktemp("state"), words_per_second=0)
+
+
+@pytest.fixture(scope="module")
+def prepared(settings):
+    return prepare(settings, SMALL, 0)
+
+
+def test_units_are_chosen_and_a_second_call_measures_nothing_again(settings, prepared):
+    seen = []
+    again = prepare(settings, SMALL, 0, lambda what, _done, _total: seen.append(what))
+    assert again.units == prepared.units
+    assert 0 < len(prepared.units) <= 10
+    assert not [what for what in seen if "training" in what or "measuring" in what]
+
+
+def test_the_question_names_classes_and_settings_but_not_how_they_were_dealt(prepared):
+    question = prepared.question(prepared.units[0])
+    assert "car, train, boat, duck" in question
+    assert "grass, sand, snow, wood" in question
+    assert "tiles" not in question
+
+
+def test_the_classifier_is_a_model_whose_units_have_exemplars_of_the_biased_data(settings, prepared):
+    laboratory = Laboratory(settings)
+    unit = prepared.units[0]
+    subject = laboratory.subject(prepared.system(unit))
+    exemplars = subject.exemplars()
+    assert exemplars
+    assert subject.respond([exemplars[0].picture.image])[0].activation == pytest.approx(exemplars[0].activation)
+    layers = {layer.name: layer.units for layer in laboratory.layers(prepared.model)}
+    assert layers == {"features": 128, "logits": 4}
+    validation = registry.load(registry.DATASETS, prepared.dataset)(settings)
+    values = prepared.splits.validation.values[:, unit]
+    assert exemplars[0].activation == pytest.approx(values.max(), rel=1e-5)
+    assert exemplars[0].index == int(values.argmax())
+    assert len(validation) == len(values)
+
+
+def test_the_head_and_the_features_give_the_logits(settings, prepared):
+    model = Laboratory(settings).model(prepared.model)
+    images = [registry.load(registry.DATASETS, prepared.dataset)(settings)[at].image for at in range(3)]
+    weights, bias = model.read_head()
+    logits = model.maps(images, ["logits"])["logits"][:, :, 0, 0].numpy()
+    assert logits == pytest.approx(model.read_features(images) @ weights.T + bias, abs=1e-4)
+    shares, maps = model.evidence(images, 1)
+    assert shares == pytest.approx(np.exp(logits[:, 1]) / np.exp(logits).sum(1), rel=1e-4)
+    assert maps.shape == (3, 12, 12)
+    with pytest.raises(UnknownName, match="no class 4"):
+        model.evidence(images, 4)
+
+
+def test_verdicts_become_a_table_and_units_without_one_are_unfinished(prepared):
+    first, second, *rest = prepared.units
+    table = score(prepared, {first: True, second: False})
+    assert table.selective == (first,)
+    assert table.unfinished == tuple(rest)
+    assert table.row("agent", regularised=False).units == 1
+    assert repair(prepared, {first: True, second: False}).units == (second,)
+
+
+def test_a_training_that_was_stopped_goes_on_and_ends_the_same(settings, tmp_path):
+    dataset = registry.load(registry.DATASETS, "toybox-grounds:seed-1-of-160:train")(settings)
+
+    def stop_in_second_epoch(what, done, total):
+        if what == "training the classifier" and done > total // 2:
+            raise Cancelled
+
+    stopped, whole = LabSettings(tmp_path / "stopped"), LabSettings(tmp_path / "whole")
+    with pytest.raises(Cancelled):
+        train_classifier(stopped, dataset, 0, stop_in_second_epoch)
+    steps = []
+    name = train_classifier(stopped, dataset, 0, lambda what, done, _total: steps.append((what, done)))
+    assert min(done for what, done in steps if what == "training the classifier") > 0
+    assert train_classifier(whole, dataset, 0) == name
+    files = [each.state / "classifiers" / f"{name}.safetensors" for each in (stopped, whole)]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert "toybox-grounds-seed-1-of-160" in name
+    assert not list(files[0].parent.glob("*.checkpoint"))
+
+
+def test_weights_that_do_not_fit_are_refused_by_name(settings, tmp_path):
+    dataset = registry.load(registry.DATASETS, "toybox-grounds:seed-0-of-240:train")(settings)
+    wrong = tmp_path / "wrong.safetensors"
+    wrong.write_bytes(b"nothing")
+    with pytest.raises(MissingPart, match=r"wrong\.safetensors cannot be read"):
+        train_classifier(LabSettings(tmp_path), dataset, 0, recipe=choose_recipe(dataset, str(wrong)))
+
+
+def test_a_classifier_that_was_never_trained_is_missing(settings):
+    with pytest.raises(MissingPart, match="no classifier 'nobody' yet"):
+        registry.load(registry.VISION_MODELS, "classifier:nobody")(settings)
+    with pytest.raises(UnknownName, match="no name"):
+        registry.load(registry.VISION_MODELS, "classifier:../../etc")(settings)

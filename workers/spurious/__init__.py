@@ -1,0 +1,1 @@
+"""Spurious features: classifiers whose classes went with grounds, and what choosing units does for them."""

@@ -1,0 +1,116 @@
+"""Toybox's twin of Spawrious: four toys, each nearly always on a ground of its own in training, on another in the test.
+
+As in Spawrious's one-to-one challenge (Lynch et al. 2023) training has two environments, in which 97 % and 87 % of a
+class stand on its ground and the rest on a filler that all classes share. Colour, size, light and view are drawn at
+random, so that nothing but the ground goes with the class. Every picture follows from the seed, its split and its
+number, and is drawn when it is asked for: that takes about as long as to decode a file. Called through the registry.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.errors import UnknownName
+from workers.protocols import GROUP_SPLITS, GroupSplit, LabSettings, Picture
+from workers.toybox.networks import nets
+from workers.toybox.world import splits
+from workers.toybox.world.prompts import caption
+from workers.toybox.world.scenes import COLOURS, SIZES, Scene, compose
+
+CLASSES = ("car", "train", "boat", "duck")
+"""Toys of a like size."""
+OWN = ("grass", "sand", "snow", "wood")
+"""The ground of each class in training."""
+FILLER = "tiles"
+SHARES = (0.97, 0.87)
+"""Of a class that stand on its own ground, in each environment."""
+POOL = 6_000
+"""Images of the training and the validation split together, nine to one."""
+BALANCED, TEST = 16 * 80, 12 * 125
+_LEAST = 160
+
+
+def load(settings: LabSettings, name: str) -> GroundsSplit:
+    """One split: "seed-0:validation", or "seed-0-of-240:validation" for a small one. Raises UnknownName."""
+    found = re.fullmatch(r"seed-(\d{1,6})(?:-of-(\d{3,6}))?:(\w+)", name)
+    if not found or found[3] not in GROUP_SPLITS or int(found[2] or POOL) < _LEAST:
+        raise UnknownName(
+            f"toybox-grounds has no split {name!r}. Name a seed, at least {_LEAST} images if not all, and one of "
+            f"{', '.join(GROUP_SPLITS)}: toybox-grounds:seed-0:validation or toybox-grounds:seed-0-of-600:test."
+        )
+    seed, pool, split = int(found[1]), int(found[2] or POOL), found[3]
+    return GroundsSplit(name, seed, pool, split, settings.dataset_images)
+
+
+class GroundsSplit:
+    """See `protocols.GroupedDataset`. Safe for threads."""
+
+    classes: Sequence[str] = CLASSES
+    grounds: Sequence[str] = (*OWN, FILLER)
+    network = "small"
+    start: Path | None = nets.NET_FILE
+    epochs = 2
+
+    def __init__(self, name: str, seed: int, pool: int, split: GroupSplit, most: int = 0) -> None:
+        self.name = f"toybox-grounds:{name}"
+        self.revision = splits.pictures_revision() + (f"-{most}" if most else "")
+        self._stem = f"toybox grounds {seed} {pool} {split}"
+        self.cells: NDArray[np.int64] = _list_cells(seed, pool, split)[: most or None]
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, index: int) -> Picture:
+        """The picture, 224 x 224, and its scene. Raises IndexError outside 0 … length - 1."""
+        from workers.toybox.world import render
+
+        if not 0 <= index < len(self):
+            raise IndexError(f"{self.name} has no image {index}: they are numbered 0 to {len(self) - 1}.")
+        scene = self.scene(index)
+        return Picture(render.render(scene, splits.NATIVE), scene.to_json())
+
+    def source(self, index: int) -> str:
+        """What the picture shows, in words."""
+        return caption(self.scene(index))
+
+    def scene(self, index: int) -> Scene:
+        """The scene behind a picture."""
+        toy, ground = self.cells[index]
+        rng = random.Random(f"{self._stem} {index}")
+        kind = CLASSES[toy], rng.choice(COLOURS), rng.choice(SIZES)
+        return compose([kind], rng, ground=self.grounds[ground])
+
+
+def _list_cells(seed: int, pool: int, split: GroupSplit) -> NDArray[np.int64]:
+    """Class and ground of each image of a split, in an order that follows from the seed."""
+    shrunk = pool / POOL
+    if split == "balanced":
+        cells = _repeat([(toy, at) for toy in range(4) for at in range(4)], BALANCED * shrunk)
+    elif split == "test":
+        cells = _repeat([(toy, (toy + shift) % 4) for toy in range(4) for shift in (1, 2, 3)], TEST * shrunk)
+    else:
+        cells = list(_confound(pool // 8))
+    order = random.Random(f"toybox grounds {seed} {'pool' if split in ('train', 'validation') else split}")
+    order.shuffle(cells)
+    cut = len(cells) * 9 // 10
+    part = cells[:cut] if split == "train" else cells[cut:] if split == "validation" else cells
+    return np.array(part, dtype=np.int64)
+
+
+def _repeat(cells: Sequence[tuple[int, int]], count: float) -> list[tuple[int, int]]:
+    """About so many in all, each equally often."""
+    return list(cells) * max(1, round(count / len(cells)))
+
+
+def _confound(each: int) -> Iterator[tuple[int, int]]:
+    """So many images of each class in each environment."""
+    for toy in range(4):
+        for share in SHARES:
+            own = int(share * each)
+            yield from [(toy, toy)] * own + [(toy, 4)] * (each - own)

@@ -1,0 +1,1 @@
+"""The plug-in "classifier:": classifiers that were trained here."""

@@ -1,0 +1,110 @@
+"""A classifier that was trained here as a model under study: "classifier:NAME", its weights in the state folder.
+
+Layers: `features`, the maps before the last layer, and `logits`. `workers.spurious.training` makes the files. Loaded
+through the registry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from workers.errors import MissingPart, UnknownName
+from workers.hub import file_fingerprint
+from workers.model_cache import in_batches
+from workers.protocols import LabSettings, LayerInfo, check_layers, probabilities
+from workers.vision_models.classifier.network import load_classifier, normalise, read_card, resize
+
+
+def _find_file(settings: LabSettings, name: str) -> Path:
+    """Where the weights of a classifier lie. Raises UnknownName for what is no name."""
+    if not re.fullmatch(r"[\w.-]{1,150}", name):
+        raise UnknownName(f"{name!r} is no name of a classifier: take letters, digits, dots and hyphens.")
+    return settings.state / "classifiers" / f"{name}.safetensors"
+
+
+def missing(settings: LabSettings, name: str) -> str:
+    """What keeps it from loading; "" if nothing does."""
+    if _find_file(settings, name).exists():
+        return ""
+    return f"There is no classifier {name!r} yet. `manage.py evaluate spurious` trains one."
+
+
+def load(settings: LabSettings, name: str) -> TrainedClassifier:
+    """The model. Raises MissingPart if its weights are not there or are not ours."""
+    if lack := missing(settings, name):
+        raise MissingPart(lack)
+    return TrainedClassifier(settings, name)
+
+
+class TrainedClassifier:
+    """See `protocols.Classifier`. Safe for threads."""
+
+    def __init__(self, settings: LabSettings, name: str) -> None:
+        self.name = f"classifier:{name}"
+        self._settings = settings
+        self._precision: torch.dtype = getattr(torch, settings.precision)
+        path = _find_file(settings, name)
+        self.card = read_card(path)
+        self.revision = file_fingerprint(path)[:12]
+        self._slot = settings.model_cache.slot(
+            f"{self.name} {self.revision}", lambda: load_classifier(path)[0].to(settings.device, self._precision)
+        )
+        with self._slot as network:
+            self._units = network.units
+
+    def layers(self) -> Sequence[LayerInfo]:
+        classes = self.card.classes
+        return [
+            LayerInfo("features", "body", "conv", self._units),
+            LayerInfo("logits", "head", "logit", len(classes), classes, "softmax"),
+        ]
+
+    def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
+        """What the layers make of the images; see `protocols.VisionModel.maps`."""
+        check_layers(self.name, layers, [layer.name for layer in self.layers()])
+        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
+        parts = parts or [{info.name: torch.zeros(0, info.units, 1, 1) for info in self.layers()}]
+        return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
+
+    def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Probability of a class and where it is seen; see `protocols.Classifier.evidence`.
+
+        The head is linear, so its weights weigh the maps (Zhou et al., CVPR 2016). Raises UnknownName.
+        """
+        classes = len(self.card.classes)
+        if not 0 <= unit < classes:
+            raise UnknownName(f"{self.name} knows no class {unit}. Choose one from 0 to {classes - 1}.")
+        found = self.maps(images, ["features", "logits"])
+        with self._slot as network:
+            weights = network.head.weight[unit].float()
+        maps = torch.einsum("u,buhw->bhw", weights, found["features"]).relu()
+        return probabilities(found["logits"].flatten(1), "softmax")[:, unit].numpy(force=True), maps.numpy(force=True)
+
+    def read_features(self, images: Sequence[Image]) -> NDArray[np.float32]:
+        """The features as its head takes them, (images, units)."""
+        with self._slot as network:
+            pool = network.pool
+        return pool(self.maps(images, ["features"])["features"]).numpy(force=True)
+
+    def read_head(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Weights (classes, units) and bias (classes,) of the last layer."""
+        with self._slot as network:
+            return network.head.weight.float().numpy(force=True), network.head.bias.float().numpy(force=True)
+
+    def about(self) -> str:
+        """Which weights they are, for people."""
+        return f"trained here on {self.card.dataset} with the seed {self.card.seed}"
+
+    def _batch(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
+        pixels = normalise(resize(images, self.card.shape), self.card.shape)
+        with self._slot as network, torch.no_grad():
+            maps = network.maps(pixels.to(self._settings.device, self._precision))
+            found = {"features": maps, "logits": network.head(network.pool(maps))[:, :, None, None]}
+        return {layer: found[layer].float().contiguous() for layer in layers}
