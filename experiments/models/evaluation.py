@@ -51,6 +51,9 @@ class LabelCheck(models.Model):
     auprc_high = models.FloatField(null=True)
     base_rate = models.FloatField(null=True, help_text="AUPRC of a label that says nothing")
     generated_auc = models.FloatField(null=True, help_text="AUC of 7 + 7 generated images")
+    kept = stored.ShapedJSONField(
+        default=dict, blank=True, help_text="prompts written and answers given, so that nothing is paid for twice"
+    )
     result = stored.ShapedJSONField(default=dict, blank=True, help_text="a `record.label_checks.CheckResult`")
 
     class Meta:
@@ -140,6 +143,9 @@ class EvaluationItem(models.Model):
     label_check = models.ForeignKey(LabelCheck, models.SET_NULL, null=True, related_name="items")
     scores = stored.ShapedJSONField(
         shape=dict[str, stored.Scalar], default=dict, blank=True, help_text="name -> what it scored"
+    )
+    evidence = stored.ShapedJSONField(
+        shape=dict[str, list[str]], default=dict, blank=True, help_text="keys of images, by set: with, without"
     )
     seconds = models.FloatField(default=0.0)
 

@@ -1,0 +1,92 @@
+"""Images that checks are made with, drawn once and measured once, whichever check asks for them.
+
+Rows of both outlive the check: the same prompt, seed and generator give the same pixels, and the same system answers
+the same to them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from experiments.models import GeneratedImage, Measurement
+from workers import registry
+from workers.jobs.images import ImagesInDatabase
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Picture, Progress, Provenance
+from workers.record.origins import Origin
+from workers.record.systems import SystemSpec
+
+AT_ONCE = 16
+"""Images that are drawn, or measured, between two looks at whether to stop."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An image and what a system answered to it."""
+
+    image: str
+    masked: str
+    activation: float
+
+
+def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) -> list[GeneratedImage]:
+    """The image of each prompt and seed, in order; those that are there are not drawn again. Raises Cancelled."""
+    key = registry.TOOLSETS[toolset][1]
+    generator = laboratory().generator(key)
+    name = f"{key} {getattr(generator, 'revision', '')}".strip()
+    hashes = {prompt: sha256(prompt.encode(errors="surrogatepass")).hexdigest() for prompt, _ in wanted}
+    rows = GeneratedImage.objects.filter(generator=name, prompt_hash__in=hashes.values())
+    found = {(row.prompt_hash, row.seed): row for row in rows}
+    missing = [each for each in dict.fromkeys(wanted) if (hashes[each[0]], each[1]) not in found]
+    for start in range(0, len(missing), AT_ONCE):
+        progress("Drawing images for the check", start, len(missing))
+        some = missing[start : start + AT_ONCE]
+        pictures = generator.generate([prompt for prompt, _ in some], [seed for _, seed in some], progress)
+        images = ImagesInDatabase()
+        made = []
+        for (prompt, seed), picture in zip(some, pictures, strict=True):
+            known = Provenance(Origin.GENERATED, prompt, seed, picture.scene)
+            image = None if picture.refused else images.remember(picture.image, known)
+            row = {"prompt": prompt, "seed": seed, "image_id": image, "refused": picture.refused}
+            made.append(GeneratedImage(generator=name, prompt_hash=hashes[prompt], **row))
+        images.flush()
+        GeneratedImage.objects.bulk_create(made, ignore_conflicts=True)
+        found |= {(row.prompt_hash, row.seed): row for row in made}
+    return [found[hashes[prompt], seed] for prompt, seed in wanted]
+
+
+def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[str, Measured]:
+    """What the system answers to stored images, by key; what was measured before is read. Raises Cancelled."""
+    lab = laboratory()
+    revision = lab.model(spec.model).revision
+    options = {name: value for name, value in spec.options.items() if name in ("dataset", "surroundings")}
+    named = json.dumps([spec.kind, spec.model, revision, spec.layer, spec.unit, options], sort_keys=True)
+    system = sha256(named.encode()).hexdigest()
+    rows = Measurement.objects.filter(system=system, image__in=set(keys))
+    found = {row.image_id: Measured(row.image_id, row.masked_id or row.image_id, row.activation) for row in rows}
+    missing = [key for key in dict.fromkeys(keys) if key not in found]
+    for start in range(0, len(missing), AT_ONCE):
+        progress("Measuring images of the check", start, len(missing))
+        some, images = missing[start : start + AT_ONCE], ImagesInDatabase()
+        answers = lab.subject(spec).respond([images.load(key) for key in some])
+        for key, answer in zip(some, answers, strict=True):
+            masked = images.remember(answer.masked, Provenance(Origin.GENERATED, raw=key))
+            found[key] = Measured(key, masked, answer.activation)
+        images.flush()
+        made = [found[key] for key in some]
+        Measurement.objects.bulk_create(
+            [Measurement(system=system, image_id=m.image, activation=m.activation, masked_id=m.masked) for m in made],
+            ignore_conflicts=True,
+        )
+    return {key: found[key] for key in keys}
+
+
+def store(pictures: Sequence[Picture]) -> list[str]:
+    """Keys of pictures of a dataset, stored."""
+    images = ImagesInDatabase()
+    keys = [images.remember(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
+    images.flush()
+    return keys
