@@ -205,6 +205,9 @@ LAB_EDIT_STEPS = int(number("MAIA_EDIT_STEPS", 0))
 LAB_EDIT_GUIDANCE = number("MAIA_EDIT_GUIDANCE", 0)
 LAB_EDIT_SIZE = int(number("MAIA_EDIT_SIZE", 0))
 LAB_WORDS_PER_SECOND = number("MAIA_WORDS_PER_SECOND", 60)
+LAB_PRESENCE_JUDGE = text("MAIA_PRESENCE_JUDGE")
+LABEL_CHECK = switch("MAIA_LABEL_CHECK", default=True)
+LABEL_CHECK_COST = number("MAIA_LABEL_CHECK_COST", 0.5)
 WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4, least=1))
 
 # A provider of vision-language models. `manage.py up` hands the key to the worker alone.

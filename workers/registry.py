@@ -74,6 +74,14 @@ DESCRIBERS: Plugins = {
     "none": ("None", "workers.image_models.no_describer.load"),
 }
 
+PROMPT_WRITERS: Plugins = {"toybox": ("Toybox's grammar", "workers.toybox.judging.load_writer")}
+"""Who writes prompts from a label, where no language model does."""
+
+PRESENCE_JUDGES: Plugins = {
+    "toybox": ("The scene behind each picture of toybox", "workers.toybox.judging.load_judge"),
+}
+"""Who says whether an image shows what a label says, where no language model does."""
+
 TOOLSETS: Mapping[str, tuple[str, str, str, str]] = {
     "toybox": ("Toybox: rendered toy scenes", "toybox", "toybox", "toybox"),
     "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "none"),

@@ -79,7 +79,7 @@ def request_check_of(run: Run, *, enqueue: bool = True) -> LabelCheck | None:
     labels = [clean_line(str(each)) for each in run.conclusion.get("labels", [])]
     layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
     named = [each for each in dict.fromkeys(labels) if each and each.casefold() != "none"]
-    if layer is None or not named or run.task not in ("describe", "custom"):
+    if layer is None or not named or run.task not in ("describe", "free"):
         return None
     unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
     method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))

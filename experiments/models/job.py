@@ -16,7 +16,6 @@ class JobKind(models.TextChoices):
     EXPORT = "export", "Export"
     IMPORT = "import", "Import"
     JUDGE = "judge", "Judge labels"
-    CHECK = "check", "Check labels"
     EVALUATION = "evaluation", "Evaluate"
 
 

@@ -11,13 +11,18 @@ from contextlib import suppress
 from functools import partial
 from threading import Event as Flag
 
-from experiments.core import notify, transcript
+from django.utils import timezone
+
+from experiments.core import label_checks, notify, transcript
 from experiments.core.display_name import person
-from experiments.models import Dataset, Run, VisionModelRow
-from workers.errors import LeaseLost, MachineryError, RequestError
-from workers.jobs import lease
+from experiments.models import Dataset, Job, JobStatus, LabelCheck, Run, VisionModelRow
+from workers.errors import Cancelled, LeaseLost, MachineryError, RequestError
+from workers.jobs import lease, long
 from workers.jobs.console import Console, ConsoleRunLog
+from workers.jobs.routine import Routine
+from workers.protocols import Progress
 from workers.record.events import Paused
+from workers.record.statuses import Status
 
 RETRY_SECONDS = 1.0
 
@@ -58,6 +63,38 @@ def investigate(run: Run, console: Console) -> Run:
             signal.signal(signal.SIGINT, before)
             lease.stopping.clear()
     return Run.objects.get(pk=run.pk)
+
+
+def work(job: Job, progress: Progress) -> str:
+    """Do a job that is claimed for this process. Returns what came of it; raises Cancelled, and RequestError if it
+    failed."""
+    running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
+
+    def renew() -> bool:
+        running.update(beat=timezone.now())
+        return True
+
+    with Routine(f"heartbeat-job-{job.pk}", lease.HEARTBEAT, renew):
+        status, result = long.outcome(job, progress)
+    running.update(status=status, result=result, beat=timezone.now())
+    if status == JobStatus.STOPPED:
+        raise Cancelled(result)
+    if status == JobStatus.FAILED:
+        raise RequestError(result)
+    return result
+
+
+def check_conclusion(run: Run, progress: Progress) -> LabelCheck | None:
+    """The check of what a run concluded, measured here; None where none is wanted or there is no label."""
+    from workers.jobs.checks.check import perform
+
+    if run.status != Status.CONCLUDED or not label_checks.is_wanted(run):
+        return None
+    check = label_checks.request_check_of(run, enqueue=False)
+    if check is not None and check.is_open:
+        perform(check.pk, progress)
+        check.refresh_from_db()
+    return check
 
 
 def pause(claimed: Run) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 from celery import shared_task
@@ -72,6 +73,15 @@ def write_neighbours(profile_id: int) -> None:
         write(profile)
 
 
+@shared_task(name="workers.jobs.long.check_label")
+def check_label(check_id: int) -> None:
+    """Test a label on images that its author never saw. Nothing if it is done, or somebody else is at it."""
+    from workers.jobs.checks.check import perform
+
+    with suppress(Cancelled):
+        perform(check_id, _reporter(f"check:{check_id}"))
+
+
 @shared_task(name="workers.jobs.long.write_thumbnails")
 def write_thumbnails() -> None:
     """Make the thumbnails of images that lack them, some at a time. Running it again changes nothing."""
@@ -99,9 +109,10 @@ def work(job_id: int) -> None:
     running.update(status=status, result=result, beat=timezone.now())
 
 
-def outcome(job: Job) -> tuple[JobStatus, str]:
-    """Do the work; how it ended, and what a person should know of it."""
+def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
+    """Do the work; how it ended, and what a person should know of it. Pages are told how far it is, or `progress`."""
     from workers.jobs import exchange, judging, registration
+    from workers.jobs.evaluations import engine
 
     does = {
         JobKind.MODEL: registration.add_model,
@@ -110,10 +121,12 @@ def outcome(job: Job) -> tuple[JobStatus, str]:
         JobKind.EXPORT: exchange.write_export,
         JobKind.IMPORT: exchange.take_import,
         JobKind.JUDGE: judging.judge,
+        JobKind.EVALUATION: engine.evaluate,
     }
     stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
     try:
-        return JobStatus.DONE, does[JobKind(job.kind)](job, _reporter(job.topic, stopped.exists, notify.KEPT_SECONDS))
+        tell = progress or _reporter(job.topic, stopped.exists, notify.KEPT_SECONDS)
+        return JobStatus.DONE, does[JobKind(job.kind)](job, tell)
     except Cancelled:
         if lease.stopping.is_set():
             return JobStatus.QUEUED, "Its worker stopped; the next one goes on."

@@ -6,9 +6,12 @@ import logging
 
 from celery import shared_task
 
+from experiments.core import label_checks
 from experiments.core.queue import enqueue
+from experiments.models import Run
 from workers.errors import LeaseLost, MachineryError
 from workers.jobs import lease
+from workers.record.statuses import Status
 
 log = logging.getLogger(__name__)
 
@@ -36,3 +39,12 @@ def advance(run_id: int) -> None:
             goes_on, wait = True, RETRY_SECONDS
     if goes_on:
         enqueue(run_id, wait)
+    else:
+        check_conclusion(run_id)
+
+
+def check_conclusion(run_id: int) -> None:
+    """Have what the run concluded tested on images that the agent never saw, where that is wanted."""
+    run = Run.objects.get(pk=run_id)
+    if run.status == Status.CONCLUDED and label_checks.is_wanted(run):
+        label_checks.request_check_of(run)

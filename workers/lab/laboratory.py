@@ -30,7 +30,9 @@ from workers.protocols import (
     Json,
     LabSettings,
     LayerInfo,
+    PresenceJudge,
     Progress,
+    PromptWriter,
     Subject,
     VisionModel,
     check_layers,
@@ -93,6 +95,12 @@ class Laboratory:
         """`model` is the provider's name of it; "" means the default. Raises MissingPart too, for want of a key."""
         load = registry.load(registry.BACKBONES, key)
         return self._once(("backbone", key, model), lambda: load(self.settings, model))
+
+    def prompt_writer(self, key: str) -> PromptWriter:
+        return self._plugin("prompt writer", registry.PROMPT_WRITERS, key)
+
+    def presence_judge(self, key: str) -> PresenceJudge:
+        return self._plugin("presence judge", registry.PRESENCE_JUDGES, key)
 
     def tool_backends(self, toolset: str, describer: Describer | None = None) -> ToolBackends:
         """What makes images and describes them. `describer` takes the place of the toolset's own."""

@@ -22,6 +22,9 @@ from workers.protocols.images import Picture as Picture
 from workers.protocols.images import Progress as Progress
 from workers.protocols.images import Provenance as Provenance
 from workers.protocols.images import no_progress as no_progress
+from workers.protocols.judging import PresenceJudge as PresenceJudge
+from workers.protocols.judging import PromptWriter as PromptWriter
+from workers.protocols.judging import WrittenPrompts as WrittenPrompts
 from workers.protocols.models import WHOLE_IMAGE as WHOLE_IMAGE
 from workers.protocols.models import Box as Box
 from workers.protocols.models import Classifier as Classifier

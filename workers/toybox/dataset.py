@@ -13,7 +13,7 @@ from PIL import Image
 
 from workers.files import atomic_write
 from workers.lab.imaging import encode_png
-from workers.protocols import LabSettings, Picture, Progress, no_progress
+from workers.protocols import Json, LabSettings, Picture, Progress, no_progress
 from workers.toybox.world import splits
 
 LENGTH = 3_000
@@ -46,6 +46,10 @@ class ToyboxScenes:
             raise IndexError(f"There is no scene {index}: they are numbered 0 to {self._length - 1}.")
         with Image.open(self._draw(index), formats=("PNG",)) as image:
             return Picture(image.convert("RGB"), splits.scene(self._split, index).to_json())
+
+    def scene(self, index: int) -> Json:
+        """The scene of a picture, without drawing it."""
+        return splits.scene(self._split, index).to_json()
 
     def held_out(self, count: int) -> ToyboxScenes:
         """So many fresh scenes, dealt as those of the dataset are and never shown by it."""

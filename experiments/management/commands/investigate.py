@@ -16,7 +16,7 @@ from experiments.core.errors import ActionRefused, InvalidFields
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
-from experiments.models import Run
+from experiments.models import LabelCheck, Run
 from experiments.runs import actions
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
@@ -58,11 +58,15 @@ class Command(FetchingCommand):
         try:
             run = self.find_run(options)
             ended = foreground.investigate(run, console)
+            check = foreground.check_conclusion(ended, lambda what, *_: console.line(what))
         except KeyboardInterrupt:
             console.line("")
             raise CommandError(f"Paused. Resume: manage.py investigate --resume {run.pk}", returncode=130) from None
+        console.line("")
+        if check is not None:
+            self.stderr.write(describe_check(check))
         if options["json"]:
-            self.stdout.write(json.dumps(summary(ended), ensure_ascii=False))
+            self.stdout.write(json.dumps(summary(ended, check), ensure_ascii=False))
         again = f"manage.py investigate --resume {ended.pk}"
         if ended.status == Status.PAUSED:
             raise CommandError(f"Paused. Resume: {again}", returncode=75)
@@ -142,8 +146,22 @@ def _existing(run_id: int) -> Run:
     return run
 
 
-def summary(run: Run) -> dict[str, Any]:
-    """The run as `--json` prints it, with the agent's latest hypotheses."""
+_CHECKED = ("status", "reason", "pearson", "pearson_low", "pearson_high", "auprc", "base_rate", "generated_auc")
+
+
+def describe_check(check: LabelCheck) -> str:
+    """What the check of a conclusion found, in a sentence."""
+    if check.pearson is None or check.auprc is None:
+        return f"The label was not tested: {check.reason}" if check.reason else "The label is still to be tested."
+    return (
+        f"On images that the agent never saw the label predicts the unit with r = {check.pearson:.2f} "
+        f"[{check.pearson_low:.2f}, {check.pearson_high:.2f}] and AUPRC {check.auprc:.2f} "
+        f"(chance {check.base_rate:.2f}); AUC of 7 + 7 generated images {check.generated_auc or 0:.2f}."
+    )
+
+
+def summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
+    """The run as `--json` prints it, with the agent's latest hypotheses and the check of its label."""
     newest = run.hypotheses.aggregate(newest=Max("round"))["newest"]
     hypotheses = run.hypotheses.filter(round=newest).order_by("number")
     plain = ("status", "reason", "rounds", "question", "task", "labels", "exemplar_mean", "best_activation")
@@ -155,5 +173,6 @@ def summary(run: Run) -> dict[str, Any]:
         "observations": run.observation_count,
         "hypotheses": list(hypotheses.values("number", "text", "status", "reason")),
         "cost": run.known_cost,
+        "check": None if check is None else {name: getattr(check, name) for name in _CHECKED},
         "seconds": round(run.seconds, 3),
     }

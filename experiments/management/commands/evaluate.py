@@ -1,0 +1,162 @@
+"""Measures how right labels are, in the foreground: units, synthetic neurons, ablations, spurious features, biases."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db.models import Avg, Count
+from django.utils import timezone
+
+from experiments.core import notify
+from experiments.core.actors import Actor
+from experiments.management import options as choices
+from experiments.management.prepared import FetchingCommand, ProgressLine
+from experiments.management.supervisor import welcome
+from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobKind, JobStatus, Run
+from workers import registry
+from workers.record.evaluations import CAVEAT
+from workers.record.statuses import Status
+
+ALL = "all"
+QUICK = {
+    EvaluationKind.SYNTHETIC: 20,
+    EvaluationKind.UNITS: 20,
+    EvaluationKind.SPURIOUS: 50,
+    EvaluationKind.BIAS: 1,
+}
+"""What `all` evaluates, and of how many."""
+
+
+class Command(FetchingCommand):
+    help = "Measure how right labels are. Progress on the terminal, figures at the end; Ctrl+C keeps what is done."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("kind", nargs="?", choices=[*EvaluationKind.values, ALL], help="what to evaluate")
+        parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
+        parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
+        parser.add_argument("--seed", type=choices.seed, default=0, help="draws units and neurons; default: 0")
+        parser.add_argument("--units", type=int, metavar="N", help="how many; default: as in the paper, or 60")
+        parser.add_argument("--model", default="", help="whose units; default: toybox, or the batch of the seed")
+        parser.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all with units")
+        parser.add_argument("--dataset", default="", metavar="D", help="where images come from")
+        parser.add_argument("--source", nargs="+", default=[], metavar="S", help="whose labels, as import:milan")
+        parser.add_argument("--cost", type=float, metavar="USD", help="budget of the whole")
+        parser.add_argument("--seconds", type=float, metavar="S", help="seconds of work for the whole")
+        parser.add_argument("--unpriced", action="store_true", help="though no price of the backbone is known")
+        parser.add_argument("--resume", type=int, metavar="ID", help="go on with an evaluation")
+        parser.add_argument("--json", action="store_true", help="print the figures as one line of JSON")
+
+    def handle(self, **options: Any) -> None:
+        notify.muted.set()  # works without Redis
+        if options["resume"] is None and not options["kind"]:
+            raise CommandError(f"Say what to evaluate: {', '.join([*EvaluationKind.values, ALL])}.")
+        if options["resume"] is not None:
+            found = Evaluation.objects.filter(pk=options["resume"]).first()
+            if found is None:
+                raise CommandError(f"There is no evaluation {options['resume']}.")
+            evaluations = [found]
+        elif options["kind"] == ALL:
+            evaluations = [make(EvaluationKind(kind), options | {"units": count}) for kind, count in QUICK.items()]
+        else:
+            evaluations = [make(EvaluationKind(options["kind"]), options)]
+        results = {evaluation.kind: self.do(evaluation) for evaluation in evaluations}
+        if options["json"]:
+            (only,) = results.values() if len(results) == 1 else (results,)
+            self.stdout.write(json.dumps(only, ensure_ascii=False))
+
+    def do(self, evaluation: Evaluation) -> dict[str, Any]:
+        """Do what is left of it, and tell its figures."""
+        from workers.jobs import foreground
+
+        self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {forecast(evaluation)}")
+        line = ProgressLine()
+        with line.until_ctrl_c(f"Go on with: manage.py evaluate --resume {evaluation.pk}"):
+            result = foreground.work(claim(evaluation), line)
+        evaluation.refresh_from_db()
+        self.stderr.write(result)
+        for figure in evaluation.result.get("figures", []):
+            self.stderr.write(in_words(figure))
+        for note in evaluation.result.get("notes", []):
+            self.stderr.write(note)
+        self.stderr.write(CAVEAT)
+        return nest(evaluation)
+
+
+def make(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
+    """An evaluation as the options say."""
+    asked = {"units": options["units"], "model": options["model"], "layers": options["layers"]}
+    asked |= {"dataset": options["dataset"], "sources": options["source"]}
+    owner = welcome.owner()[0]
+    name = f"{kind.label}, seed {options['seed']}, {options['backbone_model'] or options['backbone']}"
+    job = Job.objects.create(
+        kind=JobKind.EVALUATION, subject=name, asked_by=Actor(owner).person, status=JobStatus.STOPPED
+    )
+    return Evaluation.objects.create(
+        kind=kind,
+        name=name,
+        owner=owner,
+        backbone=options["backbone"],
+        backbone_model=options["backbone_model"],
+        seed=options["seed"],
+        options={name: value for name, value in asked.items() if value},
+        cost_limit=options["cost"],
+        seconds_limit=options["seconds"],
+        unpriced=options["unpriced"],
+        job=job,
+    )
+
+
+def claim(evaluation: Evaluation) -> Job:
+    """The job of the evaluation, ours from now on. Raises CommandError if a worker is at it."""
+    free = Job.objects.filter(pk=evaluation.job_id).exclude(status=JobStatus.RUNNING)
+    if not free.update(status=JobStatus.RUNNING, beat=timezone.now(), stop_requested=False):
+        raise CommandError(f"A worker is at evaluation {evaluation.pk}: its page says how far it is.")
+    return Job.objects.get(pk=evaluation.job_id)
+
+
+def forecast(evaluation: Evaluation) -> str:
+    """What a run of this backbone took so far, so that nobody waits unknowing."""
+    runs = Run.objects.filter(backbone=evaluation.backbone, status=Status.CONCLUDED)
+    if evaluation.backbone_model:
+        runs = runs.filter(backbone_model=evaluation.backbone_model)
+    took = runs.aggregate(seconds=Avg("seconds"), cost=Avg("cost"), rounds=Avg("rounds"), n=Count("pk"))
+    if not took["n"]:
+        return "No run of this backbone is recorded, so what one takes is not known yet."
+    return (
+        f"A run took {took['seconds']:.1f} s, {took['rounds']:.1f} requests and ${took['cost']:.2f} on average "
+        f"(n = {took['n']})."
+    )
+
+
+def in_words(figure: dict[str, Any]) -> str:
+    value, low, high = (figure.get(name) for name in ("value", "low", "high"))
+    if value is None:
+        return f"{figure['label']:60} -  {figure.get('note', '')}"
+    spread = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    goal = "" if figure.get("goal") is None else f"  goal {figure['goal']:g}"
+    return f"{figure['label']:60} {value:.3f}{spread}  n={figure['n']}{goal}  {figure.get('note', '')}".rstrip()
+
+
+def nest(evaluation: Evaluation) -> dict[str, Any]:
+    """The figures by their dotted names: {"mono": {"right": …, "low": …, "high": …, "n": …}}."""
+    found: dict[str, Any] = {"evaluation": evaluation.pk, "kind": evaluation.kind}
+    for figure in evaluation.result.get("figures", []):
+        *path, last = figure["key"].split(".")
+        place = found
+        for name in path:
+            place = place.setdefault(name, {})
+        told = {name: figure.get(name) for name in ("low", "high", "n")}
+        if last == "right" and path:
+            place.update({last: figure["value"], **told})
+        else:
+            place[last] = {"value": figure["value"], **told}
+    items = evaluation.items
+    found["items"] = {
+        "done": items.exclude(status=ItemStatus.PLANNED).count(),
+        "of": items.count(),
+        "failed": items.filter(status=ItemStatus.FAILED).count(),
+    }
+    return found

@@ -1,0 +1,90 @@
+"""One check, from its claim to its result. Whatever ends it keeps what was measured, and the next claim goes on there.
+
+Trouble has three places: a label with no content that can be tested is "untestable", a provider that refuses or an
+allowance that is used up leaves the check "unfinished" (a state, never a score), our own failure is "failed".
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import timedelta
+
+import msgspec
+from django.db.models import Q
+from django.utils import timezone
+
+from experiments.core import notify
+from experiments.models import CheckStatus, LabelCheck
+from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
+from workers.jobs import lease
+from workers.jobs.checks.generated import check_generated
+from workers.jobs.checks.natural import check_natural
+from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.routine import Routine
+from workers.protocols import Progress
+from workers.record.label_checks import CheckResult
+
+log = logging.getLogger(__name__)
+
+SILENCE = timedelta(seconds=60)
+"""A check of which nothing was heard for so long is anybody's."""
+
+
+class AllowanceUsed(MaiaError):
+    """Raised when a check has cost what it may cost."""
+
+
+def perform(check_id: int, progress: Progress) -> LabelCheck | None:
+    """Claim a check and measure it; None if it is done, or somebody else is at it. Raises Cancelled."""
+    now = timezone.now()
+    lost = Q(status=CheckStatus.RUNNING, beat__lt=now - SILENCE)
+    free = lost | Q(status__in=(CheckStatus.QUEUED, CheckStatus.UNFINISHED))
+    if not LabelCheck.objects.filter(free, pk=check_id).update(status=CheckStatus.RUNNING, beat=now, reason=""):
+        return None
+    check = LabelCheck.objects.select_related("unit__layer__model").get(pk=check_id)
+    began = time.monotonic()
+
+    def renew() -> bool:
+        LabelCheck.objects.filter(pk=check_id, status=CheckStatus.RUNNING).update(beat=timezone.now())
+        return True
+
+    with Routine(f"heartbeat-check-{check_id}", lease.HEARTBEAT, renew):
+        try:
+            check.status, check.reason = _measure(check, progress)
+        except Cancelled:
+            LabelCheck.objects.filter(pk=check_id).update(status=CheckStatus.QUEUED)
+            raise
+    check.seconds += time.monotonic() - began
+    check.measured = timezone.now()
+    check.save(update_fields=[*_HEADLINE, "status", "reason", "seconds", "measured", "result"])
+    notify.publish_topic(f"check:{check.pk}")
+    return check
+
+
+_HEADLINE = (
+    *("pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high"),
+    *("base_rate", "generated_auc"),
+)
+
+
+def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
+    """Fill the check's columns; how it ended, and why."""
+    try:
+        unit = CheckedUnit.of(check, progress)
+        natural = check_natural(check, unit, progress)
+        generated = check_generated(check, unit, natural.activations, progress)
+    except RequestError as error:
+        return CheckStatus.UNTESTABLE, str(error)
+    except (MachineryError, AllowanceUsed) as error:
+        return CheckStatus.UNFINISHED, str(error)
+    except Exception as error:
+        log.exception("%s failed.", check)
+        return CheckStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
+    check.result = msgspec.to_builtins(CheckResult(natural, generated))
+    r, area = natural.pearson, natural.auprc
+    check.pearson, check.pearson_low, check.pearson_high = r.value, r.low, r.high
+    check.auprc, check.auprc_low, check.auprc_high = area.value, area.low, area.high
+    check.base_rate, check.generated_auc = natural.base_rate, generated.auc.value
+    problems = [each for each in (natural.problem, generated.problem) if each]
+    return (CheckStatus.UNTESTABLE if len(problems) == 2 else CheckStatus.DONE), " ".join(problems)

@@ -1,0 +1,127 @@
+"""The label against images drawn for it by somebody who knows the label alone: MAIA's, CoSy's and SAIA's figures.
+
+They stand beside the headline, for comparison with papers: none of them falls both for labels that are too narrow and
+for those that are too broad (NeuronEval).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.core.label_checks import BACKBONE
+from experiments.models import GeneratedImage, LabelCheck
+from workers import registry
+from workers.jobs.checks.images import Measured, draw, measure
+from workers.jobs.checks.subject import CheckedUnit
+from workers.lab.image_tools import derive_seed
+from workers.metrics.generated import score_generated, score_predictiveness
+from workers.protocols import Progress, WrittenPrompts
+from workers.record.estimates import Estimate
+from workers.record.label_checks import CheckImage, GeneratedResult, Reference
+
+MAIA, SAIA = 7, 10
+"""Prompts on either side: of the two means and of "AUC of the 7 + 7"; of predictiveness."""
+SEEDS = 3
+"""Images of each of the 7 + 7 prompts."""
+
+
+def check_generated(
+    check: LabelCheck, unit: CheckedUnit, controls: tuple[float, ...], progress: Progress
+) -> GeneratedResult:
+    """`controls`: activations of the probe set. Raises RequestError for a label that cannot be tested, Cancelled, and
+    what the writer and the generator raise."""
+    toolset = str(check.options["toolset"])
+    writer, prompts = _write_prompts(check, progress)
+    seeds = [derive_seed(int(str(check.options.get("seed") or 0)), "label check", at) for at in range(SEEDS)]
+    sides = [_draw_side(toolset, side, seeds, progress) for side in (prompts.positive, prompts.neutral)]
+    drawn = [row for side in sides for rows in side for row in rows]
+    answers = measure(unit.spec, [row.image_id for row in drawn if row.image_id], progress)
+    positive, neutral = ([[_activation(row, answers) for row in rows] for rows in side] for side in sides)
+    scores = score_generated(_rows(positive[:MAIA]), _rows(neutral[:MAIA]), controls)
+    told = score_predictiveness([each[0] for each in positive], [each[0] for each in neutral], unit.exemplar_mean)
+    _, generator, *_ = registry.TOOLSETS[toolset]
+    return GeneratedResult(
+        writer=writer,
+        generator=generator,
+        prompts=len(prompts.positive),
+        seeds=SEEDS,
+        refused=sum(1 for row in drawn if not row.image_id),
+        positive_mean=Estimate(scores.positive_mean, n=scores.positives),
+        neutral_mean=Estimate(scores.neutral_mean, n=scores.neutrals),
+        exemplar_mean=unit.exemplar_mean,
+        auc=scores.auc,
+        cosy_auc=scores.cosy_auc,
+        cosy_mad=scores.cosy_mad,
+        predictiveness=told.share,
+        threshold=told.threshold,
+        sweep=told.sweep,
+        floors=_floors(check, unit, progress),
+        positive=_images(sides[0], answers, 1.0),
+        neutral=_images(sides[1], answers, 0.0),
+        problem="" if answers else "The generator drew none of the prompts.",
+    )
+
+
+def _write_prompts(check: LabelCheck, progress: Progress) -> tuple[str, WrittenPrompts]:
+    """The name of the writer, and its prompts; those that were written before are read."""
+    named = str(check.options["writer"])
+    if kept := check.kept.get("prompts"):
+        return str(kept["writer"]), WrittenPrompts(tuple(kept["positive"]), tuple(kept["neutral"]))
+    if named == BACKBONE:
+        from workers.jobs.checks.looking import write_prompts
+
+        writer, prompts = write_prompts(check, SAIA, progress)
+    else:
+        from workers.jobs.laboratory import laboratory
+
+        plugin = laboratory().prompt_writer(named)
+        writer, prompts = plugin.name, plugin.write(check.text, SAIA, int(str(check.options.get("seed") or 0)))
+    check.kept["prompts"] = {"writer": writer, "positive": list(prompts.positive), "neutral": list(prompts.neutral)}
+    check.save(update_fields=["kept"])
+    return writer, prompts
+
+
+def _draw_side(
+    toolset: str, prompts: tuple[str, ...], seeds: list[int], progress: Progress
+) -> list[list[GeneratedImage]]:
+    """For each prompt its images: all seeds of the first 7, the first seed of the others."""
+    wanted = [(prompt, seed) for at, prompt in enumerate(prompts) for seed in (seeds if at < MAIA else seeds[:1])]
+    drawn = iter(draw(toolset, wanted, progress))
+    return [[next(drawn) for _ in (seeds if at < MAIA else seeds[:1])] for at in range(len(prompts))]
+
+
+def _activation(row: GeneratedImage, answers: dict[str, Measured]) -> float:
+    """NaN for an image that was refused."""
+    return answers[row.image_id].activation if row.image_id else float("nan")
+
+
+def _rows(values: list[list[float]]) -> np.ndarray:
+    return np.array(values, dtype=np.float64).reshape(len(values), -1)
+
+
+def _images(side: list[list[GeneratedImage]], answers: dict[str, Measured], expected: float) -> tuple[CheckImage, ...]:
+    return tuple(
+        CheckImage(
+            row.image_id, answers[row.image_id].masked, answers[row.image_id].activation, expected, row.prompt, row.seed
+        )
+        for rows in side
+        for row in rows
+        if row.image_id
+    )
+
+
+def _floors(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> tuple[Reference, ...]:
+    """The label of another unit, where images of it are there: what this unit answers to them."""
+    checks = LabelCheck.objects.filter(text=unit.other_label, options__toolset=check.options["toolset"])
+    other = checks.exclude(kept={}).exclude(pk=check.pk).order_by("pk").first() if unit.other_label else None
+    kept = other.kept.get("prompts") if other else None
+    if not other or not kept:
+        return ()
+    rows = GeneratedImage.objects.exclude(image=None)
+    sides = [
+        list(rows.filter(prompt__in=kept[name][:MAIA]).values_list("image", flat=True))
+        for name in ("positive", "neutral")
+    ]
+    answers = measure(unit.spec, [key for side in sides for key in side], progress)
+    scores = score_generated(*([answers[key].activation for key in side] for side in sides))
+    return (Reference(f"the label “{other.text}” of another unit", auc=scores.auc.value),)

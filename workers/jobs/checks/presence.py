@@ -1,0 +1,79 @@
+"""Who says whether an image shows what the label says: a plug-in that knows or sees, or a backbone that looks.
+
+A plug-in is asked of all images. A backbone costs money, so it is asked of a sample, drawn where its answers decide the
+correlation (2506.07985) and weighted back; each answer is kept at once, so that none is paid for twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.core.label_checks import BACKBONE
+from experiments.models import LabelCheck
+from workers import registry
+from workers.jobs.laboratory import laboratory
+from workers.lab.imaging import placeholder
+from workers.lab.probe import ProbeSet
+from workers.protocols import Picture, Progress
+from workers.record.label_checks import JudgeError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Presence:
+    """What a judge said of images, in their order."""
+
+    judge: str
+    answers: Floats
+    """In [0, 1]; NaN where it gave none."""
+    exact: bool = False
+    free: bool = True
+    """Whether asking again costs nothing."""
+    weights: Floats | None = None
+    """Importance weights, where only some were asked of."""
+    unread: int = 0
+    error: JudgeError | None = None
+    problem: str = ""
+
+    @property
+    def sampled(self) -> bool:
+        return self.weights is not None
+
+
+NOBODY = (
+    "Nobody here can say what natural images show: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees "
+    "was named. Choose one, or have people judge the images."
+)
+
+
+def judge_presence(
+    check: LabelCheck,
+    label: str,
+    probe: ProbeSet,
+    positions: NDArray[np.int64],
+    activations: Floats,
+    progress: Progress,
+) -> Presence:
+    """Ask the check's judge about a label. Raises RequestError if the label has no content that can be tested."""
+    named = str(check.options.get("judge") or "")
+    if not named:
+        return Presence("", np.full(len(positions), np.nan), problem=NOBODY)
+    if named == BACKBONE:
+        from workers.jobs.checks.looking import look
+
+        return look(check, label, probe, positions, activations, progress)
+    judge = laboratory().presence_judge(named)
+    exact = judge.kind == "exact"
+    pictures = [_scene(probe, int(at)) if exact else probe.picture(int(at)) for at in positions]
+    said = judge.judge(label, pictures, progress)
+    answers = np.array([np.nan if each is None else each for each in said], dtype=np.float64)
+    return Presence(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=exact)
+
+
+def _scene(probe: ProbeSet, position: int) -> Picture:
+    """The scene behind an image, without drawing it: all that an exact judge reads."""
+    return Picture(placeholder(), probe.scene(position))

@@ -1,0 +1,74 @@
+"""Ablations (paper, section 4.3, Table A5): the same neurons with fewer tools, and with a generator that errs.
+
+The full toolset comes first, and is compared with each other one, paired by unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.models import Evaluation, EvaluationItem
+from workers import registry
+from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.kind import Kind, label_and_check
+from workers.jobs.evaluations.sources import AGENT
+from workers.jobs.evaluations.synthetic import choose_neurons, score_truth
+from workers.protocols import Progress
+from workers.record.evaluations import EvaluationResult, Figure
+
+FULL = "toybox"
+ABLATED = ("toybox-exemplars", "toybox-generated", "toybox-no-edits", "toybox-flawed")
+"""Toolsets of the registry beside the full one: exemplars alone, none of them, no edits, a generator that errs."""
+
+
+def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    del progress
+    toolsets = [each for each in (FULL, *ABLATED) if each in registry.TOOLSETS]
+    return [
+        EvaluationItem(
+            group=kind, source=AGENT, unit=neuron.unit, unit_name=neuron.unit_name, options={"toolset": toolset}
+        )
+        for neuron, kind in choose_neurons(evaluation)
+        for toolset in toolsets
+    ]
+
+
+def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+    label_and_check(evaluation, item, progress)
+    score_truth(item)
+
+
+def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
+    del evaluation
+    toolsets = list(dict.fromkeys(str(item.options["toolset"]) for item in items))
+    done = {
+        toolset: [each for each in figures.of_source(items, AGENT) if each.options["toolset"] == toolset]
+        for toolset in toolsets
+    }
+    right, r = figures.score_of("right"), figures.score_of("pearson")
+    shares: list[tuple[str, Figure]] = []
+    medians = []
+    for toolset, chosen in done.items():
+        name = registry.TOOLSETS[toolset][0]
+        shares.append((name, figures.share_figure(f"{toolset}.right", name, chosen, "right")))
+        medians.append(figures.median_figure(f"{toolset}.pearson", f"{name}: median r", map(r, chosen)))
+    pairs = [
+        figures.Comparison(
+            f"difference.{toolset}.{name}",
+            f"Full less {registry.TOOLSETS[toolset][0].lower()}: {words}",
+            figures.by_unit(done[FULL], score, 0.0),
+            figures.by_unit(chosen, score, 0.0),
+        )
+        for toolset, chosen in done.items()
+        if toolset != FULL
+        for name, words, score in (("right", "share right", right), ("pearson", "r", r))
+    ]
+    return EvaluationResult(
+        (*(figure for _, figure in shares), *medians, *figures.compare(pairs)),
+        (),
+        (figures.interval_plot("right", "Share with exactly the right concepts, by toolset", "share", shares),),
+        tuple(figures.tell_lacking(items)),
+    )
+
+
+KIND = Kind(_plan, _do, _summarise)

@@ -1,0 +1,155 @@
+"""An evaluation, item by item: planned once, each item kept when it is done, figures written as they grow.
+
+Stopped, killed or at the end of its budget it keeps what it has, and goes on there when it is asked again. Called by
+`long` for a job of kind "evaluation", and by `manage.py evaluate`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+
+import msgspec
+from django.db import transaction
+from django.db.models import Count, F, Sum
+
+from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job
+from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
+from workers.jobs.evaluations import ablation, labels, synthetic, units
+from workers.jobs.evaluations.kind import Kind
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Progress
+
+log = logging.getLogger(__name__)
+
+SUMMARY_EVERY = 10.0
+"""Seconds between two looks at the figures while items are done."""
+
+KINDS: Mapping[EvaluationKind, Kind] = {
+    EvaluationKind.LABELS: labels.KIND,
+    EvaluationKind.SYNTHETIC: synthetic.KIND,
+    EvaluationKind.UNITS: units.KIND,
+    EvaluationKind.ABLATION: ablation.KIND,
+}
+
+PRICELESS = (
+    "No price is known for {label}, so a budget cannot hold. Start it with “Without a known price”, or have an admin "
+    "add the price: Settings, Models says where."
+)
+
+
+def evaluate(job: Job, progress: Progress) -> str:
+    """Do what is left of the job's evaluation. Returns how far it is, in words.
+
+    Raises RequestError if it cannot be done, Cancelled if it was stopped.
+    """
+    evaluation = Evaluation.objects.select_related("owner").filter(job=job).first()
+    if evaluation is None:
+        raise RequestError("The evaluation of this job was deleted.")
+    kind = KINDS[EvaluationKind(evaluation.kind)]
+    _check_price(evaluation)
+    if not evaluation.planned:
+        _plan(evaluation, kind, progress)
+    evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
+    try:
+        why = _do_all(evaluation, kind, progress)
+    finally:
+        summarise(evaluation)
+    counts = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
+    done, total = sum(counts.values()) - counts.get(ItemStatus.PLANNED, 0), sum(counts.values())
+    failed = f", {counts[ItemStatus.FAILED]} failed" if counts.get(ItemStatus.FAILED) else ""
+    return f"{why}Done: {done} of {total} items{failed}."
+
+
+def _check_price(evaluation: Evaluation) -> None:
+    if not evaluation.backbone or evaluation.unpriced:
+        return
+    backbone = laboratory().backbone(evaluation.backbone, evaluation.backbone_model)
+    if not backbone.price_known:
+        raise RequestError(PRICELESS.format(label=backbone.label))
+
+
+@transaction.atomic
+def _save_plan(evaluation: Evaluation, items: list[EvaluationItem]) -> None:
+    for position, item in enumerate(items, 1):
+        item.evaluation, item.position = evaluation, position
+    EvaluationItem.objects.bulk_create(items)
+    evaluation.planned = True
+    evaluation.save(update_fields=["planned"])
+
+
+def _plan(evaluation: Evaluation, kind: Kind, progress: Progress) -> None:
+    items = kind.plan(evaluation, progress)
+    if not items:
+        raise RequestError("There is nothing to measure: no unit is left after what was asked for. Ask for others.")
+    _save_plan(evaluation, items)
+
+
+def _do_all(evaluation: Evaluation, kind: Kind, progress: Progress) -> str:
+    """Do item after item. Returns why it ends early, "" if all were done."""
+    total = evaluation.items.count()
+    looked = time.monotonic()
+    while (
+        item := evaluation.items.filter(status=ItemStatus.PLANNED).select_related("unit__layer__model", "run").first()
+    ):
+        if why := _explain_budget(evaluation):
+            return why
+        done = total - evaluation.items.filter(status=ItemStatus.PLANNED).count()
+
+        def report(what: str, _: int, __: int, done: int = done, item: EvaluationItem = item) -> None:
+            progress(f"{item.unit_name}, {item.source}: {what}", done, total)
+
+        report("begins", 0, 0)
+        _do(evaluation, kind, item, report)
+        if time.monotonic() - looked > SUMMARY_EVERY:
+            summarise(evaluation)
+            looked = time.monotonic()
+    progress("Done", total, total)
+    return ""
+
+
+def _do(evaluation: Evaluation, kind: Kind, item: EvaluationItem, progress: Progress) -> None:
+    """One item. What its own label or run does wrong ends the item; what ends all others too is passed on."""
+    began = time.monotonic()
+    EvaluationItem.objects.filter(pk=item.pk).update(status=ItemStatus.RUNNING)
+    try:
+        kind.do(evaluation, item, progress)
+        item.status = ItemStatus.DONE if item.label or item.scores else ItemStatus.LACKING
+    except (Cancelled, MachineryError):
+        EvaluationItem.objects.filter(pk=item.pk).update(status=ItemStatus.PLANNED)
+        raise
+    except MaiaError as error:
+        item.status, item.reason = ItemStatus.FAILED, str(error)
+    except Exception as error:
+        log.exception("%s failed.", item)
+        item.status, item.reason = ItemStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
+    took = time.monotonic() - began
+    item.seconds += took
+    item.save()
+    Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + took)
+
+
+def _explain_budget(evaluation: Evaluation) -> str:
+    """Why no further item is begun; "" while the budget lasts."""
+    evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
+    spent = find_cost(evaluation)
+    if evaluation.cost_limit is not None and spent >= evaluation.cost_limit > 0:
+        return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
+    if evaluation.seconds_limit is not None and evaluation.seconds >= evaluation.seconds_limit:
+        return f"Its {evaluation.seconds_limit:.0f} s of work are used up. Unfinished. "
+    return ""
+
+
+def find_cost(evaluation: Evaluation) -> float:
+    """US dollars, of its runs and its checks, as far as prices are known."""
+    runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
+    checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
+    return float(runs + checks)
+
+
+def summarise(evaluation: Evaluation) -> None:
+    """Write the figures of what is there so far."""
+    items = list(evaluation.items.select_related("label_check", "run", "unit__layer").order_by("position"))
+    result = KINDS[EvaluationKind(evaluation.kind)].summarise(evaluation, items)
+    Evaluation.objects.filter(pk=evaluation.pk).update(result=msgspec.to_builtins(result))

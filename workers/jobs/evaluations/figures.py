@@ -1,0 +1,156 @@
+"""Figures, tables and plots of items: shares with Wilson's interval, means and medians with a bootstrap over units,
+differences between sources paired by unit, with Wilcoxon's test beside them and Holm over the planned pairs.
+
+The unit is the case: whoever lacks a label of a unit has no pair there, and which units those are is said.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.models import EvaluationItem, ItemStatus
+from workers.jobs.evaluations.sources import name_source
+from workers.metrics.intervals import estimate_difference, estimate_mean, estimate_median, estimate_share
+from workers.metrics.significance import compare_ranks, holm
+from workers.record.estimates import Estimate
+from workers.record.evaluations import Cell, Figure, Point, ResultPlot, ResultTable, Series
+
+Score = Callable[[EvaluationItem], float | None]
+SEED = 0
+"""Of every bootstrap."""
+
+
+def score_of(name: str) -> Score:
+    """Reads a score; None where it was not measured."""
+
+    def read(item: EvaluationItem) -> float | None:
+        value = item.scores.get(name)
+        return None if value is None or isinstance(value, str) else float(value)
+
+    return read
+
+
+def of_source(items: Iterable[EvaluationItem], source: str) -> list[EvaluationItem]:
+    """Those that are done, be it without a label; failed and unfinished ones are no scores."""
+    return [each for each in items if each.source == source and each.status in (ItemStatus.DONE, ItemStatus.LACKING)]
+
+
+def share_figure(key: str, label: str, items: Sequence[EvaluationItem], name: str, goal: float | None = None) -> Figure:
+    """The share of items with a true score, a missing label counting as wrong."""
+    hits = sum(bool(item.scores.get(name)) for item in items)
+    return _figure(key, label, estimate_share(hits, len(items)), goal)
+
+
+def median_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
+    """The median, with a bootstrap over units."""
+    return _figure(key, label, estimate_median(_numbers(values), seed=SEED), goal)
+
+
+def mean_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
+    """The mean, with a bootstrap over units."""
+    return _figure(key, label, estimate_mean(_numbers(values), seed=SEED), goal)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One planned pair: what the difference is called, and the scores of either side by unit."""
+
+    key: str
+    label: str
+    first: Mapping[int, float]
+    second: Mapping[int, float]
+
+
+def compare(pairs: Sequence[Comparison]) -> list[Figure]:
+    """The mean difference of each pair over the units that both have, with Holm over all pairs."""
+    measured, tests = [], []
+    for pair in pairs:
+        both = sorted(pair.first.keys() & pair.second.keys())
+        one, two = (np.array([side[unit] for unit in both], dtype=np.float64) for side in (pair.first, pair.second))
+        measured.append(estimate_difference(one, two, seed=SEED) if both else Estimate(why="no unit has both"))
+        tests.append(compare_ranks(one, two).p if both else None)
+    known = [p for p in tests if p is not None]
+    adjusted = iter(holm(known))
+    notes = ["" if p is None else f"Wilcoxon p = {p:.3g}, after Holm {next(adjusted):.3g}" for p in tests]
+    return [
+        _figure(pair.key, pair.label, found, None, note)
+        for pair, found, note in zip(pairs, measured, notes, strict=True)
+    ]
+
+
+def by_unit(items: Iterable[EvaluationItem], score: Score, missing: float | None = None) -> dict[int, float]:
+    """Score by unit; `missing` stands for those that have none, which are left out where it is None."""
+    found = {}
+    for item in items:
+        value = score(item)
+        value = missing if value is None else value
+        if value is not None and item.unit_id is not None:
+            found[item.unit_id] = value
+    return found
+
+
+def group_table(
+    key: str, title: str, items: Sequence[EvaluationItem], score: Score, groups: Sequence[str], sources: Sequence[str]
+) -> ResultTable:
+    """The mean of a score by group and source, and over all, weighted by units (Table A3)."""
+
+    def cells(name: str, chosen: Sequence[EvaluationItem]) -> tuple[Cell, ...]:
+        columns = [
+            estimate_mean(_numbers(score(each) for each in of_source(chosen, source)), seed=SEED) for source in sources
+        ]
+        return (Cell(name), *(Cell(value=each.value, low=each.low, high=each.high, n=each.n) for each in columns))
+
+    rows = [cells(group, [each for each in items if each.group == group]) for group in groups]
+    names = tuple(name_source(source) for source in sources)
+    return ResultTable(key, title, ("", *names), (*rows, cells("All", items)), "Means over units, with 95 % intervals.")
+
+
+def interval_plot(key: str, title: str, x: str, figures: Sequence[tuple[str, Figure]]) -> ResultPlot:
+    """A row for each figure, with its interval."""
+    series: dict[str, list[Point]] = defaultdict(list)
+    for name, figure in figures:
+        if figure.value is not None:
+            series[name].append(Point(figure.value, 0.0, figure.low, figure.high, label=figure.label))
+    return ResultPlot(key, title, "intervals", x, "", tuple(Series(name, tuple(each)) for name, each in series.items()))
+
+
+def strip_plot(
+    key: str, title: str, y: str, items: Sequence[EvaluationItem], score: Score, sources: Sequence[str]
+) -> ResultPlot:
+    """A dot for each unit, by source; each leads to its item."""
+    series = []
+    for place, source in enumerate(sources):
+        points = [
+            Point(float(place), value, item=item.pk, label=f"{item.unit_name}: {item.label}")
+            for item in of_source(items, source)
+            if (value := score(item)) is not None
+        ]
+        series.append(Series(name_source(source), tuple(points)))
+    return ResultPlot(key, title, "strip", "", y, tuple(series))
+
+
+def tell_lacking(items: Sequence[EvaluationItem]) -> list[str]:
+    """Which units which source lacks, and what failed."""
+    notes = []
+    for status, words in ((ItemStatus.LACKING, "has no label of"), (ItemStatus.FAILED, "failed on")):
+        lacking: dict[str, list[str]] = defaultdict(list)
+        for item in items:
+            if item.status == status:
+                lacking[item.source].append(item.unit_name.partition(" / ")[2])
+        for source, names in lacking.items():
+            shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+            notes.append(f"{name_source(source)} {words} {len(names)}: {shown}.")
+    return notes
+
+
+def _figure(key: str, label: str, found: Estimate, goal: float | None, note: str = "") -> Figure:
+    return Figure(key, label, found.value, found.low, found.high, found.n, goal, note or found.why)
+
+
+def _numbers(values: Iterable[float | None]) -> NDArray[np.float64]:
+    return np.array([value for value in values if value is not None], dtype=np.float64)

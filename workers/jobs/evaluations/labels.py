@@ -1,0 +1,37 @@
+"""Labels that are there already, of one source or several, one or a thousand: each is tested on fresh images."""
+
+from __future__ import annotations
+
+from experiments.models import Evaluation, EvaluationItem, Unit
+from experiments.pairwise import sources
+from workers.jobs.evaluations.kind import Kind, label_and_check, require
+from workers.jobs.evaluations.units import summarise
+from workers.protocols import Progress
+
+
+def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    """All units that a source labels, of one model or layer where these are named; a source lacks what it lacks."""
+    del progress
+    options = evaluation.options
+    keys = [str(each) for each in options.get("sources") or []]
+    require(keys, "a source of labels")
+    units = Unit.objects.select_related("layer__model").order_by("layer__position", "number")
+    if options.get("model"):
+        units = units.filter(layer__model__name=options["model"])
+    if options.get("layers"):
+        units = units.filter(layer__name__in=options["layers"])
+    known = sources.labels_of(units, keys)
+    chosen = [unit for unit in units if unit.pk in known][: int(options.get("units") or 0) or None]
+    return [
+        EvaluationItem(
+            group=unit.layer.name,
+            source=key,
+            unit=unit,
+            unit_name=f"{unit.layer.model.name} / {unit.layer.name} / unit {unit.number}",
+        )
+        for unit in chosen
+        for key in keys
+    ]
+
+
+KIND = Kind(_plan, label_and_check, summarise)

@@ -1,0 +1,72 @@
+"""Who gives the label of an item: the agent, a labeller that sees exemplars alone, an import, people, or chance."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+from experiments.core.params import clean_line
+from experiments.models import Evaluation, EvaluationItem, ItemStatus, Unit
+from experiments.pairwise import sources
+from workers.jobs.evaluations.playing import play, spec_of
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Progress
+
+AGENT, ONE_SHOT, SHUFFLED = "agent", "one-shot", "shuffled"
+WORDS = {AGENT: "Agent", ONE_SHOT: "One-shot labeller", SHUFFLED: "Shuffled labels"}
+"""Sources that an evaluation makes itself; the others are those of pairwise trials."""
+LATE = {SHUFFLED: 1}
+"""Sources that come after all others, since they need what these give."""
+
+
+@cache
+def name_source(key: str) -> str:
+    """What people call a source."""
+    return WORDS.get(key) or sources.words(key)
+
+
+def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:
+    """The label that the item's source gives its unit; "" for none, with the reason in the item.
+
+    Raises Cancelled, and what the source raises.
+    """
+    if item.source == AGENT:
+        run = play(evaluation, item, progress)
+        named = [clean_line(each) for each in run.labels if each.casefold() != "none"]
+        item.reason = "" if named else run.reason or "The agent concluded without a label."
+        return " OR ".join(dict.fromkeys(named))
+    if item.source == ONE_SHOT:
+        return _label_once(evaluation, item, progress)
+    if item.source == SHUFFLED:
+        return _deal(evaluation, item)
+    found = sources.labels_of(Unit.objects.filter(pk=item.unit_id), [item.source]).get(item.unit_id or 0, {})
+    if item.source not in found:
+        item.reason = f"{name_source(item.source)} says nothing of this unit."
+        return ""
+    return clean_line(found[item.source].text.replace("; ", " OR "))
+
+
+def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:
+    """From the masked exemplars alone, as MILAN labels (paper, section 4.1): no experiments."""
+    subject = laboratory().subject(spec_of(item, str(evaluation.options.get("dataset") or "")))
+    masked = [each.masked for each in subject.exemplars(progress)]
+    if not masked:
+        item.reason = "No image of the dataset activates it."
+        return ""
+    if evaluation.backbone == "scripted":
+        return laboratory().one_shot_labeller("toybox").label(masked)
+    from workers.jobs.evaluations.asking import label_once
+
+    return label_once(evaluation, item, masked, progress)
+
+
+def _deal(evaluation: Evaluation, item: EvaluationItem) -> str:
+    """The agent's label of another unit of the group, dealt so that no unit gets its own and each is dealt once."""
+    items = evaluation.items.filter(source=AGENT, status=ItemStatus.DONE, group=item.group).exclude(label="")
+    known = dict(items.order_by("position").values_list("unit", "label"))
+    units = sorted(known)
+    if item.unit_id not in known or len(units) < 2:
+        item.reason = "No other unit of its group has a label to deal."
+        return ""
+    random.Random(f"shuffled labels {evaluation.seed}").shuffle(units)
+    return str(known[units[(units.index(item.unit_id) + 1) % len(units)]])

@@ -1,0 +1,127 @@
+"""Synthetic neurons with known truth (paper, section 4.2): does the label name the right concepts, and predict?
+
+A batch of fresh neurons by seed: half of one concept, a quarter of two of which either will do, a quarter of one that
+counts only beside another. `right` asks for exactly the concepts of the truth, none missing and none extra.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from experiments.models import Evaluation, EvaluationItem
+from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.kind import Kind, find_layers, label_and_check, make_item
+from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
+from workers.protocols import Progress
+from workers.record.evaluations import EvaluationResult, Figure
+from workers.toybox.concept_match import match
+
+KINDS = {"mono": 0.5, "or": 0.25, "conditional": 0.25}
+"""Layers of synthetic neurons, and their shares of a batch."""
+GOALS = {"mono": 0.95, "or": 0.85, "conditional": 0.8}
+SOURCES = (AGENT, ONE_SHOT, SHUFFLED)
+USUAL = 60
+
+
+def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
+    """Items without a source for the neurons of the batch, each with its kind; drawn by the evaluation's seed."""
+    seed, count = evaluation.seed, int(evaluation.options.get("units") or USUAL)
+    layers = {layer.name: layer for layer in find_layers(str(evaluation.options.get("model") or batch_of(seed)))}
+    chosen = []
+    for kind, share in KINDS.items():
+        layer = layers[kind]
+        wanted = min(round(count * share), layer.units)
+        numbers = sorted(random.Random(f"synthetic neurons {seed} {kind}").sample(range(layer.units), wanted))
+        chosen += [(make_item(layer, number, kind, ""), kind) for number in numbers]
+    return chosen
+
+
+def batch_of(seed: int) -> str:
+    """The model whose neurons are drawn by a seed."""
+    return f"synthetic:toybox-eyes:seed-{seed}"
+
+
+def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    del progress
+    neurons = choose_neurons(evaluation)
+    asked = evaluation.options.get("sources") or SOURCES
+    items = []
+    for source in sorted(asked, key=lambda each: LATE.get(each, 0)):
+        for neuron, kind in neurons:
+            items.append(EvaluationItem(group=kind, source=source, unit=neuron.unit, unit_name=neuron.unit_name))
+    first = [each for each in items if each.source not in LATE]
+    units = {neuron.unit_id: place for place, (neuron, _) in enumerate(neurons)}
+    first.sort(key=lambda each: units[each.unit_id])  # unit by unit, so that a part of a batch compares
+    return [*first, *(each for each in items if each.source in LATE)]
+
+
+def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+    label_and_check(evaluation, item, progress)
+    score_truth(item)
+
+
+def score_truth(item: EvaluationItem) -> None:
+    """Whether the label names exactly the concepts of the truth."""
+    assert item.unit is not None
+    truth = item.unit.layer.name_of(item.unit.number)
+    if item.label:
+        found = match(item.label, truth)
+        named = {"missing": ", ".join(found.missing), "extra": ", ".join(found.extra)}
+        item.scores = {**item.scores, "right": found.right, **named}
+    else:
+        item.scores = {**item.scores, "right": False}
+
+
+def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
+    del evaluation
+    sources = list(dict.fromkeys(item.source for item in items))
+    groups = [kind for kind in KINDS if any(item.group == kind for item in items)]
+    shares: list[tuple[str, Figure]] = []
+    for source in sources:
+        for group in [*groups, ""]:
+            chosen = [each for each in figures.of_source(items, source) if group in ("", each.group)]
+            key = ".".join(
+                each for each in ("" if source == AGENT else f"baselines.{source}", group or "all", "right") if each
+            )
+            label = f"{name_source(source)}, {group or 'all'}"
+            goal = GOALS.get(group) if source == AGENT else None
+            shares.append((name_source(source), figures.share_figure(key, label, chosen, "right", goal)))
+    right, r = figures.score_of("right"), figures.score_of("pearson")
+    agent = figures.of_source(items, AGENT)
+    pairs = [
+        figures.Comparison(
+            f"difference.{source}.{name}",
+            f"Agent less {name_source(source).lower()}: {words}",
+            figures.by_unit(agent, score, 0.0),
+            figures.by_unit(figures.of_source(items, source), score, 0.0),
+        )
+        for source in sources
+        if source != AGENT
+        for name, words, score in (("right", "share right", right), ("pearson", "r", r))
+    ]
+    medians = [
+        figures.median_figure(
+            f"{'' if source == AGENT else f'baselines.{source}.'}{name}",
+            f"{name_source(source)}, {words}",
+            map(figures.score_of(name), figures.of_source(items, source)),
+        )
+        for source in sources
+        for name, words in (
+            ("pearson", "median r"),
+            ("auprc", "median AUPRC"),
+            ("generated_auc", "median AUC of 7 + 7"),
+        )
+    ]
+    return EvaluationResult(
+        (*(figure for _, figure in shares), *medians, *figures.compare(pairs)),
+        (figures.group_table("right", "Share with exactly the right concepts", items, right, groups, sources),),
+        (
+            figures.interval_plot("right", "Share with exactly the right concepts", "share", shares),
+            figures.strip_plot("pearson", "r of each label", "r", items, r, sources),
+        ),
+        tuple(figures.tell_lacking(items)),
+    )
+
+
+KIND = Kind(_plan, _do, _summarise)

@@ -1,0 +1,102 @@
+"""Units of a trained network (paper, section 4.1): several sources of labels for the same units, drawn by a seed.
+
+Medians of r and AUPRC by source, means by layer (Table A3), and differences paired by unit.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from experiments.models import Evaluation, EvaluationItem, LayerIndex
+from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.kind import Kind, find_layers, label_and_check, make_item
+from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Progress
+from workers.record.evaluations import EvaluationResult
+
+SOURCES = (AGENT, ONE_SHOT, SHUFFLED)
+USUAL = 60
+GOALS = {"generated_auc": 0.9}
+SCORES = (("pearson", "median r"), ("auprc", "median AUPRC"), ("generated_auc", "median AUC of 7 + 7"))
+
+
+def choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    """Items without a source: units drawn evenly from the layers. Units that nothing activates are left out."""
+    wanted = evaluation.options.get("layers") or []
+    model = str(evaluation.options.get("model") or "toybox")
+    layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in ("conv", "mlp"))]
+    count = int(evaluation.options.get("units") or USUAL)
+    dataset = str(evaluation.options.get("dataset") or laboratory().settings.dataset)
+    index = laboratory().index(model, dataset)
+    index.prepare([layer.name for layer in layers], progress)
+    chosen = []
+    for place, layer in enumerate(layers):
+        share = count // len(layers) + (place < count % len(layers))
+        dead = set(index.layer(layer.name).dead())
+        alive = [number for number in range(layer.units) if number not in dead]
+        numbers = random.Random(f"units {evaluation.seed} {layer.name}").sample(alive, min(share, len(alive)))
+        chosen += [make_item(layer, number, layer.name, "") for number in sorted(numbers)]
+        LayerIndex.objects.filter(layer=layer, dataset__key=dataset).update(dead=sorted(dead))
+    return chosen
+
+
+def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    units = choose_units(evaluation, progress)
+    asked = [str(each) for each in evaluation.options.get("sources") or SOURCES]
+    pairs = [(unit, source) for unit in units for source in asked if source not in LATE]
+    pairs += [(unit, source) for source in asked if source in LATE for unit in units]
+    return [
+        EvaluationItem(group=unit.group, source=source, unit=unit.unit, unit_name=unit.unit_name)
+        for unit, source in pairs
+    ]
+
+
+def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
+    """Also of labels that are there already."""
+    del evaluation
+    sources = list(dict.fromkeys(item.source for item in items))
+    groups = list(dict.fromkeys(item.group for item in items))
+    first = sources[0] if sources else AGENT
+    medians = [
+        (
+            name_source(source),
+            figures.median_figure(
+                name if source == AGENT else f"baselines.{source}.{name}",
+                f"{name_source(source)}, {words}",
+                map(figures.score_of(name), figures.of_source(items, source)),
+                GOALS.get(name) if source == AGENT else None,
+            ),
+        )
+        for source in sources
+        for name, words in SCORES
+    ]
+    pairs = [
+        figures.Comparison(
+            f"difference.{source}.{name}",
+            f"{name_source(first)} less {name_source(source).lower()}: {words.removeprefix('median ')}",
+            figures.by_unit(figures.of_source(items, first), figures.score_of(name)),
+            figures.by_unit(figures.of_source(items, source), figures.score_of(name)),
+        )
+        for source in sources[1:]
+        for name, words in SCORES
+    ]
+    tables = [
+        figures.group_table(
+            name, f"Mean {words.removeprefix('median ')}", items, figures.score_of(name), groups, sources
+        )
+        for name, words in SCORES
+    ]
+    return EvaluationResult(
+        (*(figure for _, figure in medians), *figures.compare(pairs)),
+        tuple(tables),
+        (
+            figures.interval_plot("medians", "Medians over units", "", medians),
+            figures.strip_plot("pearson", "r of each label", "r", items, figures.score_of("pearson"), sources),
+        ),
+        tuple(figures.tell_lacking(items)),
+    )
+
+
+KIND = Kind(_plan, label_and_check, summarise)

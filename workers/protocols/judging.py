@@ -1,0 +1,44 @@
+"""Who writes prompts from a label, and who says whether an image shows what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from workers.protocols.images import Picture, Progress, no_progress
+
+
+@dataclass(frozen=True)
+class WrittenPrompts:
+    """Prompts of images that should excite a unit, if its label is right, and of images that should not."""
+
+    positive: tuple[str, ...]
+    neutral: tuple[str, ...]
+
+
+class PromptWriter(Protocol):
+    """Knows a label and nothing of the unit or the run behind it."""
+
+    name: str
+
+    def write(self, label: str, count: int, seed: int) -> WrittenPrompts:
+        """`count` of either kind; the same label and seed give the same prompts.
+
+        Raises RequestError for a label with no content that can be tested.
+        """
+
+
+class PresenceJudge(Protocol):
+    """Says of images whether they show what a label says. Safe for threads."""
+
+    name: str
+    revision: str
+    kind: Literal["exact", "embedding"]
+    """Whether it knows what its images show, by the scenes behind them, or looks at them."""
+
+    def judge(self, label: str, pictures: Sequence[Picture], progress: Progress = no_progress) -> list[float | None]:
+        """How likely each shows it, in [0, 1]; None where it cannot say.
+
+        Of an exact judge only the scenes are read. Raises RequestError for a label with no content that can be tested.
+        """
