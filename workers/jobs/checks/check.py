@@ -74,6 +74,8 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
         unit = CheckedUnit.of(check, progress)
         natural = check_natural(check, unit, progress)
         generated = check_generated(check, unit, natural.activations, progress)
+    except Cancelled:
+        raise
     except RequestError as error:
         return CheckStatus.UNTESTABLE, str(error)
     except (MachineryError, AllowanceUsed) as error:

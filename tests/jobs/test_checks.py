@@ -1,0 +1,127 @@
+"""Checks of labels on the real laboratory: what is measured, what cannot be, what is never measured twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from experiments.core import notify
+from experiments.core.label_checks import CheckMethod, choose_method, request_check
+from experiments.models import CheckStatus, GeneratedImage, LabelCheck, Measurement, Unit
+from workers.errors import Cancelled
+from workers.jobs import catalogue
+from workers.jobs import laboratory as place
+from workers.jobs.checks.check import perform
+from workers.protocols import no_progress
+from workers.record.label_checks import CheckResult
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MODEL = "synthetic:toybox-eyes"
+
+
+@pytest.fixture(autouse=True)
+def quick(quick_laboratory: Path, settings) -> Iterator[None]:
+    from tests.conftest import QUICK_IMAGES
+
+    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
+    place.build_laboratory.cache_clear()
+    notify.muted.set()
+    yield
+    place.build_laboratory.cache_clear()
+    notify.muted.clear()
+
+
+def unit(number: int = 0, layer: str = "mono", model: str = MODEL) -> Unit:
+    row = catalogue.look_at_model(model).layers.get(name=layer)
+    return Unit.objects.get_or_create(layer=row, number=number)[0]
+
+
+def method(model: str = MODEL) -> CheckMethod:
+    return choose_method(model, "scripted")
+
+
+def check(text: str, of: Unit | None = None) -> LabelCheck:
+    row = request_check(of or unit(), text, method(), enqueue=False)
+    perform(row.pk, no_progress)
+    row.refresh_from_db()
+    return row
+
+
+def test_the_truth_predicts_and_another_toy_does_not() -> None:
+    right, wrong = check("balls"), check("cars")
+    assert (right.status, wrong.status) == (CheckStatus.DONE, CheckStatus.DONE)
+    assert right.pearson is not None and wrong.pearson is not None
+    assert right.pearson > 0.7 > 0.3 > wrong.pearson
+    assert right.auprc is not None and right.base_rate is not None and right.auprc > 0.7 > right.base_rate
+    assert right.generated_auc is not None and right.generated_auc > 0.9
+    assert right.pearson_low is not None and right.pearson_high is not None
+    assert right.pearson_low <= right.pearson <= right.pearson_high
+
+
+def test_a_check_says_all_that_papers_print_with_floors_and_the_ceiling() -> None:
+    result = msgspec.convert(check("balls").result, CheckResult)
+    natural, generated = result.natural, result.generated
+    assert natural is not None and generated is not None
+    assert (natural.images, natural.unread, natural.exact) == (len(natural.activations), 0, True)
+    assert natural.ceiling is not None and natural.ceiling.pearson == pytest.approx(natural.pearson.value)
+    assert any("drawn by lot" in floor.what for floor in natural.floors)
+    assert natural.threshold is not None and natural.f1 is not None and len(natural.deciles) == 10
+    assert (generated.prompts, generated.seeds) == (10, 3)
+    assert len(generated.positive) == 7 * 3 + 3
+    assert generated.cosy_auc is not None and generated.cosy_mad is not None and generated.cosy_mad > 0
+    assert generated.predictiveness.n == 20 and generated.sweep
+    for image in natural.bright_without:
+        assert image.expected == 0
+    for image in natural.dark_with:
+        assert image.expected == 1
+
+
+def test_nothing_is_drawn_or_measured_twice() -> None:
+    first = check("balls")
+    drawn, measured = GeneratedImage.objects.count(), Measurement.objects.count()
+    again = request_check(unit(), "  balls ", method(), enqueue=False)
+    assert again.pk == first.pk
+    assert perform(again.pk, no_progress) is None  # it is done
+    LabelCheck.objects.filter(pk=first.pk).update(status=CheckStatus.QUEUED)
+    perform(first.pk, no_progress)
+    assert (GeneratedImage.objects.count(), Measurement.objects.count()) == (drawn, measured)
+
+
+@pytest.mark.parametrize("text", ["various things", "something nice", "zebras in a forest"])
+def test_a_label_without_content_that_can_be_tested_says_why(text: str) -> None:
+    row = check(text)
+    assert row.status == CheckStatus.UNTESTABLE
+    assert text in row.reason
+    assert (row.pearson, row.result) == (None, {})
+
+
+def test_a_stopped_check_goes_on_where_it_was() -> None:
+    row = request_check(unit(), "cars", method(), enqueue=False)
+
+    def stop(what: str, done: int, total: int) -> None:
+        if what.startswith("Measuring images") and done:
+            raise Cancelled("stopped")
+
+    with pytest.raises(Cancelled):
+        perform(row.pk, stop)
+    row.refresh_from_db()
+    assert row.status == CheckStatus.QUEUED
+    drawn = GeneratedImage.objects.count()
+    assert drawn > 0
+    perform(row.pk, no_progress)
+    row.refresh_from_db()
+    assert (row.status, GeneratedImage.objects.count()) == (CheckStatus.DONE, drawn)
+
+
+def test_what_nobody_can_judge_is_a_state_and_no_score() -> None:
+    nobody = CheckMethod("toybox", "toybox", "toybox", "")
+    row = request_check(unit(), "balls", nobody, enqueue=False)
+    perform(row.pk, no_progress)
+    row.refresh_from_db()
+    result = msgspec.convert(row.result, CheckResult)
+    assert row.status == CheckStatus.DONE
+    assert row.pearson is None and row.generated_auc is not None
+    assert result.natural is not None and "MAIA_PRESENCE_JUDGE" in result.natural.problem
