@@ -77,6 +77,12 @@ DESCRIBERS: Plugins = {
 PROMPT_WRITERS: Plugins = {"toybox": ("Toybox's grammar", "workers.toybox.judging.load_writer")}
 """Who writes prompts from a label, where no language model does."""
 
+ONE_SHOT_LABELLERS: Plugins = {"toybox": ("toybox-eyes on exemplars alone", "workers.toybox.one_shot.load")}
+"""Who labels a unit from its exemplars alone, where no language model does."""
+
+CONCEPT_MATCHERS: Plugins = {"toybox": ("Words of labels after synonyms", "workers.toybox.concept_match.match")}
+"""Functions (label, truth): whether a label names exactly the concepts of a synthetic neuron."""
+
 PRESENCE_JUDGES: Plugins = {
     "toybox": ("The scene behind each picture of toybox", "workers.toybox.judging.load_judge"),
 }

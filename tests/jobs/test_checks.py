@@ -53,26 +53,38 @@ def check(text: str, of: Unit | None = None) -> LabelCheck:
 def test_the_truth_predicts_and_another_toy_does_not() -> None:
     right, wrong = check("balls"), check("cars")
     assert (right.status, wrong.status) == (CheckStatus.DONE, CheckStatus.DONE)
-    assert right.pearson is not None and wrong.pearson is not None
+    assert right.pearson is not None
+    assert wrong.pearson is not None
     assert right.pearson > 0.7 > 0.3 > wrong.pearson
-    assert right.auprc is not None and right.base_rate is not None and right.auprc > 0.7 > right.base_rate
-    assert right.generated_auc is not None and right.generated_auc > 0.9
-    assert right.pearson_low is not None and right.pearson_high is not None
+    assert right.auprc is not None
+    assert right.base_rate is not None
+    assert right.auprc > 0.7 > right.base_rate
+    assert right.generated_auc is not None
+    assert right.generated_auc > 0.9
+    assert right.pearson_low is not None
+    assert right.pearson_high is not None
     assert right.pearson_low <= right.pearson <= right.pearson_high
 
 
 def test_a_check_says_all_that_papers_print_with_floors_and_the_ceiling() -> None:
     result = msgspec.convert(check("balls").result, CheckResult)
     natural, generated = result.natural, result.generated
-    assert natural is not None and generated is not None
+    assert natural is not None
+    assert generated is not None
     assert (natural.images, natural.unread, natural.exact) == (len(natural.activations), 0, True)
-    assert natural.ceiling is not None and natural.ceiling.pearson == pytest.approx(natural.pearson.value)
+    assert natural.ceiling is not None
+    assert natural.ceiling.pearson == pytest.approx(natural.pearson.value)
     assert any("drawn by lot" in floor.what for floor in natural.floors)
-    assert natural.threshold is not None and natural.f1 is not None and len(natural.deciles) == 10
+    assert natural.threshold is not None
+    assert natural.f1 is not None
+    assert len(natural.deciles) == 10
     assert (generated.prompts, generated.seeds) == (10, 3)
     assert len(generated.positive) == 7 * 3 + 3
-    assert generated.cosy_auc is not None and generated.cosy_mad is not None and generated.cosy_mad > 0
-    assert generated.predictiveness.n == 20 and generated.sweep
+    assert generated.cosy_auc is not None
+    assert generated.cosy_mad is not None
+    assert generated.cosy_mad > 0
+    assert generated.predictiveness.n == 20
+    assert generated.sweep
     for image in natural.bright_without:
         assert image.expected == 0
     for image in natural.dark_with:
@@ -123,5 +135,7 @@ def test_what_nobody_can_judge_is_a_state_and_no_score() -> None:
     row.refresh_from_db()
     result = msgspec.convert(row.result, CheckResult)
     assert row.status == CheckStatus.DONE
-    assert row.pearson is None and row.generated_auc is not None
-    assert result.natural is not None and "MAIA_PRESENCE_JUDGE" in result.natural.problem
+    assert row.pearson is None
+    assert row.generated_auc is not None
+    assert result.natural is not None
+    assert "MAIA_PRESENCE_JUDGE" in result.natural.problem

@@ -30,6 +30,7 @@ from workers.protocols import (
     Json,
     LabSettings,
     LayerInfo,
+    OneShotLabeller,
     PresenceJudge,
     Progress,
     PromptWriter,
@@ -98,6 +99,9 @@ class Laboratory:
 
     def prompt_writer(self, key: str) -> PromptWriter:
         return self._plugin("prompt writer", registry.PROMPT_WRITERS, key)
+
+    def one_shot_labeller(self, key: str) -> OneShotLabeller:
+        return self._plugin("one-shot labeller", registry.ONE_SHOT_LABELLERS, key)
 
     def presence_judge(self, key: str) -> PresenceJudge:
         return self._plugin("presence judge", registry.PRESENCE_JUDGES, key)

@@ -1,12 +1,15 @@
-"""Who writes prompts from a label, and who says whether an image shows what it says."""
+"""Who writes prompts from a label, who labels from exemplars alone, and who says whether an image shows a label."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from workers.protocols.images import Picture, Progress, no_progress
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,13 @@ class PromptWriter(Protocol):
 
         Raises RequestError for a label with no content that can be tested.
         """
+
+
+class OneShotLabeller(Protocol):
+    """Labels a unit from its masked exemplars alone, without an experiment."""
+
+    def label(self, masked: Sequence[Image]) -> str:
+        """What they have in common, in a few words; "" if that is nothing."""
 
 
 class PresenceJudge(Protocol):

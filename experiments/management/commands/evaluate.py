@@ -111,10 +111,10 @@ def make(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
 
 def claim(evaluation: Evaluation) -> Job:
     """The job of the evaluation, ours from now on. Raises CommandError if a worker is at it."""
-    free = Job.objects.filter(pk=evaluation.job_id).exclude(status=JobStatus.RUNNING)
+    free = Job.objects.filter(pk=evaluation.job_id or 0).exclude(status=JobStatus.RUNNING)
     if not free.update(status=JobStatus.RUNNING, beat=timezone.now(), stop_requested=False):
         raise CommandError(f"A worker is at evaluation {evaluation.pk}: its page says how far it is.")
-    return Job.objects.get(pk=evaluation.job_id)
+    return Job.objects.get(pk=evaluation.job_id or 0)
 
 
 def forecast(evaluation: Evaluation) -> str:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from experiments.core import notify
 from experiments.models import CheckStatus, LabelCheck
-from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
+from workers.errors import Cancelled, MachineryError, RequestError
 from workers.jobs import lease
 from workers.jobs.checks.generated import check_generated
 from workers.jobs.checks.natural import check_natural
@@ -29,10 +29,6 @@ log = logging.getLogger(__name__)
 
 SILENCE = timedelta(seconds=60)
 """A check of which nothing was heard for so long is anybody's."""
-
-
-class AllowanceUsed(MaiaError):
-    """Raised when a check has cost what it may cost."""
 
 
 def perform(check_id: int, progress: Progress) -> LabelCheck | None:
@@ -78,7 +74,7 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
         raise
     except RequestError as error:
         return CheckStatus.UNTESTABLE, str(error)
-    except (MachineryError, AllowanceUsed) as error:
+    except MachineryError as error:
         return CheckStatus.UNFINISHED, str(error)
     except Exception as error:
         log.exception("%s failed.", check)

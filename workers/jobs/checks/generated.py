@@ -11,8 +11,10 @@ import numpy as np
 from experiments.core.label_checks import BACKBONE
 from experiments.models import GeneratedImage, LabelCheck
 from workers import registry
+from workers.errors import RequestError
 from workers.jobs.checks.images import Measured, draw, measure
 from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.laboratory import laboratory
 from workers.lab.image_tools import derive_seed
 from workers.metrics.generated import score_generated, score_predictiveness
 from workers.protocols import Progress, WrittenPrompts
@@ -31,7 +33,7 @@ def check_generated(
     """`controls`: activations of the probe set. Raises RequestError for a label that cannot be tested, Cancelled, and
     what the writer and the generator raise."""
     toolset = str(check.options["toolset"])
-    writer, prompts = _write_prompts(check, progress)
+    writer, prompts = _write_prompts(check)
     seeds = [derive_seed(int(str(check.options.get("seed") or 0)), "label check", at) for at in range(SEEDS)]
     sides = [_draw_side(toolset, side, seeds, progress) for side in (prompts.positive, prompts.neutral)]
     drawn = [row for side in sides for rows in side for row in rows]
@@ -62,20 +64,15 @@ def check_generated(
     )
 
 
-def _write_prompts(check: LabelCheck, progress: Progress) -> tuple[str, WrittenPrompts]:
+def _write_prompts(check: LabelCheck) -> tuple[str, WrittenPrompts]:
     """The name of the writer, and its prompts; those that were written before are read."""
     named = str(check.options["writer"])
     if kept := check.kept.get("prompts"):
         return str(kept["writer"]), WrittenPrompts(tuple(kept["positive"]), tuple(kept["neutral"]))
     if named == BACKBONE:
-        from workers.jobs.checks.looking import write_prompts
-
-        writer, prompts = write_prompts(check, SAIA, progress)
-    else:
-        from workers.jobs.laboratory import laboratory
-
-        plugin = laboratory().prompt_writer(named)
-        writer, prompts = plugin.name, plugin.write(check.text, SAIA, int(str(check.options.get("seed") or 0)))
+        raise RequestError("No backbone writes prompts for checks yet.")
+    plugin = laboratory().prompt_writer(named)
+    writer, prompts = plugin.name, plugin.write(check.text, SAIA, int(str(check.options.get("seed") or 0)))
     check.kept["prompts"] = {"writer": writer, "positive": list(prompts.positive), "neutral": list(prompts.neutral)}
     check.save(update_fields=["kept"])
     return writer, prompts

@@ -39,10 +39,6 @@ class Presence:
     error: JudgeError | None = None
     problem: str = ""
 
-    @property
-    def sampled(self) -> bool:
-        return self.weights is not None
-
 
 NOBODY = (
     "Nobody here can say what natural images show: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees "
@@ -55,7 +51,7 @@ def judge_presence(
     label: str,
     probe: ProbeSet,
     positions: NDArray[np.int64],
-    activations: Floats,
+    activations: Floats,  # noqa: ARG001  a judge that costs money is asked where they say
     progress: Progress,
 ) -> Presence:
     """Ask the check's judge about a label. Raises RequestError if the label has no content that can be tested."""
@@ -63,9 +59,7 @@ def judge_presence(
     if not named:
         return Presence("", np.full(len(positions), np.nan), problem=NOBODY)
     if named == BACKBONE:
-        from workers.jobs.checks.looking import look
-
-        return look(check, label, probe, positions, activations, progress)
+        return Presence(named, np.full(len(positions), np.nan), problem="No backbone judges natural images yet.")
     judge = laboratory().presence_judge(named)
     exact = judge.kind == "exact"
     pictures = [_scene(probe, int(at)) if exact else probe.picture(int(at)) for at in positions]

@@ -8,6 +8,7 @@ from functools import cache
 from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Unit
 from experiments.pairwise import sources
+from workers.errors import RequestError
 from workers.jobs.evaluations.playing import play, spec_of
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
@@ -39,7 +40,7 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
         return _label_once(evaluation, item, progress)
     if item.source == SHUFFLED:
         return _deal(evaluation, item)
-    found = sources.labels_of(Unit.objects.filter(pk=item.unit_id), [item.source]).get(item.unit_id or 0, {})
+    found = sources.labels_of(Unit.objects.filter(pk=item.unit_id or 0), [item.source]).get(item.unit_id or 0, {})
     if item.source not in found:
         item.reason = f"{name_source(item.source)} says nothing of this unit."
         return ""
@@ -55,9 +56,7 @@ def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress
         return ""
     if evaluation.backbone == "scripted":
         return laboratory().one_shot_labeller("toybox").label(masked)
-    from workers.jobs.evaluations.asking import label_once
-
-    return label_once(evaluation, item, masked, progress)
+    raise RequestError("Only the scripted scientist has a one-shot labeller yet.")
 
 
 def _deal(evaluation: Evaluation, item: EvaluationItem) -> str:

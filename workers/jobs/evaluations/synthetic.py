@@ -10,12 +10,12 @@ import random
 from collections.abc import Sequence
 
 from experiments.models import Evaluation, EvaluationItem
+from workers import registry
 from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.kind import Kind, find_layers, label_and_check, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult, Figure
-from workers.toybox.concept_match import match
 
 KINDS = {"mono": 0.5, "or": 0.25, "conditional": 0.25}
 """Layers of synthetic neurons, and their shares of a batch."""
@@ -66,7 +66,7 @@ def score_truth(item: EvaluationItem) -> None:
     assert item.unit is not None
     truth = item.unit.layer.name_of(item.unit.number)
     if item.label:
-        found = match(item.label, truth)
+        found = registry.load(registry.CONCEPT_MATCHERS, "toybox")(item.label, truth)
         named = {"missing": ", ".join(found.missing), "extra": ", ".join(found.extra)}
         item.scores = {**item.scores, "right": found.right, **named}
     else:

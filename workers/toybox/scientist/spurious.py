@@ -119,7 +119,7 @@ def _cross(view: ScientistView, step: str) -> PlannedReply:
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
     groups = {"classes in settings": designs.single_thing_scenes(cells, min(each, _MOST_EACH), rng)}
     if step == "cross":
-        hypotheses = view.case.hypotheses
+        hypotheses = list(view.case.hypotheses)
         prose = (
             "A selective system responds to one class alone, and in every setting. So I cross "
             f"{len(nouns)} classes with {len(grounds)} settings; colour, size and light are dealt evenly."

@@ -59,7 +59,7 @@ class ScientistView:
     @cached_property
     def hints(self) -> list[tuple[Concept, int]]:
         """What the exemplars share, with the number of exemplars that do."""
-        return _suggest_concepts([scene for scene, _ in self.exemplars])
+        return suggest_concepts([scene for scene, _ in self.exemplars])
 
     @cached_property
     def labels(self) -> list[Label]:
@@ -88,7 +88,7 @@ class ScientistView:
         return count if self.case.tried(step) == self.case.done(step) else max(1, count // 2)
 
 
-def _suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
+def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
     """Concepts of one or two properties, or a whole kind of thing, that the scenes share, most surprising first.
 
     Each with the number of scenes that show it.
