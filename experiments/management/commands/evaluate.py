@@ -59,9 +59,9 @@ class Command(FetchingCommand):
                 raise CommandError(f"There is no evaluation {options['resume']}.")
             evaluations = [found]
         elif options["kind"] == ALL:
-            evaluations = [make(EvaluationKind(kind), options | {"units": count}) for kind, count in QUICK.items()]
+            evaluations = [_make(EvaluationKind(kind), options | {"units": count}) for kind, count in QUICK.items()]
         else:
-            evaluations = [make(EvaluationKind(options["kind"]), options)]
+            evaluations = [_make(EvaluationKind(options["kind"]), options)]
         results = {evaluation.kind: self.do(evaluation) for evaluation in evaluations}
         if options["json"]:
             (only,) = results.values() if len(results) == 1 else (results,)
@@ -71,21 +71,21 @@ class Command(FetchingCommand):
         """Do what is left of it, and tell its figures."""
         from workers.jobs import foreground
 
-        self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {forecast(evaluation)}")
+        self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {_forecast(evaluation)}")
         line = ProgressLine()
         with line.until_ctrl_c(f"Go on with: manage.py evaluate --resume {evaluation.pk}"):
-            result = foreground.work(claim(evaluation), line)
+            result = foreground.work(_claim(evaluation), line)
         evaluation.refresh_from_db()
         self.stderr.write(result)
         for figure in evaluation.result.get("figures", []):
-            self.stderr.write(in_words(figure))
+            self.stderr.write(_in_words(figure))
         for note in evaluation.result.get("notes", []):
             self.stderr.write(note)
         self.stderr.write(CAVEAT)
-        return nest(evaluation)
+        return _nest(evaluation)
 
 
-def make(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
+def _make(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     """An evaluation as the options say."""
     asked = {"units": options["units"], "model": options["model"], "layers": options["layers"]}
     asked |= {"dataset": options["dataset"], "sources": options["source"]}
@@ -109,7 +109,7 @@ def make(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     )
 
 
-def claim(evaluation: Evaluation) -> Job:
+def _claim(evaluation: Evaluation) -> Job:
     """The job of the evaluation, ours from now on. Raises CommandError if a worker is at it."""
     free = Job.objects.filter(pk=evaluation.job_id or 0).exclude(status=JobStatus.RUNNING)
     if not free.update(status=JobStatus.RUNNING, beat=timezone.now(), stop_requested=False):
@@ -117,7 +117,7 @@ def claim(evaluation: Evaluation) -> Job:
     return Job.objects.get(pk=evaluation.job_id or 0)
 
 
-def forecast(evaluation: Evaluation) -> str:
+def _forecast(evaluation: Evaluation) -> str:
     """What a run of this backbone took so far, so that nobody waits unknowing."""
     runs = Run.objects.filter(backbone=evaluation.backbone, status=Status.CONCLUDED)
     if evaluation.backbone_model:
@@ -131,7 +131,7 @@ def forecast(evaluation: Evaluation) -> str:
     )
 
 
-def in_words(figure: dict[str, Any]) -> str:
+def _in_words(figure: dict[str, Any]) -> str:
     value, low, high = (figure.get(name) for name in ("value", "low", "high"))
     if value is None:
         return f"{figure['label']:60} -  {figure.get('note', '')}"
@@ -140,7 +140,7 @@ def in_words(figure: dict[str, Any]) -> str:
     return f"{figure['label']:60} {value:.3f}{spread}  n={figure['n']}{goal}  {figure.get('note', '')}".rstrip()
 
 
-def nest(evaluation: Evaluation) -> dict[str, Any]:
+def _nest(evaluation: Evaluation) -> dict[str, Any]:
     """The figures by their dotted names: {"mono": {"right": …, "low": …, "high": …, "n": …}}."""
     found: dict[str, Any] = {"evaluation": evaluation.pk, "kind": evaluation.kind}
     for figure in evaluation.result.get("figures", []):

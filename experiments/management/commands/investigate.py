@@ -64,9 +64,9 @@ class Command(FetchingCommand):
             raise CommandError(f"Paused. Resume: manage.py investigate --resume {run.pk}", returncode=130) from None
         console.line("")
         if check is not None:
-            self.stderr.write(describe_check(check))
+            self.stderr.write(_describe_check(check))
         if options["json"]:
-            self.stdout.write(json.dumps(summary(ended, check), ensure_ascii=False))
+            self.stdout.write(json.dumps(_summary(ended, check), ensure_ascii=False))
         again = f"manage.py investigate --resume {ended.pk}"
         if ended.status == Status.PAUSED:
             raise CommandError(f"Paused. Resume: {again}", returncode=75)
@@ -149,7 +149,7 @@ def _existing(run_id: int) -> Run:
 _CHECKED = ("status", "reason", "pearson", "pearson_low", "pearson_high", "auprc", "base_rate", "generated_auc")
 
 
-def describe_check(check: LabelCheck) -> str:
+def _describe_check(check: LabelCheck) -> str:
     """What the check of a conclusion found, in a sentence."""
     if check.pearson is None or check.auprc is None:
         return f"The label was not tested: {check.reason}" if check.reason else "The label is still to be tested."
@@ -160,7 +160,7 @@ def describe_check(check: LabelCheck) -> str:
     )
 
 
-def summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
+def _summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
     """The run as `--json` prints it, with the agent's latest hypotheses and the check of its label."""
     newest = run.hypotheses.aggregate(newest=Max("round"))["newest"]
     hypotheses = run.hypotheses.filter(round=newest).order_by("number")

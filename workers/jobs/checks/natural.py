@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from experiments.models import LabelCheck
 from workers.errors import MissingPart
 from workers.jobs.checks.images import measure, store
-from workers.jobs.checks.presence import Presence, judge_presence
+from workers.jobs.checks.presence import JudgeAnswers, judge_presence
 from workers.jobs.checks.subject import CheckedUnit
 from workers.lab.probe import ProbeSet
 from workers.metrics.natural import find_surprises, score_natural
@@ -80,7 +80,7 @@ class _Floors:
         probe: ProbeSet,
         positions: NDArray[np.int64],
         table: NDArray[np.float32],
-        said: Presence,
+        said: JudgeAnswers,
     ) -> None:
         self._check, self._unit, self._probe = check, unit, probe
         self._positions, self._table, self._said = positions, table, said
@@ -110,7 +110,7 @@ class _Floors:
         return None if said.problem else _reference(what, self._activations, said)
 
 
-def _reference(what: str, activations: Sequence[float] | NDArray[np.floating], said: Presence) -> Reference:
+def _reference(what: str, activations: Sequence[float] | NDArray[np.floating], said: JudgeAnswers) -> Reference:
     values = np.asarray(activations, np.float64)
     scores = score_natural(values, said.answers, said.weights, resamples=FLOOR_RESAMPLES)
     return Reference(what, scores.r.value, scores.auprc.value)
@@ -121,7 +121,7 @@ def _surprises(
     probe: ProbeSet,
     positions: NDArray[np.int64],
     activations: Floats,
-    said: Presence,
+    said: JudgeAnswers,
     progress: Progress,
 ) -> tuple[tuple[CheckImage, ...], tuple[CheckImage, ...]]:
     """The brightest images that the label does not describe, and the darkest that it does, stored and masked."""

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Presence:
+class JudgeAnswers:
     """What a judge said of images, in their order."""
 
     judge: str
@@ -53,19 +53,19 @@ def judge_presence(
     positions: NDArray[np.int64],
     activations: Floats,  # noqa: ARG001  a judge that costs money is asked where they say
     progress: Progress,
-) -> Presence:
+) -> JudgeAnswers:
     """Ask the check's judge about a label. Raises RequestError if the label has no content that can be tested."""
     named = str(check.options.get("judge") or "")
     if not named:
-        return Presence("", np.full(len(positions), np.nan), problem=NOBODY)
+        return JudgeAnswers("", np.full(len(positions), np.nan), problem=NOBODY)
     if named == BACKBONE:
-        return Presence(named, np.full(len(positions), np.nan), problem="No backbone judges natural images yet.")
+        return JudgeAnswers(named, np.full(len(positions), np.nan), problem="No backbone judges natural images yet.")
     judge = laboratory().presence_judge(named)
     exact = judge.kind == "exact"
     pictures = [_scene(probe, int(at)) if exact else probe.picture(int(at)) for at in positions]
     said = judge.judge(label, pictures, progress)
     answers = np.array([np.nan if each is None else each for each in said], dtype=np.float64)
-    return Presence(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=exact)
+    return JudgeAnswers(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=exact)
 
 
 def _scene(probe: ProbeSet, position: int) -> Picture:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem
 from workers import registry
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.kind import Kind, label_and_check
+from workers.jobs.evaluations.procedure import Procedure, label_and_check
 from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.evaluations.synthetic import choose_neurons, score_truth
 from workers.protocols import Progress
@@ -71,4 +71,4 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
 
 
-KIND = Kind(_plan, _do, _summarise)
+PROCEDURE = Procedure(_plan, _do, _summarise)

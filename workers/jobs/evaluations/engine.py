@@ -17,7 +17,7 @@ from django.db.models import Count, F, Sum
 from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job
 from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
 from workers.jobs.evaluations import ablation, labels, synthetic, units
-from workers.jobs.evaluations.kind import Kind
+from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
 
@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 SUMMARY_EVERY = 10.0
 """Seconds between two looks at the figures while items are done."""
 
-KINDS: Mapping[EvaluationKind, Kind] = {
-    EvaluationKind.LABELS: labels.KIND,
-    EvaluationKind.SYNTHETIC: synthetic.KIND,
-    EvaluationKind.UNITS: units.KIND,
-    EvaluationKind.ABLATION: ablation.KIND,
+PROCEDURES: Mapping[EvaluationKind, Procedure] = {
+    EvaluationKind.LABELS: labels.PROCEDURE,
+    EvaluationKind.SYNTHETIC: synthetic.PROCEDURE,
+    EvaluationKind.UNITS: units.PROCEDURE,
+    EvaluationKind.ABLATION: ablation.PROCEDURE,
 }
 
 PRICELESS = (
@@ -47,13 +47,13 @@ def evaluate(job: Job, progress: Progress) -> str:
     evaluation = Evaluation.objects.select_related("owner").filter(job=job).first()
     if evaluation is None:
         raise RequestError("The evaluation of this job was deleted.")
-    kind = KINDS[EvaluationKind(evaluation.kind)]
+    procedure = PROCEDURES[EvaluationKind(evaluation.kind)]
     _check_price(evaluation)
     if not evaluation.planned:
-        _plan(evaluation, kind, progress)
+        _plan(evaluation, procedure, progress)
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
     try:
-        why = _do_all(evaluation, kind, progress)
+        why = _do_all(evaluation, procedure, progress)
     finally:
         summarise(evaluation)
     counts = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
@@ -79,14 +79,14 @@ def _save_plan(evaluation: Evaluation, items: list[EvaluationItem]) -> None:
     evaluation.save(update_fields=["planned"])
 
 
-def _plan(evaluation: Evaluation, kind: Kind, progress: Progress) -> None:
-    items = kind.plan(evaluation, progress)
+def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> None:
+    items = procedure.plan(evaluation, progress)
     if not items:
         raise RequestError("There is nothing to measure: no unit is left after what was asked for. Ask for others.")
     _save_plan(evaluation, items)
 
 
-def _do_all(evaluation: Evaluation, kind: Kind, progress: Progress) -> str:
+def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
     """Do item after item. Returns why it ends early, "" if all were done."""
     total = evaluation.items.count()
     looked = time.monotonic()
@@ -101,7 +101,7 @@ def _do_all(evaluation: Evaluation, kind: Kind, progress: Progress) -> str:
             progress(f"{item.unit_name}, {item.source}: {what}", done, total)
 
         report("begins", 0, 0)
-        _do(evaluation, kind, item, report)
+        _do(evaluation, procedure, item, report)
         if time.monotonic() - looked > SUMMARY_EVERY:
             summarise(evaluation)
             looked = time.monotonic()
@@ -109,12 +109,12 @@ def _do_all(evaluation: Evaluation, kind: Kind, progress: Progress) -> str:
     return ""
 
 
-def _do(evaluation: Evaluation, kind: Kind, item: EvaluationItem, progress: Progress) -> None:
+def _do(evaluation: Evaluation, procedure: Procedure, item: EvaluationItem, progress: Progress) -> None:
     """One item. What its own label or run does wrong ends the item; what ends all others too is passed on."""
     began = time.monotonic()
     EvaluationItem.objects.filter(pk=item.pk).update(status=ItemStatus.RUNNING)
     try:
-        kind.do(evaluation, item, progress)
+        procedure.do(evaluation, item, progress)
         item.status = ItemStatus.DONE if item.label or item.scores else ItemStatus.LACKING
     except (Cancelled, MachineryError):
         EvaluationItem.objects.filter(pk=item.pk).update(status=ItemStatus.PLANNED)
@@ -133,7 +133,7 @@ def _do(evaluation: Evaluation, kind: Kind, item: EvaluationItem, progress: Prog
 def _explain_budget(evaluation: Evaluation) -> str:
     """Why no further item is begun; "" while the budget lasts."""
     evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
-    spent = find_cost(evaluation)
+    spent = _find_cost(evaluation)
     if evaluation.cost_limit is not None and spent >= evaluation.cost_limit > 0:
         return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
     if evaluation.seconds_limit is not None and evaluation.seconds >= evaluation.seconds_limit:
@@ -141,7 +141,7 @@ def _explain_budget(evaluation: Evaluation) -> str:
     return ""
 
 
-def find_cost(evaluation: Evaluation) -> float:
+def _find_cost(evaluation: Evaluation) -> float:
     """US dollars, of its runs and its checks, as far as prices are known."""
     runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
     checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
@@ -151,5 +151,5 @@ def find_cost(evaluation: Evaluation) -> float:
 def summarise(evaluation: Evaluation) -> None:
     """Write the figures of what is there so far."""
     items = list(evaluation.items.select_related("label_check", "run", "unit__layer").order_by("position"))
-    result = KINDS[EvaluationKind(evaluation.kind)].summarise(evaluation, items)
+    result = PROCEDURES[EvaluationKind(evaluation.kind)].summarise(evaluation, items)
     Evaluation.objects.filter(pk=evaluation.pk).update(result=msgspec.to_builtins(result))

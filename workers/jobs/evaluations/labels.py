@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.models import Evaluation, EvaluationItem, Unit
 from experiments.pairwise import sources
-from workers.jobs.evaluations.kind import Kind, label_and_check, require
+from workers.jobs.evaluations.procedure import Procedure, label_and_check, require
 from workers.jobs.evaluations.units import summarise
 from workers.protocols import Progress
 
@@ -34,4 +34,4 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     ]
 
 
-KIND = Kind(_plan, label_and_check, summarise)
+PROCEDURE = Procedure(_plan, label_and_check, summarise)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem
 from workers import registry
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.kind import Kind, find_layers, label_and_check, make_item
+from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult, Figure
@@ -27,7 +27,7 @@ USUAL = 60
 def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
     """Items without a source for the neurons of the batch, each with its kind; drawn by the evaluation's seed."""
     seed, count = evaluation.seed, int(evaluation.options.get("units") or USUAL)
-    layers = {layer.name: layer for layer in find_layers(str(evaluation.options.get("model") or batch_of(seed)))}
+    layers = {layer.name: layer for layer in find_layers(str(evaluation.options.get("model") or _batch_of(seed)))}
     chosen = []
     for kind, share in KINDS.items():
         layer = layers[kind]
@@ -37,7 +37,7 @@ def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
     return chosen
 
 
-def batch_of(seed: int) -> str:
+def _batch_of(seed: int) -> str:
     """The model whose neurons are drawn by a seed."""
     return f"synthetic:toybox-eyes:seed-{seed}"
 
@@ -124,4 +124,4 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
 
 
-KIND = Kind(_plan, _do, _summarise)
+PROCEDURE = Procedure(_plan, _do, _summarise)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from experiments.models import Evaluation, EvaluationItem, LayerIndex
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.kind import Kind, find_layers, label_and_check, make_item
+from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
@@ -22,7 +22,7 @@ GOALS = {"generated_auc": 0.9}
 SCORES = (("pearson", "median r"), ("auprc", "median AUPRC"), ("generated_auc", "median AUC of 7 + 7"))
 
 
-def choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+def _choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     """Items without a source: units drawn evenly from the layers. Units that nothing activates are left out."""
     wanted = evaluation.options.get("layers") or []
     model = str(evaluation.options.get("model") or "toybox")
@@ -43,7 +43,7 @@ def choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationI
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    units = choose_units(evaluation, progress)
+    units = _choose_units(evaluation, progress)
     asked = [str(each) for each in evaluation.options.get("sources") or SOURCES]
     pairs = [(unit, source) for unit in units for source in asked if source not in LATE]
     pairs += [(unit, source) for source in asked if source in LATE for unit in units]
@@ -99,4 +99,4 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     )
 
 
-KIND = Kind(_plan, label_and_check, summarise)
+PROCEDURE = Procedure(_plan, label_and_check, summarise)

@@ -16,7 +16,7 @@ from workers.record.evaluations import EvaluationResult
 
 
 @dataclass(frozen=True)
-class Kind:
+class Procedure:
     """Three functions; the engine does the rest."""
 
     plan: Callable[[Evaluation, Progress], list[EvaluationItem]]
@@ -31,10 +31,10 @@ def label_and_check(evaluation: Evaluation, item: EvaluationItem, progress: Prog
     """Have the source label the unit, then have the label tested on images that nobody chose."""
     item.label = find_label(evaluation, item, progress)
     if item.label and item.unit:
-        check_item(evaluation, item, progress)
+        _check_item(evaluation, item, progress)
 
 
-def check_item(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+def _check_item(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
     """Test the item's label. A check that cannot go on leaves the item planned: it is no score."""
     assert item.unit is not None
     dataset = str(evaluation.options.get("dataset") or "")
