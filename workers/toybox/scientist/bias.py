@@ -25,8 +25,9 @@ from workers.toybox.world.scenes import CHOICES
 _SHOWN = 96
 _ORIGINALS = 24
 _SUSPECTS = 5
-_FRESH = 20
-"""Images that are drawn to check a context, and as many as that for each context to compare with."""
+_FRESH = 160
+"""Images that are drawn to check the contexts: twenty of each ground, sixteen of each colour. Everything is dealt
+evenly once more, for images that were drawn for one context would weigh on the comparison of another."""
 _ENOUGH = 5
 _SUSPECT = 1.5
 """Standard errors from which a context is worth edits. Few scenes show each, so a bias seldom shows clearly at once;
@@ -37,7 +38,9 @@ _CLAIMED = 3.0
 """Standard errors that the difference on fresh images must lie from none before it is claimed: with `_SUSPECTS` of them
 about one run in a hundred claims what chance made."""
 _MATTERS = 0.1
-"""Least difference, as a share of the class's mean, that is worth a sentence."""
+"""Least difference, as a share of the class's mean, that is worth a look."""
+_WORTH = 0.15
+"""Least difference on fresh images, as a share of the mean elsewhere, that is worth a sentence."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class ContextEffect:
         if not self.checked:
             return False
         size = float(self.fresh_inside.mean() - self.fresh_outside.mean())
-        matters = abs(size) > _MATTERS * abs(float(self.fresh_outside.mean()))
+        matters = abs(size) > _WORTH * abs(float(self.fresh_outside.mean()))
         errors = _count_errors(self.fresh_inside, self.fresh_outside)
         return matters and size * self.size > 0 and abs(errors) > _CLAIMED
 
@@ -195,18 +198,13 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
 
 
 def _check(view: ScientistView, known: Concept) -> PlannedReply:
-    rng, count = view.rng("check"), view.fewer("check", _FRESH)
-    contexts = [each.context for each in _find_confirmed(view, known)]
-    groups = {
-        _phrase_in(known, context): designs.single_thing_scenes([_put_into(known, context)], count, rng)
-        for context in contexts
-    }
-    groups[f"{known.phrase()} of every kind"] = designs.single_thing_scenes([known], count * (1 + len(contexts)), rng)
+    contexts = [_phrase_in(known, each.context) for each in _find_confirmed(view, known)]
+    scenes = designs.single_thing_scenes([known], view.fewer("check", _FRESH), view.rng("check"))
     prose = (
-        "Edits bear these contexts out. What made me look at them cannot test them, so I draw fresh images: each "
-        f"context, and the class with everything dealt evenly: {', '.join(groups)}."
+        f"What made me look at {', '.join(contexts)} cannot test them. So I draw {known.phrase()} afresh, everything "
+        f"else dealt evenly in {len(scenes)} scenes, and compare those with the others."
     )
-    code = replies.draw_program("check", "fresh images of each context and of the class in all others", groups)
+    code = replies.draw_program("check", f"{known.phrase()} afresh, all dealt evenly", {known.phrase(): scenes})
     return PlannedReply(prose, _hypotheses(view, known), code)
 
 
@@ -264,12 +262,7 @@ def _phrase_effect(known: Concept, found: ContextEffect) -> str:
 
 def _phrase_in(known: Concept, context: Concept) -> str:
     """The class in the context, such as "red balls at night"."""
-    return _put_into(known, context).phrase()
-
-
-def _put_into(known: Concept, context: Concept) -> Concept:
-    """What shows both."""
-    return known.having({name: getattr(context, name) for name in context.named})
+    return known.having({name: getattr(context, name) for name in context.named}).phrase()
 
 
 def _mean(view: ScientistView, known: Concept) -> float:
