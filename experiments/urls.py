@@ -28,6 +28,7 @@ register_converter(Number, "unit_number")
 FEATURES = (
     "accounts",
     "comments",
+    "evaluations",
     "exchange",
     "gallery",
     "installation",

@@ -269,8 +269,11 @@ TEMPLATES = [
                 "experiments.display.layout.frame",
             ],
             "libraries": {
-                **{name: f"experiments.display.tags.{name}" for name in ("frame", "maia", "people")},
-                **{name: f"experiments.{name}.tags" for name in ("comments", "gallery", "reviews", "runs")},
+                **{name: f"experiments.display.tags.{name}" for name in ("checks", "frame", "maia", "people")},
+                **{
+                    name: f"experiments.{name}.tags"
+                    for name in ("comments", "evaluations", "gallery", "reviews", "runs")
+                },
             },
         },
     }

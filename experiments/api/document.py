@@ -26,12 +26,14 @@ CONFLICTS = frozenset(
         *("save_reply", "send_reply", "stop_program", "hand_run_over", "create_share"),
         *("pause_run", "resume_run", "send_note", "change_limits", "fork_run"),
         *("edit_comment", "delete_comment", "create_vote", "read_results"),
+        *("stop_evaluation", "resume_evaluation", "repair_evaluation", "delete_evaluation", "ask_for_check"),
     }
 )
 ONCE = frozenset(
     {
         *("create_run", "ask_again", "create_export", "create_label", "create_queue", "create_view"),
         *("add_model", "add_dataset", "add_index", "start_thread", "reply_in_thread"),
+        "start_evaluation",
     }
 )
 EDITS = frozenset(

@@ -79,6 +79,11 @@ def available(kind: type[Dataset | Toolset | Backbone]) -> list[str]:
     return list(rows.values_list("key", flat=True))
 
 
+def is_known(backbone: str) -> bool:
+    """Whether a worker has listed this backbone, ready or not."""
+    return Backbone.objects.filter(key=backbone).exists()
+
+
 def price_unknown(backbone: str, model: str) -> bool:
     """Whether a worker offers this model and knows no price of it."""
     row = Backbone.objects.filter(key=backbone).first()

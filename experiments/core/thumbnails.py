@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,6 +13,12 @@ SIZES = (160, 320)
 
 
 ANY = "0" * 64
+KEY = re.compile("[0-9a-f]{64}")
+
+
+def is_key(text: str) -> bool:
+    """Whether an image could be stored under this text: nothing else gets an address."""
+    return KEY.fullmatch(text) is not None
 
 
 @cache

@@ -124,6 +124,8 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
         places = {name: place for place, name in enumerate(PARTS)}
         context["made"] = sorted(content.versions.items(), key=lambda made: (places.get(made[0], len(PARTS)), made))
     elif isinstance(content, Ended) and event.row.status:
+        # The run's own: its check is of what it concluded last, and is fetched once for all its events
+        context["checks"] = event.seq == run.last_seq
         context |= {"status": event.row.status, "strongest": image_cards.find_strongest(run.observations.all())}
         context["recounted"] = cited_figures.recount(run, encode(content.conclusion))
     return render_to_string(f"display/events/{template}.html", context)

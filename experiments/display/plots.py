@@ -168,6 +168,8 @@ class Plot:
     dots: list[Dot] = field(default_factory=list)
     points: str = ""
     """Of a line that is drawn through them."""
+    paths: list[tuple[str, str]] = field(default_factory=list)
+    """Points and kind of further such lines."""
 
     @classmethod
     def of_columns(
@@ -221,6 +223,14 @@ class Plot:
         width = max(round(self.x.at(end) - x, 1), THINNEST)
         self.bars.append(Bar(x, top, width, round(self.y.at(low) - top, 1), kind, words))
 
+    def add_dot(self, x: float, y: float, kind: str, words: str, link: str = "") -> None:
+        """A dot at a place in pixels."""
+        self.dots.append(Dot(x, y, kind, words, link))
+
+    def add_path(self, points: Iterable[tuple[float, float]], kind: str) -> None:
+        """A line through these values."""
+        self.paths.append((self._place(points), kind))
+
     def add_mark(self, place: float, low: float, high: float, kind: str, words: str, link: str) -> None:
         self.dots.append(Dot(self.x.at(place), self.y.at(high), kind, words, link, self.y.at(low)))
 
@@ -248,7 +258,10 @@ class Plot:
         self._draw_through(enumerate([0.0, *values]))
 
     def _draw_through(self, points: Iterable[tuple[float, float]]) -> None:
-        self.points = " ".join(f"{self.x.at(place)},{self.y.at(value)}" for place, value in points)
+        self.points = self._place(points)
+
+    def _place(self, points: Iterable[tuple[float, float]]) -> str:
+        return " ".join(f"{self.x.at(place)},{self.y.at(value)}" for place, value in points)
 
 
 def activation_plot(values: Sequence[tuple[int, float, str]], scale: Scale) -> Plot:

@@ -17,10 +17,12 @@ from experiments.core import blindness, tagging
 from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
+from experiments.evaluations.lists import list_checks
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.gallery.lists import OF_FILES, OWN, Filters
 from experiments.models import (
     Adjudication,
+    EvaluationItem,
     Experiment,
     ExportSubject,
     Label,
@@ -42,6 +44,8 @@ KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.EXPERIMENTS: OF_FILES,
     ExportSubject.OBSERVATIONS: OF_FILES,
     ExportSubject.LABELS: OF_LABELS,
+    ExportSubject.CHECKS: frozenset({"model", "layer", "unit", "status"}),
+    ExportSubject.EVALUATIONS: frozenset({"evaluation", "kind", "source", "status"}),
     ExportSubject.REVIEWS: OF_RUNS | {"queue"},
     ExportSubject.VERDICTS: OF_RUNS | {"queue"},
     ExportSubject.AGREEMENT: frozenset({"queue"}),
@@ -72,6 +76,12 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
             rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
         case ExportSubject.AGREEMENT:
             return agreement(given, viewer)
+        case ExportSubject.CHECKS:
+            if "unit" in given:
+                _number_in(given, "unit")
+            rows = list_checks(given, Names(viewer))
+        case ExportSubject.EVALUATIONS:
+            rows = EvaluationItem.objects.filter(_filter_items(given))
         case ExportSubject.LABELS:
             rows = Label.objects.filter(_filter_labels(given, viewer)).distinct()
     return rows.order_by("pk")
@@ -146,6 +156,12 @@ def _filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
     if given.keys() & {"model", "layer", "unit"}:
         asked &= ~Names(viewer).are_hidden("run__")
     return asked & (Q(text__icontains=given["q"]) if "q" in given else Q())
+
+
+def _filter_items(given: Mapping[str, str]) -> Q:
+    columns = {"kind": "evaluation__kind", "source": "source", "status": "status"}
+    asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
+    return asked & (Q(evaluation=_number_in(given, "evaluation")) if "evaluation" in given else Q())
 
 
 def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:

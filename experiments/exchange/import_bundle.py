@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,29 @@ from experiments.core import transcript
 from experiments.core.transcript import ImportedEvent, strip_unstorable
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_record
 from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
-from experiments.exchange.run_decoding import LabelTold, RunDetails, parse_time, require_field, shorten_value
+from experiments.exchange.run_decoding import (
+    CHECK_FIGURES,
+    LabelTold,
+    RunDetails,
+    parse_time,
+    require_field,
+    shorten_value,
+)
 from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive
 from experiments.exchange.validate_bundle import KEY, check_page, look_at_images, steps
-from experiments.models import Image, Import, ImportedRun, ImportKind, Label, Layer, Run, Tag, Unit
+from experiments.models import (
+    CheckStatus,
+    Image,
+    Import,
+    ImportedRun,
+    ImportKind,
+    Label,
+    LabelCheck,
+    Layer,
+    Run,
+    Tag,
+    Unit,
+)
 from workers.record.events import Ended
 from workers.record.origins import Origin
 
@@ -178,6 +198,8 @@ def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:
     run.started, run.ended = said.started or run.started, said.ended or run.ended
     run.save()
     save_labels(run, said.labels)
+    if said.check:
+        _save_check(run, said.check, identity)
     # The rows of tags, made where they are new: three queries, however many they are
     Tag.objects.bulk_create([Tag(name=name) for name in said.tags], ignore_conflicts=True)
     run.tags.set(list(Tag.objects.filter(name__in=said.tags)))
@@ -205,6 +227,25 @@ def _link_parent(run: Run) -> None:
     if parent is not None and parent.pk != run.pk:
         run.parent = parent
         run.save(update_fields=["parent"])
+
+
+def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
+    """The check that came with a run, if the catalogue has its unit. Its key is its own: what somebody brings is never
+    taken for what was measured here."""
+    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
+    if layer is None:
+        return
+    unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
+    status = CheckStatus.DONE if told["status"] == CheckStatus.DONE else CheckStatus.UNFINISHED
+    figures = {name: told[name] for name in CHECK_FIGURES}
+    known = {"text": told["text"], "dataset": told["dataset"], "seconds": told["seconds"] or 0.0, "status": status}
+    found = strip_unstorable({"result": told["result"]})["result"]
+    run.label_check, _ = LabelCheck.objects.update_or_create(
+        key=sha256(f"imported {identity}".encode()).hexdigest(),
+        defaults={**known, **figures, "unit": unit, "result": found, "options": {"imported": True}},
+    )
+    run.save(update_fields=["label_check"])
+    run.label_set.filter(source="run").update(label_check=run.label_check)
 
 
 # --- labels: a few queries, however many they are, since others wait to write meanwhile ---

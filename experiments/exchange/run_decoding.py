@@ -29,6 +29,11 @@ LARGEST_LIMIT = {"rounds": 10**6, "tokens": 10**12, "cost": 10**6, "seconds": 10
 T = TypeVar("T")
 Json = Mapping[str, Any]
 
+CHECK_FIGURES = (
+    *("pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high", "base_rate", "generated_auc"),
+)
+"""Of a check, in its row."""
+
 
 @dataclass(frozen=True)
 class LabelTold:
@@ -55,6 +60,8 @@ class RunDetails:
     ended: datetime | None
     tags: Sequence[str]
     labels: Sequence[LabelTold]
+    check: Json | None
+    """What a check of the conclusion found; None where a bundle tells of none, as old ones do."""
 
 
 def decode_details(data: Json) -> RunDetails:
@@ -72,7 +79,25 @@ def decode_details(data: Json) -> RunDetails:
         ended=parse_time(row, "ended"),
         tags=tags(require_field(data, "tags", list), "run.json"),
         labels=labels(require_field(data, "labels", list)),
+        check=check(data.get("check")),
     )
+
+
+def check(given: Any) -> dict[str, Any] | None:
+    """What a bundle tells of a check: its text, figures that are numbers or null, and what it found. Raises
+    ExchangeError."""
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise ExchangeError(f"run.json: check is {shorten_value(given)}: it is an object, or null.")
+    found: dict[str, Any] = {name: text(given, name, most) for name, most in (("text", 4_000), ("dataset", 500))}
+    for name in ("seconds", *CHECK_FIGURES):
+        value = given.get(name)
+        if value is not None and not (is_number(value) and -HIGHEST <= value <= HIGHEST):
+            raise unlike(f"run.json: check: {name}", value, "no number and not null")
+        found[name] = value
+    result = given.get("result")
+    return found | {"result": result if isinstance(result, dict) else {}, "status": given.get("status")}
 
 
 def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | None]:

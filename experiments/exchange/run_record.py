@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,10 +16,13 @@ from django.core.exceptions import ObjectDoesNotExist, ValidationError
 
 from experiments.core.display_name import person
 from experiments.core.transcript import strip_unstorable
+from experiments.display.label_checks import read_check
 from experiments.exchange import run_decoding
-from experiments.exchange.run_decoding import HIGHEST, parse_time, require_field, shorten_value, unlike
+from experiments.exchange.run_decoding import CHECK_FIGURES, HIGHEST, parse_time, require_field, shorten_value, unlike
 from experiments.exchange.safe_zip import ExchangeError
-from experiments.models import ImportedRun, Label, Run
+from experiments.models import ImportedRun, Label, LabelCheck, Run
+from workers.record.decoding import encode
+from workers.record.label_checks import CheckResult
 from workers.record.limits import QUESTION_CHARS
 from workers.record.statuses import Status
 
@@ -72,6 +76,7 @@ def to_json(run: Run) -> dict[str, Any]:
         "parent": _parent_of(run, imported_run),
         "run": {name: getattr(run, name) for name in (*ASKED, *TOLD)} | times,
         "tags": sorted(run.tags.values_list("name", flat=True)),
+        "check": _check_json(run.label_check),
         "labels": [_label_json(label) for label in run.label_set.order_by("position", "pk")],
     }
 
@@ -98,6 +103,22 @@ def _label_json(label: Label) -> dict[str, Any]:
         return fields
     units = label.units.values_list("layer__model__name", "layer__name", "number").order_by("pk")
     return fields | {"units": [list(unit) for unit in units]}
+
+
+def _check_json(check: LabelCheck | None) -> dict[str, Any] | None:
+    """What a check found; None where nothing was measured. The words of the truth and the images stay behind."""
+    if check is None or not check.is_measured:
+        return None
+    found = read_check(check)
+    natural, generated = found.natural, found.generated
+    if natural and natural.ceiling:
+        natural = replace(natural, ceiling=replace(natural.ceiling, what="the truth"))
+    if natural:
+        natural = replace(natural, bright_without=(), dark_with=())
+    if generated:
+        generated = replace(generated, positive=(), neutral=())
+    fields = {name: getattr(check, name) for name in ("text", "dataset", "status", "seconds", *CHECK_FIGURES)}
+    return fields | {"result": encode(CheckResult(natural, generated))}
 
 
 def run_from(data: Json, owner: User) -> Run:

@@ -17,9 +17,12 @@ from experiments.core import blindness
 from experiments.core.display_name import person
 from experiments.core.spreadsheets import cell, csv_line, json_line
 from experiments.core.system_names import Names
+from experiments.display.label_checks import fetch_checks
+from experiments.evaluations.lists import place_of
 from experiments.exchange.laboratory import Progress
 from experiments.exchange.run_record import arrival_of
 from experiments.models import ExportSubject, Format, Label, Run
+from workers.record.evaluations import CAVEAT
 
 AT_ONCE = 1_000
 Kind = Literal["text", "whole", "figure", "flag", "time", "texts", "json"]
@@ -42,6 +45,10 @@ class Table:
     prepared: Callable[[QuerySet[Any]], QuerySet[Any]]
     run: Callable[[Any], Run | None] = lambda _: None
     """The run whose system a row names."""
+    place: Callable[[Any], tuple[str, str, int] | None] = lambda _: None
+    """Model, layer and unit that a row names without a run."""
+    telling: frozenset[str] = frozenset()
+    """Columns that tell what such a system responds to, beside its place."""
 
     def batches(
         self, rows: QuerySet[Any], progress: Progress, viewer: User | None = None
@@ -58,6 +65,10 @@ class Table:
     def row(self, each: Any, names: Names) -> dict[str, Any]:
         row = {column.name: column.get(each) for column in self.columns}
         run = self.run(each)
+        place = self.place(each)
+        if place is not None and names.holds_back(*place):
+            empty = {"model": "", "layer": "", "unit": None, **dict.fromkeys(self.telling)}
+            return row | {name: value for name, value in empty.items() if name in row}
         if run is None or not names.hides(run):
             return row
         hidden = names.place(run) | {"units": [], "versions": names.versions(run)}
@@ -176,6 +187,60 @@ LABELS = Table(
     lambda rows: rows.select_related("run").prefetch_related("units__layer__model"),
     path("run"),
 )
+
+
+def _of_unit() -> list[TableColumn]:
+    """The place of a row's unit; empty where the catalogue has it no more."""
+
+    def part(index: int) -> Get:
+        return lambda row: place[index] if (place := place_of(row)) else None
+
+    return [
+        TableColumn("model", "text", part(0)),
+        TableColumn("layer", "text", part(1)),
+        TableColumn("unit", "whole", part(2)),
+    ]
+
+
+CHECKS = Table(
+    "checks",
+    [
+        *columns("whole", "check=pk"),
+        *columns("text", "label=text"),
+        *_of_unit(),
+        *columns("text", "dataset", "status", "reason"),
+        *columns("time", "created", "measured"),
+        *columns("figure", "pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high"),
+        *columns("figure", "base_rate", "generated_auc", "seconds", "cost"),
+        *columns("json", "options"),
+        TableColumn("note", "text", lambda _: CAVEAT),
+    ],
+    lambda rows: rows.select_related("unit__layer__model").defer("result", "kept"),
+    place=place_of,
+)
+EVALUATIONS = Table(
+    "items of evaluations",
+    [
+        *columns("whole", "evaluation=evaluation_id"),
+        *columns("text", "evaluation_name=evaluation.name", "kind=evaluation.kind", "backbone=evaluation.backbone"),
+        *columns("text", "backbone_model=evaluation.backbone_model"),
+        *columns("whole", "seed=evaluation.seed", "item=position"),
+        *columns("text", "group", "source"),
+        *_of_unit(),
+        *columns("json", "item_options=options"),
+        *columns("text", "status", "reason"),
+        *columns("whole", "run=run_id", "check=label_check_id"),
+        *columns("text", "label"),
+        TableColumn("pearson", "figure", lambda item: item.label_check and item.label_check.pearson),
+        TableColumn("auprc", "figure", lambda item: item.label_check and item.label_check.auprc),
+        *columns("json", "scores", "evidence"),
+        *columns("figure", "seconds"),
+        TableColumn("note", "text", lambda _: CAVEAT),
+    ],
+    lambda rows: rows.select_related("evaluation", "unit__layer__model").prefetch_related(fetch_checks()),
+    place=place_of,
+    telling=frozenset({"scores"}),
+)
 OF_ITEM = [
     *columns("whole", "queue=item.queue_id"),
     *columns("text", "queue_name=item.queue.name"),
@@ -226,6 +291,8 @@ TABLES = {
     ExportSubject.EXPERIMENTS: EXPERIMENTS,
     ExportSubject.OBSERVATIONS: OBSERVATIONS,
     ExportSubject.LABELS: LABELS,
+    ExportSubject.CHECKS: CHECKS,
+    ExportSubject.EVALUATIONS: EVALUATIONS,
 }
 
 

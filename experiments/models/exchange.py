@@ -21,6 +21,8 @@ class ExportSubject(models.TextChoices):
     EXPERIMENTS = "experiments", "Experiments"
     OBSERVATIONS = "observations", "Observations"
     LABELS = "labels", "Labels"
+    CHECKS = "checks", "Checks of labels"
+    EVALUATIONS = "evaluations", "Items of evaluations"
     REVIEWS = "reviews", "Reviews"
     VERDICTS = "verdicts", "Final verdicts"
     AGREEMENT = "agreement", "Agreement of reviewers"
@@ -32,6 +34,8 @@ NOUNS = {
     ExportSubject.EXPERIMENTS: "experiment",
     ExportSubject.OBSERVATIONS: "observation",
     ExportSubject.LABELS: "label",
+    ExportSubject.CHECKS: "check",
+    ExportSubject.EVALUATIONS: "item",
     ExportSubject.REVIEWS: "review",
     ExportSubject.VERDICTS: "final verdict",
     ExportSubject.AGREEMENT: "measure",

@@ -40,6 +40,7 @@ class EvaluationOptions(TypedDict, total=False):
     batch: str
     repeats: int
     reflections: int
+    repair: float
 
 
 class StoredConclusion(TypedDict, total=False):

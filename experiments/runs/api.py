@@ -135,6 +135,7 @@ class RunFilters(Schema):
     owner: Words | None = None
     label: Words | None = Field(None, description="words of its labels")
     tag: Words | None = None
+    check: Words | None = Field(None, description="bound of r of the check, as >=0.5 or <0.2; or none")
     verdict: Words | None = Field(None, description="accept, revise, reject, split, final, reviewed or none")
     since: Day | None = Field(None, description="asked on this day or later")
     until: Day | None = Field(None, description="asked on this day or earlier")

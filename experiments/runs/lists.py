@@ -6,6 +6,7 @@ and the API.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,6 +26,7 @@ from workers.record.tasks import TASKS
 
 STATUSES = [("active", "Live"), *Status.choices()]
 WORDS_CHARS = 200
+CHECK = re.compile(r"(>=|<)?\s*(-?[01](?:\.[0-9]{1,6})?)", re.ASCII)
 NEWEST = "-created"
 
 SORTS: Mapping[str, str] = {
@@ -42,9 +44,10 @@ SORTS: Mapping[str, str] = {
     "seed": "seed",
     "backbone": "backbone",
     "verdict": "verdict_rank",
+    "check": "label_check__pearson",
 }
 """Name in the address -> what is sorted by; a minus before the name turns the order round."""
-MAY_LACK = frozenset({"best", "verdict"})
+MAY_LACK = frozenset({"best", "verdict", "check"})
 """Of these, those that a run may have no value of."""
 
 
@@ -158,6 +161,16 @@ def _by_label(text: str) -> Q:
     return Q(pk__in=Run.objects.filter(label_set__text__icontains=text).values("pk"))
 
 
+def _by_check(text: str) -> Q:
+    """Runs by r of their check, as `0.5` or `>=0.5` for at least that and `<0.5` for less; or `none` for no check."""
+    if text == "none":
+        return Q(label_check=None)
+    found = CHECK.fullmatch(text)
+    if found is None:
+        raise InvalidInput(f"“{text[:40]}” is no bound of r: write >=0.5, <0.2, or none for runs without a check.")
+    return Q(**{f"label_check__pearson__{'lt' if found[1] == '<' else 'gte'}": float(found[2])})
+
+
 FILTERS: Mapping[str, Callable[[str], Q]] = {
     "run": _by_numbers,
     "q": by_words,
@@ -169,6 +182,7 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
     "backbone": _by_backbone,
     "owner": lambda text: Q(owner__username=text),
     "label": _by_label,
+    "check": _by_check,
     "tag": lambda text: Q(tags__name=text),
     "since": lambda text: Q(created__gte=parse_day(text)),
     "until": lambda text: Q(created__lt=parse_day_end(text)),

@@ -14,6 +14,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.blindness import MAKES_QUEUES
 from experiments.core.paging import Page, number_of
 from experiments.display import verdicts
+from experiments.display.label_checks import fetch_checks
 from experiments.models import Backbone, Layer, Member, Role, Run, Tag, VisionModelRow
 from experiments.runs import lists
 from experiments.runs.saved_views.actions import list_views
@@ -39,6 +40,7 @@ COLUMNS = (
     ListColumn("number", "Run", "number", numeric=True),
     ListColumn("status", "Status", "status"),
     ListColumn("labels", "Labels"),
+    ListColumn("check", "Check", "check"),
     ListColumn("verdict", "Verdict", "verdict"),
     ListColumn("tags", "Tags"),
     ListColumn("backbone", "Backbone", "backbone"),
@@ -52,7 +54,7 @@ COLUMNS = (
     ListColumn("asked", "Asked", "created"),
     ListColumn("time", "Time", "seconds", numeric=True),
 )
-USUAL = ("number", "status", "labels", "verdict", "backbone", "rounds", "images", "asked", "time")
+USUAL = ("number", "status", "labels", "check", "verdict", "backbone", "rounds", "images", "asked", "time")
 """Columns of a list that names none."""
 
 
@@ -63,7 +65,7 @@ def index(request: HtmxRequest) -> HttpResponse:
     role = access.role_in(request) or Role.VIEWER
     found = lists.runs_from(request.GET.dict(), user)
     # Owners are fetched apart: joined, SQLite would begin with them and sort all runs of each.
-    runs = found.runs.prefetch_related("owner", "tags").defer(*UNSHOWN)
+    runs = found.runs.prefetch_related("owner", "tags", fetch_checks()).defer(*UNSHOWN)
     page = Page.of(request.GET, found.runs.count(), PER_PAGE)
     rows = list(runs[page.start : page.end])
     known = {each.name for each in COLUMNS}

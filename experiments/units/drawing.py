@@ -17,7 +17,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from experiments.display.plots import Axis, Plot, Shape
 from experiments.models import Layer
-from experiments.units.states import States, UnitState
+from experiments.units.bands import CheckBand
+from experiments.units.states import UnitState
 from workers.record.figures import figure
 
 TALLEST = 64
@@ -29,6 +30,12 @@ LINKED = 400
 """Units of a drawing that are links of their own."""
 
 
+Colour = UnitState | CheckBand
+"""What a unit is coloured by: how it stands, or how right its labels are."""
+QUIET = frozenset({UnitState.NEW, UnitState.DEAD, CheckBand.NONE})
+"""Colours of units that nobody asked about: they are no links of their own."""
+
+
 @dataclass(frozen=True)
 class Drawing:
     """One layer. `areas` are (state, path) pairs; `faint` is where the filter or the search leaves units out."""
@@ -37,9 +44,9 @@ class Drawing:
     url: str
     rows: int
     pitch: int
-    areas: Sequence[tuple[UnitState, str]]
+    areas: Sequence[tuple[Colour, str]]
     faint: str
-    cells: Sequence[tuple[int, UnitState]]
+    cells: Sequence[tuple[int, Colour]]
     """Units that are links."""
     matches: int | None
     """Units that are searched for; None without a search."""
@@ -74,33 +81,37 @@ class Drawing:
 class UnitSelection:
     """What a reader asked to see: units in one state, units that a search found; None for all."""
 
-    state: UnitState | None = None
+    state: Colour | None = None
     found: Mapping[int, Collection[int]] | None = None
 
-    def has(self, layer: int, number: int, state: UnitState) -> bool:
+    def has(self, layer: int, number: int, state: Colour) -> bool:
         in_state = self.state is None or state == self.state
         return in_state and (self.found is None or number in self.found.get(layer, ()))
 
 
-def network(layers: Sequence[Layer], known: States, wanted: UnitSelection) -> list[Drawing]:
-    """All layers of a model, drawn to one measure."""
+def network(
+    layers: Sequence[Layer], known: Mapping[int, Mapping[int, Colour]], wanted: UnitSelection, rest: Colour
+) -> list[Drawing]:
+    """All layers of a model, drawn to one measure; `rest` is the colour of units that are not in `known`."""
     units = sum(layer.units for layer in layers)
     pitch = next((pitch for most, pitch in PITCHES if units <= most), LEAST_PITCH)
     left = LINKED
     drawings = []
     for layer in layers:
-        drawings.append(draw(layer, known[layer.pk], wanted, pitch, left))
+        drawings.append(_draw(layer, known[layer.pk], wanted, pitch, left, rest))
         left -= len(drawings[-1].cells)
     return drawings
 
 
-def draw(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, pitch: int, links: int) -> Drawing:
+def _draw(
+    layer: Layer, known: Mapping[int, Colour], wanted: UnitSelection, pitch: int, links: int, rest: Colour
+) -> Drawing:
     rows = min(TALLEST, max(4, 2 ** round(math.log2(max(layer.units, 1)) / 2 + 1)))
-    everything = [known.get(number, UnitState.NEW) for number in range(layer.units)]
+    everything = [known.get(number, rest) for number in range(layer.units)]
     shown = [state if wanted.has(layer.pk, n, state) else None for n, state in enumerate(everything)]
-    areas = [(state, _stretches(shown, state, rows, pitch)) for state in UnitState if state in shown]
+    areas = [(state, _stretches(shown, state, rows, pitch)) for state in type(rest) if state in shown]
     visible = [(n, state) for n, state in enumerate(shown) if state]
-    asked = [each for each in visible if wanted.found or each[1] not in (UnitState.NEW, UnitState.DEAD)]
+    asked = [each for each in visible if wanted.found or each[1] not in QUIET]
     url = reverse("units-layer", args=[layer.model.name, layer.name])
     matches = None if wanted.found is None else len(wanted.found.get(layer.pk, ()))
     return Drawing(
@@ -108,7 +119,7 @@ def draw(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, pi
     )
 
 
-def _stretches(states: Sequence[UnitState | None], wanted: UnitState | None, rows: int, pitch: int) -> str:
+def _stretches(states: Sequence[Colour | None], wanted: Colour | None, rows: int, pitch: int) -> str:
     """The squares of all units in a state, column by column, as the path of an SVG."""
     columns = (states[start : start + rows] for start in range(0, len(states), rows))
     return "".join(
@@ -118,7 +129,7 @@ def _stretches(states: Sequence[UnitState | None], wanted: UnitState | None, row
     )
 
 
-def _runs_of(states: Sequence[UnitState | None], wanted: UnitState | None) -> Iterator[tuple[int, int]]:
+def _runs_of(states: Sequence[Colour | None], wanted: Colour | None) -> Iterator[tuple[int, int]]:
     """Where units in a state stand one after the other: first, and how many."""
     place = 0
     for state, group in groupby(states):
@@ -128,12 +139,14 @@ def _runs_of(states: Sequence[UnitState | None], wanted: UnitState | None) -> It
         place += length
 
 
-def links(layer: Layer, known: Mapping[int, UnitState], wanted: UnitSelection, labels: Mapping[int, str]) -> SafeString:
+def links(
+    layer: Layer, known: Mapping[int, Colour], wanted: UnitSelection, labels: Mapping[int, str], rest: Colour
+) -> SafeString:
     """Every unit of one layer as a link with its number, or its name; built here, since a template takes ten times as
     long for thousands."""
     parts = []
     for number in range(layer.units):
-        state = known.get(number, UnitState.NEW)
+        state = known.get(number, rest)
         if wanted.has(layer.pk, number, state):
             title = f' title="{escape(labels[number])}"' if labels.get(number) else ""
             name = escape(layer.name_of(number)) or number

@@ -21,17 +21,17 @@ from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.display import verdicts
 from experiments.display.image_cards import ImageCard
+from experiments.display.label_checks import fetch_checks
 from experiments.display.plots import Scale
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role, Run, Unit, UnitProfile, VisionModelRow
 from experiments.runs.asking.form import read_profile
 from experiments.units import actions, drawing, lists
+from experiments.units.bands import CheckBand, find_bands
 from experiments.units.drawing import UnitSelection
 from experiments.units.evidence import evidence, last_hypotheses
 from experiments.units.states import UnitState, count_states, dead, state_of, states
 from workers.record import tasks
 
-LABELLED = (UnitState.LIVE, UnitState.CONCLUDED, UnitState.LABELLED, UnitState.OPEN)
-"""States in which a list of units says more than their numbers."""
 RUNS = 10
 """Runs of a unit that its page lists and takes evidence from, the newest."""
 LABELS, MOST_LABELS = 10, 1_000
@@ -64,7 +64,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     row = get_object_or_404(VisionModelRow, name=name)
     layers = list(row.layers.select_related("model"))
     context = build_context(request, row, layers, names)
-    drawings = drawing.network(layers, context["known"], context["wanted"])
+    drawings = drawing.network(layers, context["known"], context["wanted"], context["rest"])
     labels = lists.find_labels({each.layer.pk: [number for number, _ in each.cells] for each in drawings}, names)
     titles = {key: lists.shorten_labels(texts) for key, texts in labels.items()}
     context |= {"drawings": [(each, each.links(titles)) for each in drawings], "breadcrumbs": _list_breadcrumbs(row)}
@@ -80,14 +80,14 @@ def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
     row = find_layer(name, layer_name)
     context = build_context(request, row.model, [row], names)
     known, wanted = context["known"][row.pk], context["wanted"]
-    asked = {number for number, state in known.items() if state in LABELLED and number < row.units}
+    asked = {number for number, state in known.items() if state not in drawing.QUIET and number < row.units}
     labels = lists.find_labels({row.pk: asked}, names)
     titles = {number: lists.shorten_labels(texts) for (_, number), texts in labels.items()}
     chosen = set(titles) if context["found"] is None else set(context["found"].get(row.pk, ()))
-    chosen = {number for number in chosen if wanted.has(row.pk, number, known.get(number, UnitState.NEW))}
+    chosen = {number for number in chosen if wanted.has(row.pk, number, known.get(number, context["rest"]))}
     context |= {
         "layer": row,
-        "links": drawing.links(row, known, wanted, titles),
+        "links": drawing.links(row, known, wanted, titles, context["rest"]),
         "listed": lists.list_units({row.pk: chosen}, [row], names),
         "chosen": len(chosen),
         "breadcrumbs": _list_breadcrumbs(row.model, row),
@@ -99,11 +99,14 @@ def build_context(request: HttpRequest, row: VisionModelRow, layers: Sequence[La
     """What the pages of a model and of a layer share: states, legend, filter and search."""
     typed = request.GET.get("q", "").strip()[: lists.LONGEST]
     asked = request.GET.get("state", "")
-    state = next((each for each in UnitState if each == asked), None)
-    known = states(row, layers, names)
+    by_check = request.GET.get("colour") == "check"
+    scheme: type[CheckBand] | type[UnitState] = CheckBand if by_check else UnitState
+    rest: drawing.Colour = CheckBand.NONE if by_check else UnitState.NEW
+    state: drawing.Colour | None = next((each for each in scheme if each == asked), None)
+    known: Mapping[int, Mapping[int, drawing.Colour]] = (find_bands if by_check else states)(row, layers, names)
     found = lists.find(typed, layers, names) if typed else None
-    counts, legend = count_states(layers, known), []
-    for each in UnitState:  # the address that shows these alone, or no longer
+    counts, legend = count_states(layers, known, rest), []
+    for each in scheme:  # the address that shows these alone, or no longer
         address = request.GET.copy()
         address.pop("state", None)
         if each != state:
@@ -119,6 +122,8 @@ def build_context(request: HttpRequest, row: VisionModelRow, layers: Sequence[La
         "wanted": UnitSelection(state, found),
         "typed": typed,
         "state": state,
+        "rest": rest,
+        "by_check": by_check,
         "no_state": asked if asked and state is None else "",
         "legend": legend,
     }
@@ -284,7 +289,8 @@ def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_run
     most = MOST_LABELS if every else LABELS
     rows = Label.objects.filter(units__layer=layer, units__number=number).order_by("-pk")
     rows = rows.filter(run=None) if without_runs else rows
-    rows = rows.select_related("run").only("text", "source", "position", "scores", "run__task")
+    rows = rows.select_related("run").only("text", "source", "position", "scores", "label_check", "run__task")
+    rows = rows.prefetch_related(fetch_checks())
     labels = list(rows[: most + 1])
     asked = request.GET.get("label", "")
     label = next((each for each in labels if str(each.pk) == asked), None) or current(labels)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import TypeVar
 
 from experiments.core.system_names import Names
 from experiments.models import Layer, LayerIndex, Run, Unit, VisionModelRow
 from workers.record.statuses import ACTIVE, Status
+
+T = TypeVar("T")
 
 
 class UnitState(StrEnum):
@@ -77,8 +80,8 @@ def dead(layers: Sequence[int]) -> dict[int, set[int]]:
     return found
 
 
-def count_states(layers: Sequence[Layer], known: States) -> Counter[UnitState]:
-    """How many units are in each state."""
+def count_states(layers: Sequence[Layer], known: Mapping[int, Mapping[int, T]], rest: T) -> Counter[T]:
+    """How many units are in each state, or each band; `rest` is that of units which are not in `known`."""
     counts = Counter(state for layer in layers for n, state in known[layer.pk].items() if n < layer.units)
-    counts[UnitState.NEW] += sum(layer.units for layer in layers) - counts.total()
+    counts[rest] += sum(layer.units for layer in layers) - counts.total()
     return counts

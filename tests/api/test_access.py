@@ -31,6 +31,7 @@ RUN = {
     "send_note",
     "change_limits",
     "fork_run",
+    *("start_evaluation", "stop_evaluation", "resume_evaluation", "repair_evaluation", "ask_for_check"),
 }
 """What takes a researcher and the scope to run."""
 NOT_FOR_VIEWERS = {"list_shares", "list_all_shares", "read_agreement", "list_people", "list_invitations", "list_audit"}
@@ -45,6 +46,7 @@ OWN = {
 }
 """One's own name, ways in, files and views, and what one was told, which a viewer may have."""
 ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_similar_units": "?dataset=toybox"}
+ASKED["compare_two_evaluations"] = "?a=1&b=2"
 BODIES: dict[str, Any] = {
     "rename_me": {"name": "Ada"},
     "set_role": {"role": "viewer"},
@@ -74,6 +76,10 @@ BODIES: dict[str, Any] = {
     "create_export": {"what": "runs"},
     "create_vote": {"pair": 1, "answer": "first"},
     "create_trial": {"name": "Mine", "sources": ["agent", "person"]},
+    "start_evaluation": {"kind": "synthetic", "backbone": "scripted"},
+    "resume_evaluation": {},
+    "repair_evaluation": {"factor": 0},
+    "ask_for_check": {"run": 1},
     "ask_judge": {"backbone": "openai:gpt-4o"},
     "create_queue": {"name": "Own", "runs": [1]},
     "put_run_up": {"run": 1},
@@ -116,6 +122,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     noun = path.split("/")[1]
     known = {"models": world.layer.model_id, "layers": world.layer.pk, "labels": world.label.pk, "jobs": world.job.pk}
     known["trials"] = world.trial.pk
+    known |= {"evaluations": world.evaluation.pk, "checks": world.check.pk}
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     known |= {"observations": world.run.observations.latest("pk").pk}
@@ -170,6 +177,7 @@ def test_a_viewer_reads_everything(teammate: User, world: World) -> None:
             "read_view",
             "read_import",
             "compare_runs",
+            "compare_two_evaluations",
         }  # there are none
         name = operation.view_func.__name__
         assert response.status_code == (403 if name in NOT_FOR_VIEWERS else 404 if name in absent else 200), name

@@ -10,8 +10,11 @@ from django.utils import timezone
 from experiments.models import (
     Comment,
     Dataset,
+    Evaluation,
     Export,
     Job,
+    Label,
+    LabelCheck,
     Layer,
     Notification,
     PairwiseTrial,
@@ -21,6 +24,7 @@ from experiments.models import (
     SavedView,
     Share,
     Thread,
+    Unit,
     VisionModelRow,
 )
 from experiments.urls import urlpatterns as features
@@ -44,6 +48,12 @@ READ = {
     "pairwise-trial": "/pairwise/{trial}/",
     "pairwise-file": "/pairwise/{trial}/votes.csv",
     "compare": "/compare/",
+    "evaluations": "/evaluations/",
+    "evaluation": "/evaluations/{evaluation}/",
+    "evaluation-file": "/evaluations/{evaluation}/figures.csv",
+    "evaluations-compare": "/evaluations/compare/",
+    "label-check": "/checks/{check}/",
+    "run-check": "/runs/{run}/check/",
     "pulse": "/pulse/",
     "units": "/units/",
     "units-model": "/units/own/",
@@ -86,6 +96,9 @@ RESEARCH = {
     "comments-people": "/comments/people/",
     "review-new": "/review/new/",
     "run-review": "/runs/{run}/review/",
+    "evaluation-new": "/evaluations/new/",
+    "label-check-new": "/labels/{label}/check/",
+    "run-check-new": "/runs/{run}/check/new/",
 }
 WRITE = {
     "query": "/query/",
@@ -113,6 +126,11 @@ ASK = {
     "thread-reply": "/threads/{thread}/reply/",
     "thread-resolve": "/threads/{thread}/resolve/",
     "review-close": "/review/{queue}/close/",
+    "evaluation-of-source": "/evaluations/source/",
+    "evaluation-stop": "/evaluations/{evaluation}/stop/",
+    "evaluation-resume": "/evaluations/{evaluation}/resume/",
+    "evaluation-repair": "/evaluations/{evaluation}/repair/",
+    "evaluation-delete": "/evaluations/{evaluation}/delete/",
 }
 """What a researcher may ask of a worker, or say, or close of their own."""
 ADMIN = {
@@ -195,7 +213,11 @@ def run(owner: User) -> Run:
 def ids(run: Run) -> dict[str, int]:
     """What stands in the addresses."""
     model = VisionModelRow.objects.create(name="hf:own", revision="1", added=timezone.now())
-    Layer.objects.create(model=VisionModelRow.objects.create(name="own"), position=0, name="fc", kind="logit", units=2)
+    own = VisionModelRow.objects.create(name="own")
+    layer = Layer.objects.create(model=own, position=0, name="fc", kind="logit", units=2)
+    unit = Unit.objects.create(layer=layer, number=1)
+    label = Label.objects.create(text="red", source="person")
+    label.units.add(unit)
     dataset = Dataset.objects.create(key="folder:/own", label="own", added=timezone.now())
     view = SavedView.objects.create(owner=User.objects.create_user("leaver"), name="theirs")
     job = Job.objects.create(kind="index", subject="folder:/own", options={"model": "hf:own", "layers": ["fc"]})
@@ -211,6 +233,9 @@ def ids(run: Run) -> dict[str, int]:
         **said(run),
         "queue": queue_of(run).pk,
         "trial": PairwiseTrial.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
+        "evaluation": Evaluation.objects.create(name="theirs", kind="labels", owner=run.owner).pk,
+        "check": LabelCheck.objects.create(key=KEY, unit=unit, text="red", options={}).pk,
+        "label": label.pk,
     }
 
 

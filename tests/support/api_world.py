@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from io import BytesIO
+from random import Random
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -16,11 +17,15 @@ from experiments.core import transcript
 from experiments.models import (
     ApiToken,
     Backbone,
+    CheckStatus,
     Dataset,
+    Evaluation,
+    EvaluationKind,
     Exemplar,
     Image,
     Job,
     Label,
+    LabelCheck,
     Layer,
     PairwiseTrial,
     ReviewQueue,
@@ -34,6 +39,7 @@ from experiments.models import (
 )
 from tests.support import builders
 from tests.support.builders import make_run
+from tests.support.seeding import evaluations
 from workers.record.replies import Hypothesis
 
 KEY = "e" * 64
@@ -48,6 +54,8 @@ class World:
     job: Job
     trial: PairwiseTrial
     thread: Thread
+    evaluation: Evaluation
+    check: LabelCheck
 
     @property
     def places(self) -> dict[str, Any]:
@@ -78,7 +86,20 @@ def fill(owner: User) -> World:
     ReviewQueue.objects.create(name="pass one", owner=owner).items.create(run=run, position=1)
     thread = Thread.objects.create(run=run, on="run")
     thread.comments.create(author=owner, text="Too few.")
-    return World(run=run, layer=layer, label=label, job=job, trial=trial, thread=thread)
+    check = evaluations.make_check(unit, "red balls", CheckStatus.DONE, Random(0))
+    Run.objects.filter(pk=run.pk).update(label_check=check)
+    run.refresh_from_db()
+    evaluation = evaluations.make_evaluation(owner, EvaluationKind.SYNTHETIC, [check], [run], Random(0))
+    return World(
+        run=run,
+        layer=layer,
+        label=label,
+        job=job,
+        trial=trial,
+        thread=thread,
+        evaluation=evaluation,
+        check=check,
+    )
 
 
 def told_run(owner: User) -> Run:

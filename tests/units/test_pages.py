@@ -140,7 +140,7 @@ def test_a_unit_has_the_first_state_that_is_true_of_it(owner: User, resnet: Visi
     LayerIndex.objects.create(layer=layer, dataset=other, dead=[5])
     known = states(resnet, [layer], Names(owner))
     assert known[layer.pk] == {1: "live", 2: "concluded", 3: "labelled", 4: "open", 5: "dead"}
-    assert count_states([layer], known) == {**dict.fromkeys(UnitState, 1), UnitState.NEW: 2043}
+    assert count_states([layer], known, UnitState.NEW) == {**dict.fromkeys(UnitState, 1), UnitState.NEW: 2043}
 
 
 def test_a_large_network_is_drawn_in_little(as_owner: Client, owner: User, resnet: VisionModelRow) -> None:

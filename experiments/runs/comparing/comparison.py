@@ -78,6 +78,7 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Asked by", "text", lambda run: run.owner.get_username()),
     ("Status", "status", lambda run: (run.status, run.reason)),
     ("Labels", "labels", lambda run: run.labels),
+    ("Check", "check", lambda run: run.label_check and (run.label_check.status, run.label_check.pearson)),
     ("Description", "prose", lambda run: run.conclusion.get("description", "") or run.conclusion.get("bias", "")),
 )
 FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], str]]] = (

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.params import ROW_DIGITS, parse_key, parse_number
+from experiments.display.label_checks import fetch_checks
 from experiments.models import Run
 from experiments.runs.comparing import comparison
 from experiments.runs.comparing.comparison import FEWEST, MOST
@@ -88,7 +89,7 @@ def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
             problems.append(f"“{text[:40]}” is no number of a run. Runs are named by whole numbers, such as 12.")
         elif number not in numbers:
             numbers.append(number)
-    rows = Run.objects.select_related("owner").in_bulk(numbers)
+    rows = Run.objects.select_related("owner").prefetch_related(fetch_checks()).in_bulk(numbers)
     problems += [f"There is no run {number}." for number in numbers if number not in rows]
     there = [rows[number] for number in numbers if number in rows]
     runs = there[:MOST]

@@ -1,4 +1,5 @@
-"""Fills a database with plausible rows: `python -m tests.support.seeding observations 100000`, then `reviews 10000`."""
+"""Fills a database with plausible rows: `python -m tests.support.seeding observations 100000`, then `reviews 10000`,
+`evaluations 12`."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ REAL = (
 def main(arguments: Sequence[str]) -> str:
     """What was added, in words. Exits where that makes no sense, or real rows are there."""
     parser = ArgumentParser(prog="python -m tests.support.seeding")
-    parser.add_argument("what", choices=["observations", "reviews"])
+    parser.add_argument("what", choices=["observations", "reviews", "evaluations"])
     parser.add_argument("count", type=_count, help="how many, as 10000")
     parser.add_argument("--runs", type=_count, metavar="N", help="of observations; default: one for every 100")
     parser.add_argument("--force", action="store_true", help="even beside real runs")
     asked = parser.parse_args(arguments)
 
     from experiments.management.prepared import ProgressLine
-    from tests.support.seeding import bulk, observations, reviews
+    from tests.support.seeding import bulk, evaluations, images, observations, reviews
 
     if observations.is_real() and not asked.force:
         sys.exit(REAL)
@@ -35,6 +36,9 @@ def main(arguments: Sequence[str]) -> str:
             runs = asked.runs or -(-asked.count // observations.PER_RUN)
             made = observations.seed(asked.count, runs, line)
             return f"Added {made.observations:,} observations in {made.runs:,} runs."
+        if asked.what == "evaluations":
+            measured = evaluations.seed(asked.count, line, images.draw_images())
+            return f"Added {measured.evaluations:,} evaluations and {measured.checks:,} checks of labels."
         opinions = reviews.seed(asked.count, line)
         bulk.settle()
         return f"Added {opinions.reviews:,} reviews in {opinions.queues:,} queues."

@@ -1,0 +1,113 @@
+"""The check of a label beside the label, wherever it stands: its correlation with interval, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import msgspec
+from django.db.models import Prefetch
+
+from experiments.display.plots import Axis, Interval
+from experiments.models import CheckStatus, LabelCheck
+from workers.record.figures import figure
+from workers.record.label_checks import CheckResult, GeneratedResult, NaturalResult
+
+T = TypeVar("T")
+AXIS = Axis(-0.2, 1.0, 0, 1000)
+"""Of r and AUPRC; what lies below is drawn at its left end."""
+ZERO = AXIS.at(0.0)
+HEAVY = ("result", "kept", "options")
+"""Columns that marks do not need, and are long."""
+WAITS = frozenset({CheckStatus.QUEUED.value, CheckStatus.RUNNING.value})
+WORDS = {
+    CheckStatus.QUEUED.value: "checking…",
+    CheckStatus.RUNNING.value: "checking…",
+    CheckStatus.UNFINISHED.value: "check unfinished",
+    CheckStatus.UNTESTABLE.value: "cannot be tested",
+    CheckStatus.FAILED.value: "check failed",
+    CheckStatus.DONE.value: "nothing measured",
+}
+"""What stands where there is no figure."""
+
+
+@dataclass(frozen=True)
+class CheckMark:
+    """What stands beside a label. `measure` and `value` are "" where nothing is measured; `title` says the rest."""
+
+    state: str
+    words: str
+    measure: str = ""
+    value: str = ""
+    interval: Interval | None = None
+    title: str = ""
+    pk: int | None = None
+
+    @property
+    def waits(self) -> bool:
+        return self.state in WAITS
+
+    @property
+    def zero(self) -> float:
+        return ZERO
+
+
+NOT_CHECKED = CheckMark("none", "not checked")
+
+
+def describe_check(check: LabelCheck | None) -> CheckMark:
+    """The mark of a check; of none, that there is none."""
+    if check is None:
+        return NOT_CHECKED
+    words = WORDS.get(check.status, check.status)
+    if check.pearson is None:
+        if check.generated_auc is None:
+            return CheckMark(check.status, words, title=check.reason, pk=check.pk)
+        value, title = figure(check.generated_auc), "AUC of generated images; natural ones were not measured"
+        return CheckMark(
+            check.status, words, "AUC", value, Interval.on(AXIS, check.generated_auc, None, None), title, check.pk
+        )
+    interval = Interval.on(AXIS, check.pearson, check.pearson_low, check.pearson_high)
+    return CheckMark(check.status, words, "r", figure(check.pearson), interval, _describe_figures(check), check.pk)
+
+
+def _describe_figures(check: LabelCheck) -> str:
+    """The headline in a sentence, for who points at the mark or listens."""
+    parts = [f"r {_with_interval(check.pearson, check.pearson_low, check.pearson_high)}"]
+    if check.auprc is not None:
+        parts.append(f"AUPRC {_with_interval(check.auprc, check.auprc_low, check.auprc_high)}")
+    if check.base_rate is not None:
+        parts.append(f"base rate {figure(check.base_rate)}")
+    return "On images that its author never saw: " + "; ".join(parts)
+
+
+def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    known = low is not None and high is not None
+    return f"{figure(value)} (95 % interval {figure(low)} to {figure(high)})" if known else figure(value)
+
+
+def fetch_checks() -> Prefetch[Any, Any, Any]:
+    """For lists of rows with a check: all checks in one query, without what they found of every image."""
+    return Prefetch("label_check", LabelCheck.objects.defer(*HEAVY))
+
+
+def read_check(check: LabelCheck) -> CheckResult:
+    """All of what a check found that has the shape; what has not is as if it were not there."""
+    data = check.result if isinstance(check.result, dict) else {}
+    natural = _read_part(data.get("natural"), NaturalResult)
+    return CheckResult(natural, _read_part(data.get("generated"), GeneratedResult))
+
+
+def _read_part(data: Any, shape: type[T]) -> T | None:
+    """A part, with the default in the place of each field that does not fit."""
+    if not isinstance(data, dict):
+        return None
+    hints = {each.name for each in fields(shape)}  # type: ignore[arg-type]
+    fitting: dict[str, Any] = {}
+    for name in hints & data.keys():
+        try:
+            msgspec.convert({name: data[name]}, shape)
+        except msgspec.ValidationError:
+            continue
+        fitting[name] = data[name]
+    return msgspec.convert(fitting, shape)

@@ -1,0 +1,191 @@
+"""What may be done: evaluations are started, stopped, resumed, repaired and deleted; labels are checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import QueryDict
+
+from experiments.core import audit, label_checks, queue
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput, StateConflict
+from experiments.core.params import clean_line
+from experiments.evaluations import lists
+from experiments.evaluations.form import NewEvaluation
+from experiments.models import Evaluation, EvaluationKind, Job, JobKind, JobStatus, LabelCheck, Role, Run, Unit
+from experiments.models.job import MOVING
+from experiments.pairwise import sources
+
+STARTS = Role.RESEARCHER
+"""Who starts evaluations and has labels checked: both may cost money."""
+LABEL_CHARS = 1_000
+HEAVIEST = 1.0
+"""Weight that a repaired unit may have, at most: it is made to count less, never more."""
+
+
+# --- evaluations ----------------------------------------------------------------------------------------------
+
+
+def start(by: Actor, form: NewEvaluation) -> Evaluation:
+    """The evaluation that a form asks for, at work. Raises InvalidInput for a form with problems."""
+    by.require(STARTS)
+    if not form.is_valid():
+        raise InvalidInput(form.problems[0], next(iter(form.errors)))
+    return begin(by, form.draft())
+
+
+@transaction.atomic
+def begin(by: Actor, evaluation: Evaluation) -> Evaluation:
+    """Save an evaluation that was drafted, and have a worker plan and do it."""
+    evaluation.owner = by.person
+    evaluation.job = _make_job(by, evaluation)
+    evaluation.save()
+    audit.record(by, Verb.EVALUATION_STARTED, evaluation, kind=evaluation.kind)
+    queue.ask_for_work(evaluation.job.pk)
+    return evaluation
+
+
+def _make_job(by: Actor, evaluation: Evaluation) -> Job:
+    return Job.objects.create(kind=JobKind.EVALUATION, subject=evaluation.name[:500], asked_by=by.person)
+
+
+@transaction.atomic
+def stop(by: Actor, evaluation: Evaluation) -> None:
+    """Have it stop after the item it is at. What was measured is kept; `resume` goes on with the rest."""
+    _require_own(by, evaluation)
+    job = _lock_job(evaluation)
+    if job is None or job.status not in MOVING:
+        raise StateConflict("This evaluation is not at work, so there is nothing to stop.")
+    if job.status == JobStatus.QUEUED:
+        job.status, job.result = JobStatus.STOPPED, "Stopped before it began."
+    else:
+        job.stop_requested = True
+    job.save(update_fields=["status", "result", "stop_requested"])
+    audit.record(by, Verb.EVALUATION_STOPPED, evaluation)
+
+
+@transaction.atomic
+def resume(by: Actor, evaluation: Evaluation, cost: float | None = None, seconds: float | None = None) -> Evaluation:
+    """Go on where it stopped or failed: what is measured is not measured again. `cost` in US dollars and `seconds`,
+    where given, take the place of its limits; both are of the whole, so one that was reached has to be raised."""
+    _require_own(by, evaluation)
+    for name, value in (("cost", cost), ("seconds", seconds)):
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise InvalidInput(f"The limit of the {name} is {value:g}: write a number above 0, or none.", name)
+    job = _lock_job(evaluation)
+    if job is not None and job.status in MOVING:
+        raise StateConflict("This evaluation is at work already.")
+    if not lists.state_of(lists.with_progress(Evaluation.objects.all()).get(pk=evaluation.pk)).left:
+        raise StateConflict("Every item of this evaluation is done: start another one to measure anew.")
+    evaluation.cost_limit = evaluation.cost_limit if cost is None else cost
+    evaluation.seconds_limit = evaluation.seconds_limit if seconds is None else seconds
+    evaluation.save(update_fields=["cost_limit", "seconds_limit"])
+    _work_again(by, evaluation, job)
+    audit.record(by, Verb.EVALUATION_RESUMED, evaluation, cost=cost, seconds=seconds)
+    return evaluation
+
+
+def _lock_job(evaluation: Evaluation) -> Job | None:
+    """The job as it is now, so that nobody changes it meanwhile; None where it was never asked for, or is deleted."""
+    return Job.objects.select_for_update().filter(evaluation=evaluation).first()
+
+
+def _work_again(by: Actor, evaluation: Evaluation, job: Job | None) -> None:
+    if job is None:
+        job = _make_job(by, evaluation)
+        evaluation.job = job
+        evaluation.save(update_fields=["job"])
+    else:
+        job.status, job.result, job.stop_requested = JobStatus.QUEUED, "", False
+        job.save(update_fields=["status", "result", "stop_requested"])
+    queue.ask_for_work(job.pk)
+
+
+@transaction.atomic
+def repair(by: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
+    """Have a worker multiply what the units judged spurious weigh in the classifier's head by `factor`, 0 to 1, and
+    measure accuracy by group before and after. Kept as `options["repair"]`."""
+    _require_own(by, evaluation)
+    if evaluation.kind != EvaluationKind.SPURIOUS:
+        raise StateConflict("Only an evaluation of spurious features has units to repair.")
+    if not 0 <= factor < HEAVIEST:
+        raise InvalidInput(
+            f"A factor of {factor:g} repairs nothing: 0 leaves the units out, 0.5 halves them.", "factor"
+        )
+    job = _lock_job(evaluation)
+    if job is not None and job.status in MOVING:
+        raise StateConflict("The evaluation is at work: repair its classifier when it is done.")
+    options: Any = {**evaluation.options, "repair": factor}
+    evaluation.options = options
+    evaluation.save(update_fields=["options"])
+    _work_again(by, evaluation, job)
+    audit.record(by, Verb.EVALUATION_RESUMED, evaluation, repair=factor)
+    return evaluation
+
+
+@transaction.atomic
+def delete(by: Actor, evaluation: Evaluation) -> None:
+    """Remove an evaluation with its items; runs, labels and checks behind them stay. Raises StateConflict while it is
+    at work."""
+    _require_own(by, evaluation)
+    job = _lock_job(evaluation)
+    if job is not None and job.status in MOVING:
+        raise StateConflict("The evaluation is at work: stop it before it is deleted.")
+    audit.record(by, Verb.EVALUATION_DELETED, evaluation)
+    evaluation.delete()
+    if job is not None:
+        job.delete()
+
+
+def _require_own(by: Actor, evaluation: Evaluation) -> None:
+    """Whoever started it, and admins, while they may start any."""
+    by.require(STARTS)
+    if evaluation.owner_id != by.person.pk and by.role != Role.ADMIN:
+        raise PermissionDenied("Somebody else started this evaluation: ask them, or an admin of your team.")
+
+
+# --- labels ---------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def check_label(by: Actor, unit: Unit, text: str) -> LabelCheck:
+    """The check of a label of a unit, asked for unless it is there. The labels of that text are given it."""
+    by.require(STARTS)
+    words = clean_line(text)
+    if not words or len(words) > LABEL_CHARS:
+        raise InvalidInput(f"Write a label of 1 to {LABEL_CHARS:,} characters.", "label")
+    method = label_checks.choose_method(unit.layer.model.name)
+    check = label_checks.request_check(unit, words, method)
+    unit.labels.filter(text=text, label_check=None).update(label_check=check)
+    audit.record(by, Verb.LABEL_CHECKED, check)
+    return check
+
+
+@transaction.atomic
+def check_run(by: Actor, run: Run) -> LabelCheck:
+    """The check of what a run concluded. Raises StateConflict where there is nothing to check."""
+    by.require(STARTS)
+    if not run.has_ended:
+        raise StateConflict(f"Run {run.pk} has not ended: its conclusion is checked when there is one.")
+    check = label_checks.request_check_of(run)
+    if check is None:
+        raise StateConflict(
+            f"Run {run.pk} concluded no label of a unit that the catalogue has: nothing can be checked."
+        )
+    audit.record(by, Verb.LABEL_CHECKED, check, run=run.pk)
+    return check
+
+
+def check_source(by: Actor, source: str, most: int = 1_000) -> Evaluation:
+    """Have every label of a source checked: an evaluation of kind `labels`."""
+    by.require(STARTS)
+    sent = QueryDict(mutable=True)
+    sent.update(
+        {"kind": EvaluationKind.LABELS.value, "units": str(most), "name": f"Labels: {sources.words(source)}"[:120]}
+    )
+    sent.setlist("source", [source])
+    return start(by, NewEvaluation(sent, sources.list_sources()))

@@ -1,0 +1,330 @@
+"""Evaluations for scripts: started, stopped, resumed, repaired, deleted; figures, items, two side by side."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+from ninja import Field, Query, Router, Schema, Status
+
+from experiments.api.cursors import ListPage, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, FullName, Given, Id, JobProgress, RowOut, Words, find
+from experiments.api.once import answer_once
+from experiments.api.problems import Refusal
+from experiments.core.actors import Actor
+from experiments.core.system_names import Names
+from experiments.evaluations import actions, lists
+from experiments.evaluations.comparison import FigurePair, ItemPair, score_of
+from experiments.evaluations.comparison import compare as compare_evaluations
+from experiments.evaluations.form import MOST_REFLECTIONS, MOST_REPEATS, MOST_UNITS, NewEvaluation
+from experiments.evaluations.results import read_result
+from experiments.models import Evaluation, EvaluationItem, TokenScope
+from experiments.pairwise import sources
+from workers.record.decoding import encode
+from workers.record.evaluations import CAVEAT, Figure
+
+router = Router(tags=["Evaluations"])
+Kind = Literal["labels", "synthetic", "units", "ablation", "spurious", "bias"]
+Whole = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class EvaluationIn(Body):
+    """What is measured; which fields count depends on the kind. Those left out have values that suit it."""
+
+    kind: Kind = Field(examples=["synthetic"])
+    name: str = Field("", max_length=120, pattern=NO_NUL)
+    sources: list[Words] = Field([], max_length=50, description="whose labels, as import:milan or person")
+    model: Words = Field("", examples=["toybox"])
+    layers: list[Words] = Field([], max_length=100)
+    batch: Literal["", "fresh", "paper"] = ""
+    images: str = Field("", max_length=480, pattern=NO_NUL, description="of spurious features: toybox, or a dataset")
+    units: Annotated[int, Field(ge=1, le=MOST_UNITS)] | None = None
+    dataset: str = Field("", max_length=500, pattern=NO_NUL)
+    toolset: Words = ""
+    backbone: str = Field("", max_length=300, pattern=NO_NUL, examples=["openai:gpt-4o"])
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] | None = None
+    reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] | None = None
+    seed: Whole = 0
+    cost: Limit | None = Field(None, description="US dollars for the whole")
+    seconds: Limit | None = Field(None, description="seconds of work for the whole")
+    unpriced: bool = Field(False, description="though no price of the backbone is known")
+
+
+class BudgetIn(Body):
+    """Limits of the whole that take the place of those it has."""
+
+    cost: Limit | None = None
+    seconds: Limit | None = None
+
+
+class RepairIn(Body):
+    """What the units judged spurious weigh from now on; 0 leaves them out."""
+
+    factor: float = Field(0.0, ge=0, lt=1)
+
+
+class FigureOut(RowOut):
+    """A figure with its 95 % interval."""
+
+    key: str
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    goal: float | None
+    note: str
+
+
+class EvaluationOut(RowOut):
+    """How far an evaluation is; `unfinished` while items are left, whatever its figures say."""
+
+    id: int
+    kind: str
+    name: str
+    owner: FullName
+    created: datetime
+    backbone: Given
+    backbone_model: Given
+    seed: int
+    options: dict[str, Any]
+    cost_limit: float | None
+    seconds_limit: float | None
+    status: str
+    unfinished: bool
+    all_items: int
+    done_items: int
+    failed_items: int
+    lacking_items: int
+    open_items: int
+    cost: float = Field(description="US dollars of its runs and checks, as far as prices are known")
+    seconds: float
+    progress: JobProgress = Field(None, validation_alias="job")
+    result: str = Field("", validation_alias="job.result", description="what a worker said last")
+
+    @staticmethod
+    def resolve_status(row: Any) -> str:
+        return lists.state_of(row).words
+
+    @staticmethod
+    def resolve_unfinished(row: Any) -> bool:
+        return lists.state_of(row).left
+
+
+class EvaluationResultOut(Schema):
+    """An evaluation with what it found so far; tables and plots as their pages draw them."""
+
+    evaluation: EvaluationOut
+    figures: list[FigureOut]
+    tables: list[dict[str, Any]]
+    plots: list[dict[str, Any]]
+    notes: list[str]
+    caveat: str
+
+
+class EvaluationItemOut(RowOut):
+    """One unit by one source: the run, the label, its check, what it scored."""
+
+    id: int
+    position: int
+    group: str
+    source: str
+    unit: str
+    options: dict[str, Any]
+    status: str
+    reason: str
+    run: int | None = Field(validation_alias="run_id")
+    label: str
+    check: int | None = Field(validation_alias="label_check_id")
+    score: float | None
+    scores: dict[str, Any]
+    evidence: dict[str, list[str]] = Field(description="keys of images by set")
+    seconds: float
+
+
+class FigurePairOut(RowOut):
+    """A figure in both."""
+
+    label: str
+    a: FigureOut | None
+    b: FigureOut | None
+    difference: float | None
+    apart: bool = Field(description="whether the intervals do not touch")
+
+
+class ItemPairOut(Schema):
+    """One unit by one source in both."""
+
+    name: str
+    a: int | None
+    b: int | None
+    difference: float | None
+
+
+class EvaluationsComparedOut(Schema):
+    """Two evaluations of one kind; differences are b less a."""
+
+    a: EvaluationOut
+    b: EvaluationOut
+    figures: list[FigurePairOut]
+    worse: list[ItemPairOut]
+    better: int
+    same: int
+    unfinished: list[ItemPairOut]
+    alone: int
+    caveat: str
+
+
+def _find(pk: int) -> Any:
+    return find(lists.with_progress(Evaluation.objects.all()), pk=pk)
+
+
+def _shape_item(names: Names) -> Any:
+    """An item as the viewer may read it: what tells the truth of a system that is hidden from them is left out."""
+
+    def shape(item: EvaluationItem) -> EvaluationItemOut:
+        place = lists.place_of(item)
+        hides = place is not None and names.holds_back(*place)
+        shared = {name: getattr(item, name) for name in ("id", "position", "group", "source", "status", "reason")}
+        return EvaluationItemOut(
+            **shared,
+            unit=lists.name_item(item, names),
+            options=item.options,
+            run=item.run_id,
+            label=item.label,
+            check=item.label_check_id,
+            score=score_of(item),
+            scores={} if hides else item.scores,
+            evidence=item.evidence,
+            seconds=item.seconds,
+        )
+
+    return shape
+
+
+# --- evaluations ---
+
+
+@router.get("/evaluations", response=ListPage[EvaluationOut], summary="List evaluations")
+def list_evaluations(request: HttpRequest, paging: Query[Paging], kind: Kind | None = None) -> ListPage[EvaluationOut]:
+    """The newest first; of one kind, where it is named."""
+    allow(request)
+    rows = lists.list_evaluations({"kind": kind or ""})
+    return page(request, rows, ["-pk"], paging, EvaluationOut.from_orm)
+
+
+@router.post("/evaluations", response={201: EvaluationOut}, summary="Start an evaluation")
+def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpResponse) -> Status[object]:
+    """Takes a researcher. A worker plans its items and does them one by one."""
+    by = Actor.behind(request, allow(request, actions.STARTS, TokenScope.RUN))
+
+    def make() -> tuple[EvaluationOut, str]:
+        typed = QueryDict(mutable=True)
+        given = wanted.model_dump(exclude={"sources", "layers", "unpriced"}, exclude_none=True)
+        typed.update({name: str(value) for name, value in given.items()})
+        typed["layer"] = ",".join(wanted.layers)
+        typed.setlist("source", wanted.sources)
+        if wanted.unpriced:
+            typed["unpriced"] = "on"
+        row = actions.start(by, NewEvaluation(typed, sources.list_sources()))
+        return EvaluationOut.from_orm(_find(row.pk)), reverse("api:read_evaluation", args=[row.pk])
+
+    return Status(201, answer_once(request, response, by.person, make))
+
+
+@router.get("/evaluations/compare", response=EvaluationsComparedOut, summary="Compare two evaluations")
+def compare_two_evaluations(request: HttpRequest, a: int, b: int) -> EvaluationsComparedOut:
+    """Of the same kind: figures with their differences, items that got worse, items unfinished in either."""
+    user = allow(request)
+    one, other = _find(a), _find(b)
+    if one.kind != other.kind or one.pk == other.pk:
+        raise Refusal("invalid", "Choose two different evaluations of the same kind.")
+    found = compare_evaluations(one, other, Names(user))
+    return EvaluationsComparedOut(
+        a=EvaluationOut.from_orm(one),
+        b=EvaluationOut.from_orm(other),
+        figures=[_shape_figures(each) for each in found.figures],
+        worse=[_shape_pair(each) for each in found.worse],
+        better=found.better,
+        same=found.same,
+        unfinished=[_shape_pair(each) for each in found.unfinished],
+        alone=found.alone,
+        caveat=CAVEAT,
+    )
+
+
+def _shape_figures(pair: FigurePair) -> FigurePairOut:
+    a, b = (_shape_figure(each) if each else None for each in (pair.a, pair.b))
+    return FigurePairOut(label=pair.label, a=a, b=b, difference=pair.difference, apart=pair.apart)
+
+
+def _shape_figure(figure: Figure) -> FigureOut:
+    return FigureOut(**encode(figure))
+
+
+def _shape_pair(pair: ItemPair) -> ItemPairOut:
+    a, b = (each.pk if each else None for each in (pair.a, pair.b))
+    return ItemPairOut(name=pair.name, a=a, b=b, difference=pair.difference)
+
+
+@router.get("/evaluations/{pk}", response=EvaluationResultOut, summary="Read an evaluation")
+def read_evaluation(request: HttpRequest, pk: Id) -> EvaluationResultOut:
+    """How far it is, and what it found so far."""
+    user = allow(request)
+    row = _find(pk)
+    result = read_result(row, lists.list_hidden(row, Names(user)))
+    return EvaluationResultOut(
+        evaluation=EvaluationOut.from_orm(row),
+        figures=[_shape_figure(each) for each in result.figures],
+        tables=[encode(each) for each in result.tables],
+        plots=[encode(each) for each in result.plots],
+        notes=list(result.notes),
+        caveat=CAVEAT,
+    )
+
+
+@router.get("/evaluations/{pk}/items", response=ListPage[EvaluationItemOut], summary="List items of an evaluation")
+def list_evaluation_items(
+    request: HttpRequest, pk: Id, paging: Query[Paging], source: Words = "", group: Words = "", status: Words = ""
+) -> ListPage[EvaluationItemOut]:
+    """In the order in which they are done."""
+    user = allow(request)
+    row = find(Evaluation.objects.all(), pk=pk)
+    chosen = {"source": source, "group": group, "status": status, "order": "position"}
+    return page(request, lists.list_items(row, chosen), ["position"], paging, _shape_item(Names(user)))
+
+
+@router.post("/evaluations/{pk}/stop", response=EvaluationOut, summary="Stop an evaluation")
+def stop_evaluation(request: HttpRequest, pk: Id) -> EvaluationOut:
+    """After the item it is at; what was measured is kept."""
+    user = allow(request, actions.STARTS, TokenScope.RUN)
+    actions.stop(Actor.behind(request, user), _find(pk))
+    return EvaluationOut.from_orm(_find(pk))
+
+
+@router.post("/evaluations/{pk}/resume", response=EvaluationOut, summary="Resume an evaluation")
+def resume_evaluation(request: HttpRequest, pk: Id, wanted: BudgetIn) -> EvaluationOut:
+    """Where it stopped or failed; nothing is measured twice."""
+    user = allow(request, actions.STARTS, TokenScope.RUN)
+    actions.resume(Actor.behind(request, user), _find(pk), wanted.cost, wanted.seconds)
+    return EvaluationOut.from_orm(_find(pk))
+
+
+@router.post("/evaluations/{pk}/repair", response=EvaluationOut, summary="Repair a classifier")
+def repair_evaluation(request: HttpRequest, pk: Id, wanted: RepairIn) -> EvaluationOut:
+    """Of an evaluation of spurious features: accuracy by group before and after comes as tables of its result."""
+    user = allow(request, actions.STARTS, TokenScope.RUN)
+    actions.repair(Actor.behind(request, user), _find(pk), wanted.factor)
+    return EvaluationOut.from_orm(_find(pk))
+
+
+@router.delete("/evaluations/{pk}", response={204: None}, summary="Delete an evaluation")
+def delete_evaluation(request: HttpRequest, pk: Id) -> Status[None]:
+    """With its items; runs, labels and checks behind them stay."""
+    user = allow(request, actions.STARTS, TokenScope.WRITE)
+    actions.delete(Actor.behind(request, user), _find(pk))
+    return Status(204, None)

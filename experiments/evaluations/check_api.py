@@ -1,0 +1,146 @@
+"""Checks of labels for scripts: listed, read, asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Field, Query, Status
+
+from experiments.api.cursors import ListPage, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import Body, Id, Number, RowNumber, RowOut, Words, find
+from experiments.api.problems import Refusal
+from experiments.core.actors import Actor
+from experiments.core.system_names import Names
+from experiments.display.label_checks import read_check
+from experiments.evaluations import actions, lists
+from experiments.evaluations.api import router
+from experiments.evaluations.check_evidence import hide_truth
+from experiments.models import Label, LabelCheck, Run, TokenScope, Unit
+from workers.record.decoding import encode
+from workers.record.evaluations import CAVEAT
+
+CheckState = Literal["queued", "running", "done", "unfinished", "untestable", "failed"]
+
+
+class CheckIn(Body):
+    """What is checked: a run's conclusion, a label that is kept, or any text for a unit."""
+
+    run: RowNumber | None = None
+    label: RowNumber | None = None
+    unit: RowNumber | None = Field(None, description="id of a unit; with `text`")
+    text: str = Field("", max_length=actions.LABEL_CHARS, examples=["red balls"])
+
+
+class CheckOut(RowOut):
+    """The headline of a check: r and AUPRC on images that the label's author never saw."""
+
+    id: int
+    text: str
+    model: str | None
+    layer: str | None
+    unit: int | None
+    dataset: str
+    status: str
+    reason: str
+    created: datetime
+    measured: datetime | None
+    seconds: float
+    cost: float
+    pearson: float | None
+    pearson_low: float | None
+    pearson_high: float | None
+    auprc: float | None
+    auprc_low: float | None
+    auprc_high: float | None
+    base_rate: float | None
+    generated_auc: float | None
+
+
+class CheckResultOut(CheckOut):
+    """The same with all that was found."""
+
+    options: dict[str, Any]
+    natural: dict[str, Any] | None
+    generated: dict[str, Any] | None
+    caveat: str
+
+
+NAMED = ("pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high", "base_rate", "generated_auc")
+SHARED = ("id", "text", "dataset", "status", "reason", "created", "measured", "seconds", "cost", *NAMED)
+
+
+def _describe(row: LabelCheck, names: Names) -> dict[str, Any]:
+    """The headline, with the place of the unit where the viewer may know it."""
+    place = lists.place_of(row)
+    if place is None or names.holds_back(*place):
+        model, layer, unit = None, None, None
+    else:
+        model, layer, unit = place
+    return {name: getattr(row, name) for name in SHARED} | {"model": model, "layer": layer, "unit": unit}
+
+
+@router.get("/checks", response=ListPage[CheckOut], summary="List checks of labels")
+def list_label_checks(
+    request: HttpRequest,
+    paging: Query[Paging],
+    status: CheckState | None = None,
+    model: Words = "",
+    layer: Words = "",
+    unit: Number | None = None,
+) -> ListPage[CheckOut]:
+    """The newest first."""
+    user = allow(request)
+    names = Names(user)
+    chosen = {"status": status or "", "model": model, "layer": layer, "unit": "" if unit is None else str(unit)}
+    rows = lists.list_checks(chosen, names)
+    return page(request, rows, ["-pk"], paging, lambda row: CheckOut(**_describe(row, names)))
+
+
+@router.get("/checks/{pk}", response=CheckResultOut, summary="Read a check of a label")
+def read_label_check(request: HttpRequest, pk: Id, full: bool = False) -> CheckResultOut:
+    """`full` adds what was measured on, and said of, each natural image."""
+    user = allow(request)
+    return _shape(_find(pk), Names(user), full=full)
+
+
+def _find(pk: int) -> LabelCheck:
+    return find(LabelCheck.objects.select_related("unit__layer__model"), pk=pk)
+
+
+def _shape(row: LabelCheck, names: Names, *, full: bool = False) -> CheckResultOut:
+    found = hide_truth(read_check(row), lists.place_of(row), names)
+    natural = found.natural
+    if natural is not None and not full:
+        natural = replace(natural, activations=(), expected=())
+    return CheckResultOut(
+        **_describe(row, names),
+        options=row.options,
+        natural=encode(natural) if natural else None,
+        generated=encode(found.generated) if found.generated else None,
+        caveat=CAVEAT,
+    )
+
+
+@router.post("/checks", response={202: CheckResultOut}, summary="Ask for a check of a label")
+def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOut]:
+    """Takes a researcher. The same label of the same unit is tested once, whoever asks."""
+    user = allow(request, actions.STARTS, TokenScope.RUN)
+    by = Actor.behind(request, user)
+    if wanted.run is not None:
+        check = actions.check_run(by, find(Run.objects.all(), pk=wanted.run))
+    elif wanted.label is not None:
+        label = find(Label.objects.all(), pk=wanted.label)
+        unit = label.units.select_related("layer__model").order_by("pk").first()
+        if unit is None:
+            raise Refusal("invalid", f"Label {label.pk} has no unit in the catalogue any more.")
+        check = actions.check_label(by, unit, label.text)
+    elif wanted.unit is not None:
+        unit = find(Unit.objects.select_related("layer__model"), pk=wanted.unit)
+        check = actions.check_label(by, unit, wanted.text)
+    else:
+        raise Refusal("invalid", "Say what is to be checked: a run, a label, or a unit with a text.")
+    return Status(202, _shape(_find(check.pk), Names(user)))

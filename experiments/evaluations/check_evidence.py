@@ -1,0 +1,156 @@
+"""What the page of a check shows: the headline on one axis with floors and ceiling, images that speak against the
+label, generated ones on either side. The truth of a system that the viewer is to judge unseen stays out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from experiments.core.system_names import Names
+from experiments.core.thumbnails import is_key
+from experiments.display.image_cards import ImageCard
+from experiments.display.label_checks import AXIS, read_check
+from experiments.display.plots import Interval, Scale
+from experiments.evaluations import drawing, lists
+from experiments.models import CheckStatus, LabelCheck
+from workers.record.estimates import Estimate
+from workers.record.figures import figure
+from workers.record.label_checks import CheckImage, CheckResult, NaturalResult
+
+HIDDEN_TRUTH = "the truth, which you are to find out"
+GOOD, SOME = 0.5, 0.2
+"""From this r on a label tells much, or something, of when its unit responds: r squared is a share of variance."""
+TICKS = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class HeadlineRow:
+    """A figure on the axis with what is known of it: floors and the ceiling as marks in words."""
+
+    name: str
+    says: str
+    estimate: Estimate
+    interval: Interval
+    marks: Sequence[tuple[float, str, str]]
+    """Where it lies, its kind (floor, ceiling, base), in words."""
+
+
+def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
+    """All that the page shows of what was found."""
+    found = hide_truth(read_check(check), lists.place_of(check), names)
+    natural, generated = found.natural, found.generated
+    values = [*(natural.activations if natural else ())]
+    threshold = generated.exemplar_mean if generated else None
+    cards = _read_cards(found)
+    scale = Scale.of([*values, *(card.activation for group in cards.values() for card in group)], threshold)
+    return {
+        "natural": natural,
+        "generated": generated,
+        "headline": _read_headline(natural) if natural else [],
+        "ticks": [(AXIS.at(value), f"{value:g}") for value in TICKS],
+        "meaning": _explain(natural),
+        "histogram": drawing.draw_natural(natural) if natural else None,
+        "deciles": _read_deciles(natural) if natural else [],
+        "sweep": drawing.draw_sweep(generated.sweep, generated.threshold) if generated else None,
+        "scale": scale,
+        "cards": cards,
+        "waits": check.status in (CheckStatus.QUEUED, CheckStatus.RUNNING),
+    }
+
+
+def hide_truth(found: CheckResult, place: tuple[str, str, int] | None, names: Names) -> CheckResult:
+    """The same without the words of the truth, where the viewer is still to judge what is in this place."""
+    natural = found.natural
+    if natural is None or natural.ceiling is None or (place is not None and not names.holds_back(*place)):
+        return found
+    return replace(found, natural=replace(natural, ceiling=replace(natural.ceiling, what=HIDDEN_TRUTH)))
+
+
+def _read_headline(found: NaturalResult) -> list[HeadlineRow]:
+    """r and AUPRC, those that were measured."""
+    rows = []
+    says = {
+        "pearson": ("r", "correlation of activation with what the label says"),
+        "auprc": ("AUPRC", "how well activation finds the images that the label describes"),
+    }
+    for name, (short, words) in says.items():
+        estimate: Estimate = getattr(found, name)
+        if estimate.value is None or not math.isfinite(estimate.value):
+            continue
+        marks = [
+            (AXIS.at(value), "floor", f"floor: {each.what}, {figure(value)}")
+            for each in found.floors
+            if (value := getattr(each, name)) is not None
+        ]
+        if found.ceiling and (value := getattr(found.ceiling, name)) is not None:
+            marks.append((AXIS.at(value), "ceiling", f"ceiling: {found.ceiling.what}, {figure(value)}"))
+        if name == "auprc" and found.base_rate is not None:
+            words_of_base = f"base rate, the AUPRC of a label that says nothing: {figure(found.base_rate)}"
+            marks.append((AXIS.at(found.base_rate), "base", words_of_base))
+        interval = Interval.on(AXIS, estimate.value, estimate.low, estimate.high)
+        rows.append(HeadlineRow(short, words, estimate, interval, marks))
+    return rows
+
+
+def _explain(found: NaturalResult | None) -> str:
+    """What the headline means, for somebody who is new to it."""
+    if found is None or found.pearson.value is None:
+        return ""
+    r, low, high = found.pearson.value, found.pearson.low, found.pearson.high
+    if low is not None and high is not None and low <= 0 <= high:
+        return (
+            "The interval holds 0: on these images the label tells nothing that could not be chance. More images, or "
+            "another label, would have to show otherwise."
+        )
+    if r < 0:
+        return "The unit responds less where the label says that it should: the label is wrong, or turned round."
+    share = f"about {r * r:.0%} of how its activation varies".replace("%", " %")
+    if r >= GOOD:
+        return f"The label predicts the unit well: it accounts for {share} over images that its author never saw."
+    if r >= SOME:
+        return f"The label is part of the truth: it accounts for {share}. The surprises below show what it leaves out."
+    return f"The label says little of the unit: it accounts for {share}. The surprises below show what it leaves out."
+
+
+def _read_deciles(found: NaturalResult) -> list[tuple[int, float | None, float | None]]:
+    """Number of the tenth, r within it, and where that lies between -1 and 1 in thousandths."""
+    rows: list[tuple[int, float | None, float | None]] = []
+    for number, value in enumerate(found.deciles, 1):
+        rows.append((number, value, None if value is None else round(500 + 500 * max(-1.0, min(1.0, value)), 1)))
+    return rows
+
+
+def _read_cards(found: CheckResult) -> dict[str, list[ImageCard]]:
+    """Cards by where they stand; images without a key are left out."""
+    natural, generated = found.natural, found.generated
+    return {
+        "bright": _cards(natural.bright_without if natural else (), "dataset"),
+        "dark": _cards(natural.dark_with if natural else (), "dataset"),
+        "positive": _cards(generated.positive if generated else (), "generated"),
+        "neutral": _cards(generated.neutral if generated else (), "generated"),
+    }
+
+
+def _cards(images: Iterable[CheckImage], origin: str) -> list[ImageCard]:
+    return [
+        ImageCard(
+            each.prompt or _say(each.expected),
+            each.activation,
+            each.image,
+            each.masked if is_key(each.masked) else each.image,
+            origin,
+            each.prompt,
+            each.seed,
+            measured=True,
+        )
+        for each in images
+        if is_key(each.image)
+    ]
+
+
+def _say(expected: float) -> str:
+    if expected >= 0.5:
+        return "Described by the label" if expected >= 1 else f"Described by the label, says the judge ({expected:.2f})"
+    return "Not described by the label" if expected <= 0 else f"Not described, says the judge ({expected:.2f})"

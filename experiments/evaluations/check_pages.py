@@ -1,0 +1,127 @@
+"""Checks of labels: the page of one, the mark of a run's, and asking for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from experiments.core import access
+from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused
+from experiments.core.system_names import Names
+from experiments.evaluations import actions, lists
+from experiments.evaluations.check_evidence import read_evidence
+from experiments.models import Label, LabelCheck, Role, Run, Unit
+from workers import registry
+from workers.record.evaluations import CAVEAT
+
+STATE = "check-state"
+RUNS = 5
+"""Runs that concluded the label, at most, that its page names."""
+
+
+@require_safe
+def check(request: HtmxRequest, pk: int) -> HttpResponse:
+    """One label, tested: the headline, what speaks against it, images drawn for it."""
+    user = access.require(request)
+    row = get_object_or_404(LabelCheck.objects.select_related("unit__layer__model"), pk=pk)
+    names = Names(user)
+    place = lists.place_of(row)
+    assert place is not None, "a check goes with its unit"
+    hides = names.holds_back(*place)
+    called = registry.blind_name(registry.BLINDED_KIND, *place) if hides else str(row.unit)
+    role = access.role_in(request) or Role.VIEWER
+    context: dict[str, Any] = {
+        "breadcrumbs": [
+            ("Units", reverse("units")) if hides else (called, reverse("unit", args=place)),
+            ("Check of a label", row.get_absolute_url()),
+        ],
+        "check": row,
+        "called": called,
+        "unit_page": "" if hides else reverse("unit", args=place),
+        "runs": row.runs.order_by("-pk")[:RUNS],
+        "items": row.items.select_related("evaluation").order_by("-pk")[:RUNS],
+        "may_ask": role >= actions.STARTS,
+        "caveat": CAVEAT,
+        **read_evidence(row, names),
+    }
+    return render(request, "evaluations/check.html", context)
+
+
+@require_safe
+def mark_of_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """The mark beside what a run concluded, as it is now."""
+    access.require(request)
+    run = get_object_or_404(Run.objects.select_related("label_check"), pk=pk)
+    return render(request, "evaluations/run_mark.html", {"run": run})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest, run: int | None = None, label: int | None = None) -> HttpResponse:
+    """What would be checked: what a run concluded, or a label; sent, its check. Raises Http404 where there is no such
+    thing."""
+    actor = Actor.of(request, actions.STARTS)
+    of_run, of_label = _find_subject(run, label)
+    names = Names(actor.person)
+    problem = ""
+    if request.method == "POST":
+        try:
+            if of_run is not None:
+                return redirect(actions.check_run(actor, of_run))
+            assert of_label is not None
+            return redirect(actions.check_label(actor, _unit_of(of_label), of_label.text))
+        except ActionRefused as refusal:
+            problem = str(refusal)
+    context = {
+        "breadcrumbs": [("Check a label", request.path)],
+        "run": of_run,
+        "label": of_label,
+        "labels": of_run.labels if of_run else [of_label.text] if of_label else [],
+        "called": _name_subject(of_run, of_label, names),
+        "problem": problem,
+    }
+    return render(request, "evaluations/check_new.html", context, status=400 if problem else 200)
+
+
+def _find_subject(run: int | None, label: int | None) -> tuple[Run | None, Label | None]:
+    """The run, or the label, that is meant; of a label that a run gave, that run."""
+    if run is not None:
+        return get_object_or_404(Run.objects.select_related("label_check"), pk=run), None
+    row = get_object_or_404(Label.objects.select_related("label_check", "run"), pk=label)
+    if row.run_id and row.source == "run":
+        return row.run, None
+    _unit_of(row)
+    return None, row
+
+
+def _unit_of(label: Label) -> Unit:
+    unit = label.units.select_related("layer__model").order_by("pk").first()
+    if unit is None:
+        raise Http404("The catalogue has no unit of this label any more.")
+    return unit
+
+
+def _name_subject(run: Run | None, label: Label | None, names: Names) -> str:
+    if run is not None:
+        return names.of(run)
+    assert label is not None
+    unit = _unit_of(label)
+    place = (unit.layer.model.name, unit.layer.name, unit.number)
+    return registry.blind_name(registry.BLINDED_KIND, *place) if names.holds_back(*place) else str(unit)
+
+
+@require_POST
+def check_source(request: HttpRequest) -> HttpResponse:
+    """Have all labels of a source checked."""
+    actor = Actor.of(request, actions.STARTS)
+    try:
+        return redirect(actions.check_source(actor, request.POST.get("source", "")))
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect("evaluation-new")

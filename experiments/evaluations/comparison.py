@@ -1,0 +1,118 @@
+"""Two evaluations of one kind beside each other: figures with their differences, items that got worse, items that
+either has not done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.core.system_names import Names
+from experiments.display.label_checks import fetch_checks
+from experiments.evaluations import lists
+from experiments.evaluations.results import read_result
+from experiments.models import Evaluation, EvaluationItem, ItemStatus
+from workers.record.evaluations import Figure
+
+LEAST = 0.005
+"""A score that falls by less stays as it was."""
+MOST = 200
+"""Items of each list."""
+
+
+@dataclass(frozen=True)
+class FigurePair:
+    """A figure in both; None where one lacks it. `apart`: whether their intervals do not touch."""
+
+    label: str
+    a: Figure | None
+    b: Figure | None
+
+    @property
+    def difference(self) -> float | None:
+        if self.a is None or self.b is None or self.a.value is None or self.b.value is None:
+            return None
+        return self.b.value - self.a.value
+
+    @property
+    def apart(self) -> bool:
+        a, b = self.a, self.b
+        if a is None or b is None or a.low is None or a.high is None or b.low is None or b.high is None:
+            return False
+        return b.low > a.high or a.low > b.high
+
+
+@dataclass(frozen=True)
+class ItemPair:
+    """One unit by one source in both; `difference` is of the score that its items are told by, None where either has
+    none."""
+
+    name: str
+    a: EvaluationItem | None
+    b: EvaluationItem | None
+
+    @property
+    def difference(self) -> float | None:
+        a, b = (None if each is None else score_of(each) for each in (self.a, self.b))
+        return None if a is None or b is None else b - a
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two evaluations have in common and what became of it; `cut`: whether lists were cut short."""
+
+    figures: Sequence[FigurePair]
+    worse: Sequence[ItemPair]
+    better: int
+    same: int
+    unfinished: Sequence[ItemPair]
+    alone: int
+    """Items that only one of them has."""
+    cut: bool
+
+
+def score_of(item: EvaluationItem) -> float | None:
+    """Whether it is right, where truth is known; else r of its check."""
+    right = item.scores.get("right")
+    if isinstance(right, bool | int | float):
+        return float(right)
+    return item.label_check.pearson if item.label_check else None
+
+
+def compare(a: Evaluation, b: Evaluation, names: Names) -> Comparison:
+    """Of two of one kind; by what both are called the units, as the viewer may read it."""
+    figures_a, figures_b = ({each.key: each for each in read_result(row).figures} for row in (a, b))
+    figures = [
+        FigurePair((figures_a.get(key) or figures_b[key]).label, figures_a.get(key), figures_b.get(key))
+        for key in dict.fromkeys([*figures_a, *figures_b])
+    ]
+    items_a, items_b = _read_items(a), _read_items(b)
+    both = [(items_a[key], items_b[key]) for key in items_a if key in items_b]
+    pairs = [ItemPair(_name(one, names), one, other) for one, other in both]
+    changed = [(pair.difference, pair) for pair in pairs if pair.difference is not None]
+    worse = sorted(((by, pair) for by, pair in changed if by < -LEAST), key=lambda each: each[0])
+    unfinished = [pair for pair in pairs if any(each and each.status != ItemStatus.DONE for each in (pair.a, pair.b))]
+    return Comparison(
+        figures,
+        [pair for _, pair in worse[:MOST]],
+        sum(by > LEAST for by, _ in changed),
+        sum(abs(by) <= LEAST for by, _ in changed),
+        unfinished[:MOST],
+        len(items_a.keys() ^ items_b.keys()),
+        len(worse) > MOST or len(unfinished) > MOST,
+    )
+
+
+Key = tuple[str, str, str, str]
+
+
+def _read_items(evaluation: Evaluation) -> dict[Key, EvaluationItem]:
+    """By unit, source, group and what it does otherwise. Of equals the first."""
+    rows = evaluation.items.select_related("unit__layer__model", "run").prefetch_related(fetch_checks())
+    found: dict[Key, EvaluationItem] = {}
+    for row in rows.order_by("position"):
+        found.setdefault((row.unit_name, row.source, row.group, repr(sorted(row.options.items()))), row)
+    return found
+
+
+def _name(item: EvaluationItem, names: Names) -> str:
+    return f"{lists.name_item(item, names)}, {item.source}"

@@ -1,0 +1,145 @@
+"""Figures and items of an evaluation as files: CSV, JSON, LaTeX with booktabs. Under each stands what cannot be
+concluded from it, and how much of it is done."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from experiments.core.spreadsheets import cell
+from experiments.core.system_names import Names
+from experiments.evaluations import lists
+from experiments.evaluations.results import read_result
+from workers.record.decoding import encode
+from workers.record.evaluations import CAVEAT, Cell, EvaluationResult, Figure
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "\n": " ",
+    "\r": " ",
+}
+COLUMNS = ("figure", "key", "value", "low", "high", "n", "goal", "note")
+
+
+def describe_progress(row: Any) -> str:
+    """How much of a row of `with_progress` is done: nothing is hidden by what was left out."""
+    if not row.planned:
+        return "not planned yet"
+    words = f"{row.done_items} of {row.all_items} items done"
+    left = [(row.failed_items, "failed"), (row.lacking_items, "without a label"), (row.open_items, "not done")]
+    return ", ".join([words, *(f"{count} {what}" for count, what in left if count)])
+
+
+def _write_csv(row: Any, names: Names) -> str:
+    """Every figure a line, then how much is done, and the caveat."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(COLUMNS)
+    for each in read_result(row, lists.list_hidden(row, names)).figures:
+        values = (each.label, each.key, each.value, each.low, each.high, each.n, each.goal, each.note)
+        writer.writerow([cell(value) for value in values])
+    writer.writerow([cell("Progress"), "", "", "", "", "", "", cell(describe_progress(row))])
+    writer.writerow([cell("Note"), "", "", "", "", "", "", cell(CAVEAT)])
+    return out.getvalue()
+
+
+def _write_json(row: Any, names: Names) -> str:
+    """All that was found, with the settings it was found with."""
+    found = {
+        "evaluation": row.pk,
+        "kind": row.kind,
+        "name": row.name,
+        "created": row.created.isoformat(),
+        "backbone": row.backbone,
+        "backbone_model": row.backbone_model,
+        "seed": row.seed,
+        "options": row.options,
+        "items": {
+            "all": row.all_items,
+            "done": row.done_items,
+            "failed": row.failed_items,
+            "lacking": row.lacking_items,
+            "open": row.open_items,
+        },
+        "result": encode(read_result(row, lists.list_hidden(row, names))),
+        "note": CAVEAT,
+    }
+    return json.dumps(found, ensure_ascii=False, indent=1)
+
+
+# --- LaTeX ---
+
+
+def _write_latex(row: Any, names: Names) -> str:
+    """The figures, and each table, as tables of booktabs."""
+    result: EvaluationResult = read_result(row, lists.list_hidden(row, names))
+    parts = [
+        "% needs \\usepackage{booktabs}",
+        _set_table(_escape(row.name), COLUMNS_OF_FIGURES, _figure_rows(result), row),
+    ]
+    for table in result.tables:
+        rows = [[_set_cell(each) for each in cells] for cells in table.rows]
+        parts.append(_set_table(_escape(table.title), [_escape(each) for each in table.columns], rows, row))
+    return "\n\n".join(parts) + "\n"
+
+
+COLUMNS_OF_FIGURES = ("", "value", r"95\,\% interval", "$n$")
+
+
+def _figure_rows(result: EvaluationResult) -> list[list[str]]:
+    return [[_escape(each.label), _number(each.value), _between(each), str(each.n or "")] for each in result.figures]
+
+
+def _between(each: Figure | Cell) -> str:
+    return "" if each.low is None or each.high is None else f"[{_number(each.low)}, {_number(each.high)}]"
+
+
+def _number(value: float | None) -> str:
+    return "--" if value is None else f"${value:.3g}$"
+
+
+def _set_cell(each: Cell) -> str:
+    if each.value is None:
+        return _escape(each.text)
+    parts = [_escape(each.text), _number(each.value), _between(each)]
+    return " ".join(part for part in parts if part)
+
+
+def _set_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], row: Any) -> str:
+    width = max([len(columns), *(len(cells) for cells in rows)])
+    lines = [" & ".join([*cells, *[""] * (width - len(cells))]) + r" \\" for cells in rows]
+    head = " & ".join([*columns, *[""] * (width - len(columns))]) + r" \\"
+    caption = f"{title}. {_escape(describe_progress(row).capitalize())}. {_escape(CAVEAT)}"
+    start = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+    ]
+    end = [r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}"]
+    return "\n".join([*start, *lines, *end])
+
+
+def _escape(text: str) -> str:
+    """Words as LaTeX sets them, whatever they hold."""
+    return "".join(_SPECIAL.get(each, each) for each in text)
+
+
+FILES: Mapping[str, tuple[Callable[[Any, Names], str], str]] = {
+    "csv": (_write_csv, "text/csv"),
+    "json": (_write_json, "application/json"),
+    "tex": (_write_latex, "application/x-tex"),
+}
+"""End of the file's name -> who writes it, and its media type."""

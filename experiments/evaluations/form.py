@@ -1,0 +1,165 @@
+"""What the address of New evaluation asks for, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from django import forms
+from django.http import QueryDict
+
+from experiments.core import compatibility
+from experiments.evaluations.kinds import BATCHES, KINDS, Kind
+from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
+from experiments.pairwise.sources import LabelSource
+
+MOST_UNITS, MOST_REPEATS, MOST_REFLECTIONS = 5_000, 20, 10
+MOST_COST, MOST_SECONDS = 10_000.0, 30 * 86_400.0
+BIGGEST = 2**31 - 1
+PLACE = 480
+"""Characters of a folder's path."""
+
+
+class NewEvaluation(forms.Form):
+    """The kind first: it decides which other fields count."""
+
+    kind = forms.ChoiceField(choices=[(kind.key, kind.label) for kind in KINDS.values()])
+    name = forms.CharField(required=False, max_length=120)
+    source = forms.MultipleChoiceField(required=False)
+    model = forms.CharField(required=False, max_length=200)
+    layer = forms.CharField(required=False, max_length=400)
+    batch = forms.ChoiceField(required=False, choices=list(BATCHES.items()))
+    images = forms.CharField(required=False, max_length=PLACE)
+    units = forms.IntegerField(required=False, min_value=1, max_value=MOST_UNITS)
+    dataset = forms.CharField(required=False, max_length=500)
+    toolset = forms.CharField(required=False, max_length=100)
+    backbone = forms.CharField(required=False, max_length=300)
+    repeats = forms.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
+    reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
+    seed = forms.IntegerField(required=False, min_value=0, max_value=BIGGEST)
+    cost = forms.FloatField(required=False, min_value=0, max_value=MOST_COST)
+    seconds = forms.FloatField(required=False, min_value=0, max_value=MOST_SECONDS)
+    unpriced = forms.BooleanField(required=False)
+
+    NAMES = {
+        "kind": "Kind",
+        "name": "Name",
+        "source": "Sources",
+        "model": "Model",
+        "layer": "Layers",
+        "batch": "Batch",
+        "images": "Images",
+        "units": "How many",
+        "dataset": "Dataset",
+        "toolset": "Toolset",
+        "backbone": "Backbone",
+        "repeats": "Seeds",
+        "reflections": "Reflections",
+        "seed": "Seed",
+        "cost": "Cost at most",
+        "seconds": "Time at most",
+    }
+
+    def __init__(self, data: QueryDict, listed: Sequence[LabelSource]) -> None:
+        super().__init__(data)
+        cast("forms.MultipleChoiceField", self.fields["source"]).choices = [(each.key, each.words) for each in listed]
+
+    @property
+    def chosen_kind(self) -> Kind | None:
+        return KINDS.get(str(self.data.get("kind", "")))
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences that name the field."""
+        return [
+            f"{self.NAMES[name]}: {message}" if name in self.NAMES else str(message)
+            for name, messages in self.errors.items()
+            for message in messages
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        kind = KINDS.get(given.get("kind", ""))
+        if kind is None:
+            return given
+        self._check_backbone(kind, given)
+        if kind.key == "labels" and not given.get("source"):
+            self.add_error("source", "Choose whose labels are tested.")
+        self._check_model(kind, given)
+        for name, rows in (("dataset", Dataset.objects), ("toolset", Toolset.objects)):
+            if name in kind.asks and given.get(name) and not rows.filter(key=given[name]).exists():
+                self.add_error(name, f"There is no {name} “{given[name][:60]}”. Choose one of the list.")
+        return given
+
+    def _check_backbone(self, kind: Kind, given: dict[str, Any]) -> None:
+        backbone, _, model = given.get("backbone", "").partition(":")
+        given["backbone_model"] = compatibility.model_of(backbone, model) if backbone else ""
+        if kind.runs and not backbone:
+            self.add_error("backbone", "Choose who writes the replies.")
+        elif backbone and not compatibility.is_known(backbone):
+            self.add_error("backbone", f"There is no backbone “{backbone[:60]}”. Choose one of the list.")
+        elif backbone == compatibility.PERSON:
+            self.add_error(
+                "backbone", "A person writes rounds on the pages: compare their labels by their source instead."
+            )
+        elif compatibility.price_unknown(backbone, given["backbone_model"]) and not given.get("unpriced"):
+            words = f"No price is known for {given['backbone_model']}, so a budget cannot hold. Tick “Unpriced is fine”"
+            self.add_error("backbone", f"{words}, or have an admin add the price (Settings, Models says where).")
+        given["backbone"] = backbone
+
+    def _check_model(self, kind: Kind, given: dict[str, Any]) -> None:
+        layers = [each.strip() for each in given.get("layer", "").split(",") if each.strip()]
+        given["layers"] = layers if "layer" in kind.asks else []
+        name = given.get("model", "")
+        if "model" not in kind.asks:
+            return
+        if not name:
+            if kind.key != "labels":
+                self.add_error("model", "Choose a model of the list.")
+            return
+        row = VisionModelRow.objects.filter(name=name).first()
+        if row is None:
+            self.add_error("model", f"There is no model “{name[:60]}”. Choose one of the list.")
+            return
+        known = set(Layer.objects.filter(model=row).values_list("name", flat=True))
+        if unknown := set(given["layers"]) - known:
+            self.add_error("layer", f"{name} has no layer “{min(unknown)[:60]}”.")
+
+    def draft(self) -> Evaluation:
+        """The evaluation that a form without problems asks for, not saved."""
+        given, kind = self.cleaned_data, KINDS[self.cleaned_data["kind"]]
+        options: dict[str, Any] = {"units": given["units"] or kind.units, "repeats": given["repeats"] or 1}
+        taken = {"model": "model", "dataset": "dataset", "toolset": "toolset", "batch": "batch"}
+        options |= {name: given[field] for name, field in taken.items() if field in kind.asks and given.get(field)}
+        if "images" in kind.asks:
+            options["dataset"] = given["images"] or "toybox"
+        if "batch" in kind.asks:
+            options.setdefault("batch", "fresh")
+        options |= {"layers": given["layers"]} if given["layers"] else {}
+        if given["source"] and "source" in kind.asks:
+            options["sources"] = _join_sources(kind, given["source"])
+        options |= {"reflections": given["reflections"]} if given["reflections"] and "reflections" in kind.asks else {}
+        name = given["name"] or _name(kind, options, given["backbone_model"] or given["backbone"])
+        return Evaluation(
+            kind=kind.key,
+            name=name[:120],
+            backbone=given["backbone"],
+            backbone_model=given["backbone_model"],
+            seed=given["seed"] or 0,
+            options=options,
+            cost_limit=given["cost"] or None,
+            seconds_limit=given["seconds"] or None,
+            unpriced=given["unpriced"],
+        )
+
+
+def _join_sources(kind: Kind, chosen: Sequence[str]) -> list[str]:
+    """The sources that are asked for; those that an evaluation of the agent makes by itself stand first."""
+    return list(dict.fromkeys([*kind.makes, *chosen]))
+
+
+def _name(kind: Kind, options: dict[str, Any], backbone: str) -> str:
+    about = (
+        options.get("model") or options.get("batch") or ", ".join(options.get("sources", [])) or options.get("dataset")
+    )
+    return f"{options['units']} {kind.noun} of {about}" + (f" by {backbone}" if backbone and kind.runs else "")

@@ -1,0 +1,154 @@
+"""Evaluations with how far they are and what they took, their items, and checks of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Case, Count, F, FloatField, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
+from django.db.models.functions import Coalesce
+
+from experiments.core.system_names import Names
+from experiments.display.label_checks import HEAVY, fetch_checks
+from experiments.evaluations.kinds import KINDS
+from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, JobStatus, LabelCheck
+from workers import registry
+
+OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
+ORDERS = ("worst", "position")
+
+
+def list_evaluations(params: Mapping[str, str]) -> QuerySet[Any]:
+    """Those of the kind and the model that an address names, the newest first; see `with_progress`."""
+    rows = Evaluation.objects.all()
+    if (kind := params.get("kind", "")) in KINDS:
+        rows = rows.filter(kind=kind)
+    return with_progress(rows)
+
+
+def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
+    """Each with how many items it has: `all_items`, `done_items`, `failed_items`, `lacking_items`, `open_items`; and
+    `cost`, US dollars of its runs and checks as far as prices are known."""
+
+    def count(*statuses: str) -> Count:
+        return Count("items", filter=Q(items__status__in=statuses))
+
+    items = EvaluationItem.objects.filter(evaluation=OuterRef("pk")).order_by().values("evaluation")
+    runs = items.annotate(sum=Sum("run__cost")).values("sum")
+    checks = items.annotate(sum=Sum("label_check__cost")).values("sum")
+    return rows.select_related("owner", "job").annotate(
+        all_items=Count("items"),
+        done_items=count(ItemStatus.DONE),
+        failed_items=count(ItemStatus.FAILED),
+        lacking_items=count(ItemStatus.LACKING),
+        open_items=count(*OPEN_ITEMS),
+        cost=Coalesce(Subquery(runs), 0.0, output_field=FloatField())
+        + Coalesce(Subquery(checks), 0.0, output_field=FloatField()),
+    )
+
+
+@dataclass(frozen=True)
+class EvaluationState:
+    """How an evaluation is: `key` as chips are coloured, in words, and whether anything is left to do."""
+
+    key: str
+    words: str
+    moving: bool = False
+    left: bool = False
+
+
+def state_of(row: Any) -> EvaluationState:
+    """Of a row of `with_progress`. What stopped before its last item is unfinished, whatever its job says."""
+    job, left = row.job, not row.planned or row.open_items > 0
+    if job is not None and job.is_moving:
+        if job.is_stopping:
+            return EvaluationState("stopping", "Stopping…", moving=True, left=left)
+        running = job.status == JobStatus.RUNNING
+        key, words = ("running", "Running") if running else ("queued", "Queued")
+        return EvaluationState(key, words, moving=True, left=left)
+    if job is not None and job.status == JobStatus.FAILED:
+        return EvaluationState("failed", "Failed", left=left)
+    if left:
+        return EvaluationState("paused", "Unfinished", left=True)
+    return EvaluationState("concluded", "Done")
+
+
+# --- items ---
+
+
+def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[EvaluationItem]:
+    """The items that an address chooses by source, group and status; the worst first, unless it says `position`."""
+    rows = evaluation.items.select_related("unit__layer__model", "run").prefetch_related(fetch_checks())
+    for name in ("source", "group", "status"):
+        if text := params.get(name, "").strip():
+            rows = rows.filter(**{name: text})
+    if params.get("order") == "position":
+        return rows.order_by("position")
+    # What has not come about is worse than what has; what is still to come, last
+    rank = Case(
+        When(status__in=[ItemStatus.FAILED, ItemStatus.LACKING], then=Value(0)),
+        When(status=ItemStatus.DONE, then=Value(1)),
+        default=Value(2),
+    )
+    kind = KINDS.get(evaluation.kind)
+    return rows.order_by(rank, *map(_order_by, kind.worst if kind else ("position",)))
+
+
+def _order_by(name: str) -> Any:
+    column = F(name.removeprefix("-"))
+    return column.desc(nulls_last=True) if name.startswith("-") else column.asc(nulls_last=True)
+
+
+def count_by_status(evaluation: Evaluation) -> list[tuple[str, str, int]]:
+    """Status, its words and how many items have it, of those that any has."""
+    found = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
+    return [(value, words, found[value]) for value, words in ItemStatus.choices if found.get(value)]
+
+
+def list_choices(evaluation: Evaluation, column: str) -> list[str]:
+    """What the items have in a column, in the order in which they are done."""
+    values = evaluation.items.order_by("position").values_list(column, flat=True)
+    return [each for each in dict.fromkeys(values) if each]
+
+
+def name_item(item: EvaluationItem, names: Names) -> str:
+    """What its unit is called before the viewer."""
+    place = place_of(item)
+    if place and names.holds_back(*place):
+        return registry.blind_name(registry.BLINDED_KIND, *place) or HIDDEN_UNIT
+    return item.unit_name
+
+
+HIDDEN_UNIT = "a unit that you are to review"
+
+
+def place_of(row: EvaluationItem | LabelCheck) -> tuple[str, str, int] | None:
+    """Model, layer and unit; None where the catalogue has it no more."""
+    unit = row.unit
+    return None if unit is None else (unit.layer.model.name, unit.layer.name, unit.number)
+
+
+def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
+    """Keys of the items whose system the viewer is still to judge unseen."""
+    if not names.hidden:
+        return set()
+    rows = evaluation.items.filter(unit__isnull=False).select_related("unit__layer__model")
+    return {row.pk for row in rows if (place := place_of(row)) and names.holds_back(*place)}
+
+
+# --- checks ---
+
+
+def list_checks(params: Mapping[str, str], names: Names) -> QuerySet[LabelCheck]:
+    """The checks that an address chooses by status, model, layer, unit; the newest first. Those of a system that the
+    viewer may not know are not found by it."""
+    rows = LabelCheck.objects.select_related("unit__layer__model").defer(*HEAVY)
+    if (status := params.get("status", "")) in CheckStatus.values:
+        rows = rows.filter(status=status)
+    columns = {"model": "unit__layer__model__name", "layer": "unit__layer__name", "unit": "unit__number"}
+    asked: dict[str, Any] = {column: params[name] for name, column in columns.items() if params.get(name)}
+    if asked:
+        hidden = names.are_hidden_at(*columns.values())
+        rows = rows.filter(**asked).exclude(hidden)
+    return rows

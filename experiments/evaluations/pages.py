@@ -1,0 +1,307 @@
+"""Evaluations: all of them, starting one, one with its progress and result, two side by side, files of figures."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from experiments.core import access, notify, worker_status
+from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused
+from experiments.core.paging import Page
+from experiments.core.params import parse_key
+from experiments.core.system_names import Names
+from experiments.evaluations import actions, drawing, files, lists, statements
+from experiments.evaluations.comparison import compare as compare_evaluations
+from experiments.evaluations.forecast import predict
+from experiments.evaluations.form import NewEvaluation
+from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS
+from experiments.evaluations.results import headline, read_prepared, read_result
+from experiments.models import Backbone, Dataset, Evaluation, EvaluationItem, Layer, Role, Toolset, VisionModelRow
+from experiments.pairwise import sources
+from workers import registry
+from workers.record.evaluations import CAVEAT
+
+PER_PAGE, ITEMS_PER_PAGE = 30, 50
+PROGRESS = "progress"
+"""The part of the page that follows the work; htmx asks for it by this id."""
+SHOWN_ELSEWHERE = frozenset({"statement", "pearson", "base_rate"})
+"""Scores that have a place of their own beside the item."""
+OFFERED = 50
+"""Others of its kind that a page offers to compare with."""
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """All evaluations, the newest first; of one kind."""
+    access.require(request)
+    rows = lists.list_evaluations(request.GET)
+    page = Page.of(request.GET, rows.count(), PER_PAGE, "kind")
+    shown = list(rows[page.start : page.end])
+    context = {
+        "breadcrumbs": _list_breadcrumbs(),
+        "rows": [(row, lists.state_of(row), headline(row)) for row in shown],
+        "page": page,
+        "kinds": KINDS.values(),
+        "kind": request.GET.get("kind", ""),
+        "any": bool(shown) or Evaluation.objects.exists(),
+        "may_start": _may_start(request),
+        "moving": any(row.job and row.job.is_moving for row in shown),
+    }
+    return render(request, "evaluations/index.html", context)
+
+
+def _may_start(request: HttpRequest) -> bool:
+    return (access.role_in(request) or Role.VIEWER) >= actions.STARTS
+
+
+def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
+    """The way to the evaluations, and further."""
+    return [("Evaluations", reverse("evaluations")), *more]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """The form, filled in from the address with what it would take; sent, the evaluation."""
+    actor = Actor.of(request, actions.STARTS)
+    sent = request.method == "POST"
+    given = request.POST if sent else request.GET
+    listed = sources.list_sources()
+    form, problems = NewEvaluation(given, listed), []
+    if sent:
+        try:
+            return redirect(actions.start(actor, form))
+        except ActionRefused:
+            problems = form.problems
+    kind = form.chosen_kind
+    asked = kind is not None and (sent or len(given) > 1)
+    draft = form.draft() if asked and form.is_valid() else None
+    labels = None
+    if draft and draft.kind == "labels":
+        labels = sum(each.labels for each in listed if each.key in draft.options.get("sources", ()))
+    context = {
+        "breadcrumbs": _list_breadcrumbs(("New evaluation", reverse("evaluation-new"))),
+        "kinds": KINDS.values(),
+        "kind": kind,
+        "form": form,
+        "problems": problems or (form.problems if asked else []),
+        "draft": draft,
+        "forecast": predict(draft, labels) if draft else None,
+        "kept": [(name, value) for name, values in given.lists() if name in form.fields for value in values],
+        **_read_choices(form, listed),
+    }
+    return render(request, "evaluations/new.html", context, status=400 if sent else 200)
+
+
+def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dict[str, Any]:
+    """What there is to choose from."""
+    model = str(form.data.get("model", ""))
+    backbones: list[tuple[str, str, bool]] = []  # value, words, whether its price is unknown
+    for row in Backbone.objects.exclude(key="person"):
+        label = row.label or registry.label(registry.BACKBONES, row.key)
+        names = row.model_names or [""]
+        backbones += [(f"{row.key}:{name}" if name else row.key, name or label, name in row.unpriced) for name in names]
+    return {
+        "sources": listed,
+        "chosen": cast("QueryDict", form.data).getlist("source"),
+        "models": VisionModelRow.objects.values_list("name", flat=True),
+        "layers": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else [],
+        "datasets": Dataset.objects.all(),
+        "toolsets": Toolset.objects.all(),
+        "backbones": backbones,
+        "any_unpriced": any(unpriced for *_, unpriced in backbones),
+        "batches": BATCHES.items(),
+        "images": IMAGES.items(),
+    }
+
+
+@require_safe
+def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
+    """How far it is and what it has found so far: figures, tables, plots, items; the first part alone for htmx."""
+    user = access.require(request)
+    row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
+    state, names = lists.state_of(row), Names(user)
+    role = access.role_in(request) or Role.VIEWER
+    may_change = role >= actions.STARTS and (role == Role.ADMIN or row.owner_id == user.pk)
+    context: dict[str, Any] = {
+        "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url())),
+        "row": row,
+        "kind": KINDS.get(row.kind),
+        "state": state,
+        "progress": notify.read_progress(row.job),
+        "worker": worker_status.is_here(),
+        "statuses": lists.count_by_status(row),
+        "said": files.describe_progress(row),
+        "may_change": may_change,
+        "caveat": CAVEAT,
+    }
+    if request.htmx.target == PROGRESS:
+        return render(request, "evaluations/progress.html", context)
+    context |= _read_found(row, names) | _read_items(request, row, names)
+    context["others"] = Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:OFFERED]
+    return render(request, "evaluations/page.html", context)
+
+
+def _read_found(row: Evaluation, names: Names) -> dict[str, Any]:
+    """The result, with plots drawn and every cell's way to what is behind it."""
+    result = read_result(row, lists.list_hidden(row, names))
+    links = _link_items(row)
+
+    def link(item: int | None) -> str:
+        return links.get(item, "") if item is not None else ""
+
+    tables = [
+        (table, [[(cell, link(cell.item)) for cell in cells] for cells in table.rows])
+        for table in (*result.tables, *read_prepared(row))
+    ]
+    drawings = [drawn for plot in result.plots if (drawn := drawing.draw_result(plot, link))]
+    findings = statements.list_findings(row) if row.kind == "bias" else []
+    return {"result": result, "tables": tables, "drawings": drawings, "findings": findings}
+
+
+def _link_items(row: Evaluation) -> dict[int, str]:
+    """Key of each item -> the page of its check, else of its run."""
+    links = {}
+    for pk, check, run in row.items.values_list("pk", "label_check_id", "run_id"):
+        if check or run:
+            links[pk] = reverse("label-check", args=[check]) if check else reverse("run", args=[run])
+    return links
+
+
+def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
+    items = lists.list_items(row, request.GET)
+    page = Page.of(request.GET, items.count(), ITEMS_PER_PAGE, "source", "group", "status", "order")
+    return {
+        "items": [_describe_item(item, names) for item in items[page.start : page.end]],
+        "page": page,
+        "filters": [
+            (name, words, lists.list_choices(row, name), request.GET.get(name, ""))
+            for name, words in (("source", "Source"), ("group", "Group"), ("status", "Status"))
+        ],
+        "order": request.GET.get("order", "worst"),
+    }
+
+
+def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
+    """An item with its address and its scores; those that tell a hidden truth are left out."""
+    place = lists.place_of(item)
+    hides = place is not None and names.holds_back(*place)
+    scores = {} if hides else {name: value for name, value in item.scores.items() if name not in SHOWN_ELSEWHERE}
+    return {
+        "item": item,
+        "name": lists.name_item(item, names),
+        "unit": reverse("unit", args=place) if place and not hides else "",
+        "source": sources.words(item.source) if item.source in sources.OURS else item.source,
+        "scores": scores,
+    }
+
+
+@require_safe
+def file(request: HttpRequest, pk: int, end: str) -> HttpResponse:
+    """Its figures as a file. Raises Http404 for another kind of file."""
+    user = access.require(request)
+    row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
+    if end not in files.FILES:
+        raise Http404("Figures are written as csv, json or tex.")
+    write, media_type = files.FILES[end]
+    response = HttpResponse(write(row, Names(user)), content_type=f"{media_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="maia-evaluation-{pk}.{end}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@require_safe
+def compare(request: HttpRequest) -> HttpResponse:
+    """Two evaluations of one kind, by `a` and `b` of the address; without two, a choice of them."""
+    user = access.require(request)
+    rows = lists.with_progress(Evaluation.objects.all())
+    a, b = (rows.filter(pk=parse_key(request.GET.get(name))).first() for name in ("a", "b"))
+    problem = ""
+    if a and b and (a.kind != b.kind or a.pk == b.pk):
+        problem = (
+            "Choose two different evaluations of the same kind: figures of others cannot be set against each other."
+        )
+    elif (request.GET.get("a") and not a) or (request.GET.get("b") and not b):
+        problem = "One of these evaluations is not there any more."
+    ready = bool(a and b and not problem)
+    context = {
+        "breadcrumbs": _list_breadcrumbs(("Compare", reverse("evaluations-compare"))),
+        "a": a,
+        "b": b,
+        "problem": problem,
+        "sides": [("A", a, files.describe_progress(a)), ("B", b, files.describe_progress(b))] if ready else [],
+        "found": compare_evaluations(a, b, Names(user)) if a and b and ready else None,
+        "offered": Evaluation.objects.filter(**({"kind": a.kind} if a else {}))[: 2 * OFFERED],
+        "caveat": CAVEAT,
+    }
+    return render(request, "evaluations/compare.html", context)
+
+
+# --- what is done to one --------------------------------------------------------------------------------------
+
+
+def _find(pk: int) -> Evaluation:
+    return get_object_or_404(Evaluation.objects.select_related("job"), pk=pk)
+
+
+@require_POST
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have it stop after the item it is at."""
+    actor = Actor.of(request, actions.STARTS)
+    try:
+        actions.stop(actor, _find(pk))
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("evaluation", pk)
+
+
+@require_POST
+def resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Go on with what is left, with other limits where some were typed."""
+    actor = Actor.of(request, actions.STARTS)
+    row = _find(pk)
+    try:
+        actions.resume(actor, row, *(_read_figure(request.POST, name) for name in ("cost", "seconds")))
+    except (ActionRefused, ValueError) as refusal:
+        messages.error(request, str(refusal))
+    return redirect("evaluation", pk)
+
+
+def _read_figure(given: QueryDict, name: str) -> float | None:
+    """Raises ValueError for what is no number."""
+    typed = given.get(name, "").strip()
+    try:
+        return float(typed) if typed else None
+    except ValueError:
+        raise ValueError(f"“{typed[:40]}” is no number: write the {name} as 5 or 0.50.") from None
+
+
+@require_POST
+def repair(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have the units judged spurious count less, and measure what that does."""
+    actor = Actor.of(request, actions.STARTS)
+    row = _find(pk)
+    try:
+        factor = _read_figure(request.POST, "factor")
+        actions.repair(actor, row, 0.0 if factor is None else factor)
+    except (ActionRefused, ValueError) as refusal:
+        messages.error(request, str(refusal))
+    return redirect("evaluation", pk)
+
+
+@require_POST
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove it; what its items led to stays."""
+    actor = Actor.of(request, actions.STARTS)
+    try:
+        actions.delete(actor, _find(pk))
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect("evaluation", pk)
+    return redirect("evaluations")

@@ -1,0 +1,75 @@
+"""What an evaluation found, read back from its row; what does not have the shape is left out and never shown wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from experiments.models import Evaluation
+from workers.record.evaluations import Cell, EvaluationResult, Figure, Point, ResultPlot, ResultTable, Series
+
+T = TypeVar("T")
+HEADLINE = 3
+"""Figures that stand in the list."""
+HIDDEN = "hidden until you have reviewed it"
+
+
+def read_result(row: Evaluation, hidden: Collection[int] = ()) -> EvaluationResult:
+    """All of the result that has the shape. What is said of the items in `hidden` stands blank: their systems are not
+    for the viewer's eyes yet."""
+    return _blank(_read(row.result), hidden) if hidden else _read(row.result)
+
+
+def read_prepared(row: Evaluation) -> tuple[ResultTable, ...]:
+    """Tables of what was prepared before the items, or made of the result afterwards."""
+    return _read_each(row.prepared, "tables", ResultTable)
+
+
+def _read(data: Any) -> EvaluationResult:
+    return EvaluationResult(
+        _read_each(data, "figures", Figure),
+        _read_each(data, "tables", ResultTable),
+        _read_each(data, "plots", ResultPlot),
+        _read_each(data, "notes", str),
+    )
+
+
+def _read_each(data: Any, name: str, shape: type[T]) -> tuple[T, ...]:
+    items = data.get(name) if isinstance(data, dict) else None
+    found = []
+    for each in items if isinstance(items, list) else ():
+        try:
+            found.append(msgspec.convert(each, shape))
+        except msgspec.ValidationError:
+            continue
+    return tuple(found)
+
+
+def _blank(result: EvaluationResult, hidden: Collection[int]) -> EvaluationResult:
+    """The same without what words say of these items; figures of many items stand."""
+
+    def cell(each: Cell) -> Cell:
+        return Cell(HIDDEN) if each.item in hidden else each
+
+    def row(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+        told = any(each.item in hidden for each in cells)
+        return tuple(Cell(HIDDEN) if told and each.text else cell(each) for each in cells)
+
+    def point(each: Point) -> Point:
+        return replace(each, label=HIDDEN) if each.item in hidden else each
+
+    tables = tuple(replace(table, rows=tuple(row(cells) for cells in table.rows)) for table in result.tables)
+    plots = tuple(
+        replace(plot, series=tuple(Series(part.name, tuple(map(point, part.points))) for part in plot.series))
+        for plot in result.plots
+    )
+    return replace(result, tables=tables, plots=plots)
+
+
+def headline(row: Evaluation) -> list[Figure]:
+    """The first figures, for lists: those with a goal before the others."""
+    figures = [each for each in _read(row.result).figures if each.value is not None]
+    return sorted(figures, key=lambda each: each.goal is None)[:HEADLINE]

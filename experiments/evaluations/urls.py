@@ -1,0 +1,24 @@
+"""Addresses of evaluations and of checks of labels."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from experiments.evaluations import check_pages, pages
+
+urlpatterns: list[URLPattern] = [
+    path("evaluations/", pages.index, name="evaluations"),
+    path("evaluations/new/", pages.new, name="evaluation-new"),
+    path("evaluations/compare/", pages.compare, name="evaluations-compare"),
+    path("evaluations/source/", check_pages.check_source, name="evaluation-of-source"),
+    path("evaluations/<int:pk>/", pages.evaluation, name="evaluation"),
+    path("evaluations/<int:pk>/figures.<str:end>", pages.file, name="evaluation-file"),
+    path("evaluations/<int:pk>/stop/", pages.stop, name="evaluation-stop"),
+    path("evaluations/<int:pk>/resume/", pages.resume, name="evaluation-resume"),
+    path("evaluations/<int:pk>/repair/", pages.repair, name="evaluation-repair"),
+    path("evaluations/<int:pk>/delete/", pages.delete, name="evaluation-delete"),
+    path("labels/<int:label>/check/", check_pages.new, name="label-check-new"),
+    path("runs/<int:run>/check/new/", check_pages.new, name="run-check-new"),
+    path("checks/<int:pk>/", check_pages.check, name="label-check"),
+    path("runs/<int:pk>/check/", check_pages.mark_of_run, name="run-check"),
+]

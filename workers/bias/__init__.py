@@ -1,1 +1,0 @@
-"""Biases: what a run concluded of a class, as statements that are tested on the run's own images."""
