@@ -1,0 +1,38 @@
+"""Does a label say the same as the truth? For units that were built to respond to something that words can name.
+
+Asked of a language model, with the order of the two by lot so that neither is known for the truth. Toybox decides it by
+its own vocabulary instead.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from workers.metrics.quoting import quote, read_line
+from workers.protocols import Message
+
+Agreement = Literal["same", "partly", "different"]
+
+JUDGE = """\
+You compare two phrases, A and B, that each say which images a unit of a vision network responds to. They say the same
+if they mean the same set of images: synonyms, singular and plural, and the order of alternatives make no difference.
+They agree partly if one leaves out an alternative or a condition of the other, adds one, or is clearly broader or
+narrower.
+Otherwise they are different. Think in at most two sentences. Then end with one line, exactly one of these:
+ANSWER: SAME
+ANSWER: PARTLY
+ANSWER: DIFFERENT"""
+
+_ANSWERS: dict[str, Agreement] = {"same": "same", "partly": "partly", "different": "different"}
+
+
+def ask_for_agreement(label: str, truth: str, *, swapped: bool = False) -> list[Message]:
+    """The conversation; `swapped` puts the truth first."""
+    first, second = (truth, label) if swapped else (label, truth)
+    return [Message("system", (JUDGE,)), Message("user", (f"A: {quote(first)}\nB: {quote(second)}",))]
+
+
+def parse_agreement(reply: str) -> Agreement | None:
+    """What a reply answers in its last line of that form; None if it has none."""
+    return _ANSWERS.get(re.sub(r"[^a-z]", " ", read_line(reply, "ANSWER").casefold()).strip())

@@ -1,0 +1,40 @@
+"""The baseline labeller: sees the exemplars of a unit once and names them, as MILAN does (Hernandez et al. 2022).
+
+No experiments, no second look, no dialogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workers.metrics.quoting import read_line
+from workers.protocols import ImagePart, Message
+
+LABELLER = """\
+You label units of vision networks. You are shown the images of a dataset that excite one unit most. In each a red line
+encloses the region that drives the unit; it is bright, and the rest is dimmed. Say in one phrase of at most twelve
+words what the bright regions have in common: what the unit responds to. Answer with one line:
+LABEL: ..."""
+
+_LONGEST = 200
+"""Characters of a label."""
+
+
+def ask_for_label(masked: Sequence[str], activations: Sequence[float] = ()) -> list[Message]:
+    """The conversation: keys of masked exemplars, best first, with their activations if these shall be told.
+
+    Raises ValueError without exemplars: there is nothing to label a unit by that no image excites.
+    """
+    if not masked:
+        raise ValueError("A unit without exemplars cannot be labelled by them: choose one that some image excites.")
+    told = [f", activation {value:.2f}" for value in activations] or [""] * len(masked)
+    images = [
+        ImagePart(key, f"exemplar {rank}{value}") for rank, (key, value) in enumerate(zip(masked, told, strict=True), 1)
+    ]
+    return [Message("system", (LABELLER,)), Message("user", (*images, "What does the unit respond to?"))]
+
+
+def parse_one_label(reply: str) -> str | None:
+    """The label of a reply; None if it gives none in the form asked for, or one that is no phrase but an essay."""
+    label = read_line(reply, "LABEL")
+    return label if label and len(label) <= _LONGEST else None

@@ -1,0 +1,57 @@
+"""Does an image show what a label says? Asked of a model that sees, a few images at a time.
+
+It knows neither the unit nor its activations, so that its answers can be held against them. Called by the check of
+labels; `judge_error` says how often such a judge errs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from workers.metrics.quoting import quote, read_lines
+from workers.protocols import ImagePart, Message
+
+MOST_IMAGES = 8
+"""Images of one message."""
+
+LOOKER = """\
+You judge whether images show what a short description says. Judge each image by itself and by what can be seen in it
+alone. If the description names alternatives, one of them is enough; if it names a condition, it must be met too. For
+each image say how likely it is, from 0 to 100 percent, that somebody who looks closely would agree that the description
+holds: 0 for certainly not, 100 for certainly. Answer with one line for each image and nothing else:
+IMAGE 1: ..."""
+
+_SAID = re.compile(r"(?:(yes|no)\b[\s,;:(]*)?(?:(\d{1,3}(?:\.\d+)?)\s*(?:%|percent)?)?\)?", re.IGNORECASE)
+
+
+def ask_for_presence(label: str, images: Sequence[str]) -> list[Message]:
+    """The conversation about 1 to `MOST_IMAGES` images, by their keys. Raises ValueError for fewer or more."""
+    if not 1 <= len(images) <= MOST_IMAGES:
+        raise ValueError(f"{len(images)} images in one question: ask about 1 to {MOST_IMAGES} at a time.")
+    parts: list[str | ImagePart] = [f"Description: {quote(label)}"]
+    for number, key in enumerate(images, 1):
+        parts += [f"Image {number}:", ImagePart(key, f"image {number}")]
+    return [Message("system", (LOOKER,)), Message("user", (*parts, f"Answer for images 1 to {len(images)}."))]
+
+
+def parse_presence(reply: str, count: int) -> list[float | None]:
+    """For each image the probability in [0, 1]; None where no answer can be read.
+
+    "yes" and "no" alone count as 1 and 0. An answer that says yes and a percentage below 50, or the like, is none; so
+    is a number between 0 and 1, which may be a share or a percentage.
+    """
+    found = read_lines(reply, "IMAGE")
+    return [_read_answer(found.get(number, "")) for number in range(1, count + 1)]
+
+
+def _read_answer(text: str) -> float | None:
+    said = _SAID.fullmatch(text.strip(" .*_`"))
+    if said is None or not (said[1] or said[2]):
+        return None
+    word = (said[1] or "").casefold()
+    if said[2] is None:
+        return float(word == "yes")
+    chance = float(said[2]) / 100
+    torn = (word == "yes" and chance < 0.5) or (word == "no" and chance > 0.5)
+    return None if torn or chance > 1 or 0 < chance < 0.01 else chance
