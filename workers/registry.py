@@ -11,6 +11,7 @@ where they are paid for, also `prices`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
 from re import fullmatch
@@ -59,6 +60,7 @@ DATASETS: Plugins = {
 
 IMAGE_GENERATORS: Plugins = {
     "toybox": ("toybox renderer", "workers.toybox.images.load_generator"),
+    "toybox-flawed": ("toybox renderer with planted failures", "workers.toybox.flawed_images.load"),
     "diffusion": ("The text-to-image pipeline of the settings", "workers.image_models.diffusion.generator.load"),
     "diffusion:": ("Any text-to-image pipeline, by hub id or folder", "workers.image_models.diffusion.generator.load"),
 }
@@ -88,11 +90,52 @@ PRESENCE_JUDGES: Plugins = {
 }
 """Who says whether an image shows what a label says, where no language model does."""
 
-TOOLSETS: Mapping[str, tuple[str, str, str, str]] = {
-    "toybox": ("Toybox: rendered toy scenes", "toybox", "toybox", "toybox"),
-    "diffusion": ("Diffusion: photographs drawn and edited by pipelines", "diffusion", "diffusion", "none"),
+
+@dataclass(frozen=True)
+class Toolset:
+    """What a run's programs may use. A backbone that sees describes images itself."""
+
+    label: str
+    generator: str
+    editor: str
+    describer: str
+    lacks: frozenset[str] = frozenset()
+    """Names of `lab.program_api.NAMES` that are not served."""
+    is_ablation: bool = False
+    """Whether it is there to measure what a tool is worth, rather than to find things out."""
+
+
+_EXEMPLARS = frozenset({"dataset_exemplars"})
+_DRAWING = frozenset({"text2image", "text2model", "game_engine"})
+_EDITING = frozenset({"edit_images", "edit_image"})
+_TOYBOX = ("toybox", "toybox", "toybox")
+_DIFFUSION = ("diffusion", "diffusion", "none")
+
+TOOLSETS: Mapping[str, Toolset] = {
+    "toybox": Toolset("Toybox: rendered toy scenes", *_TOYBOX),
+    "diffusion": Toolset("Diffusion: photographs drawn and edited by pipelines", *_DIFFUSION),
+    "toybox-exemplars": Toolset("Toybox, exemplars only", *_TOYBOX, _DRAWING | _EDITING, True),
+    "toybox-generated": Toolset("Toybox, generated images only", *_TOYBOX, _EXEMPLARS, True),
+    "toybox-no-edits": Toolset("Toybox, no edits", *_TOYBOX, _EDITING, True),
+    "toybox-flawed": Toolset(
+        "Toybox with a generator that errs", "toybox-flawed", "toybox", "toybox", is_ablation=True
+    ),
+    "diffusion-exemplars": Toolset("Diffusion, exemplars only", *_DIFFUSION, _DRAWING | _EDITING, True),
+    "diffusion-generated": Toolset("Diffusion, generated images only", *_DIFFUSION, _EXEMPLARS, True),
+    "diffusion-no-edits": Toolset("Diffusion, no edits", *_DIFFUSION, _EDITING, True),
 }
-"""Toolsets: key -> (label, generator, editor, describer). A backbone that sees describes images itself."""
+"""Toolsets: those for people first, then the ablations of the paper (section 4.3, Table A5)."""
+
+
+def label_toolset(key: str) -> str:
+    """What people call a toolset; the key itself if it is not there."""
+    return TOOLSETS[key].label if key in TOOLSETS else key
+
+
+def draws_toys(toolset: str) -> bool:
+    """Whether a toolset draws toybox's scenes; False for one that is not there."""
+    return toolset in TOOLSETS and TOOLSETS[toolset].generator.startswith("toybox")
+
 
 DETECTORS: Plugins = {
     "toybox-eyes": ("toybox-eyes", "workers.toybox.detector.load"),

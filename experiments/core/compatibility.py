@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from experiments.models import Backbone, Dataset, Toolset
+from workers import registry
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
 """Models that know toys and nothing else."""
@@ -25,7 +26,7 @@ def is_toybox(model: str) -> bool:
 
 def explain_incompatibility(backbone: str, toolset: str) -> str:
     """Why this backbone cannot work with these tools; "" if it can."""
-    if backbone == SCRIPTED and toolset != TOYBOX:
+    if backbone == SCRIPTED and not registry.draws_toys(toolset):
         return (
             "The scripted scientist knows toybox's concepts and no others, so it works with the toolset toybox alone. "
             "Choose another backbone, or that toolset."
@@ -35,7 +36,7 @@ def explain_incompatibility(backbone: str, toolset: str) -> str:
 
 def advise(model: str, toolset: str, backbone: str = "") -> str:
     """What to know of a choice that is possible but says little; "" for a sound one."""
-    toys, draws_toys = is_toybox(model), toolset == TOYBOX
+    toys, draws_toys = is_toybox(model), registry.draws_toys(toolset)
     notes = []
     if toys and not draws_toys:
         notes.append(f"{model} has only ever seen toys: with photographs its units are off their ground.")
@@ -56,13 +57,18 @@ def fitting(model: str) -> dict[str, str]:
     toybox has its own tools and the scripted scientist; other models get others where there are some.
     """
     toy = is_toybox(model)
-    toolsets = available(Toolset) or [TOYBOX]
+    toolsets = [key for key in available(Toolset) if not is_ablation(key)] or [TOYBOX]
     toolset = next((key for key in toolsets if (key == TOYBOX) == toy), toolsets[0])
     backbones = [key for key in available(Backbone) if key != PERSON] or [SCRIPTED]  # nobody is put to work unasked
     backbone = next((key for key in backbones if (key == SCRIPTED) == toy), backbones[0])
     if explain_incompatibility(backbone, toolset):
         toolset = TOYBOX
     return {"dataset": dataset_for(model), "toolset": toolset, "backbone": backbone, "backbone_model": ""}
+
+
+def is_ablation(toolset: str) -> bool:
+    """Whether a toolset is there to measure what a tool is worth."""
+    return toolset in registry.TOOLSETS and registry.TOOLSETS[toolset].is_ablation
 
 
 def dataset_for(model: str) -> str:

@@ -208,7 +208,7 @@ def side(run: Run, names: Names | None = None) -> SafeString:
         "chart": activation_plot(values, scale) if values else None,
         "names": names or Names(None),
         "backbone": run.versions.get("backbone") or backbone_of(run),
-        "tools": registry.TOOLSETS[run.toolset][0] if run.toolset in registry.TOOLSETS else run.toolset,
+        "tools": registry.label_toolset(run.toolset),
         "task": tasks.label(run.task),
         "scale": scale_of(run),
     }

@@ -27,7 +27,7 @@ def lab(tmp_path, monkeypatch):
         "DESCRIBERS": "describer",
     }.items():
         monkeypatch.setattr(registry, table, {"tiny": ("Tiny", f"tests.support.tiny_lab.load_{name}")})
-    monkeypatch.setattr(registry, "TOOLSETS", {"tiny": ("Tiny", "tiny", "tiny", "tiny")})
+    monkeypatch.setattr(registry, "TOOLSETS", {"tiny": registry.Toolset("Tiny", "tiny", "tiny", "tiny")})
     return Laboratory(LabSettings(tmp_path, batch_size=4, dataset="tiny"))
 
 
@@ -132,7 +132,7 @@ def test_two_runs_at_once_on_one_model_get_what_each_would_get_alone(lab):
 
 
 def test_it_loads_no_describer_nor_editor_until_one_is_needed(lab, monkeypatch):
-    monkeypatch.setitem(registry.TOOLSETS, "poor", ("Poor", "tiny", "nothing", "nothing"))
+    monkeypatch.setitem(registry.TOOLSETS, "poor", registry.Toolset("Poor", "tiny", "nothing", "nothing"))
     context = tiny_bench(lab, toolset="poor")
     context.tools.text2image(["red"])
     with pytest.raises(UnknownName, match="no 'nothing' here"):

@@ -33,7 +33,7 @@ def test_an_observer_is_asked_only_about_images_it_was_made_for(tmp_path):
 
 
 def test_tools_that_draw_photographs_have_nobody_who_takes_them_for_toys():
-    nobody = registry.load(registry.DESCRIBERS, registry.TOOLSETS["diffusion"][3])(LabSettings(None))
+    nobody = registry.load(registry.DESCRIBERS, registry.TOOLSETS["diffusion"].describer)(LabSettings(None))
     for ask in (nobody.describe, nobody.summarize):
         with pytest.raises(ToolRefused, match=r"Log the images and look at them instead"):
             ask([Image.new("RGB", (8, 8))])

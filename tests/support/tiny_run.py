@@ -79,7 +79,7 @@ def install(monkeypatch: Any, settings: Any, state: Path) -> None:
         "DESCRIBERS": "describer",
     }.items():
         monkeypatch.setattr(registry, table, {"tiny": ("Tiny", f"tests.support.tiny_lab.load_{name}")})
-    monkeypatch.setattr(registry, "TOOLSETS", {"tiny": ("Tiny tools", "tiny", "tiny", "tiny")})
+    monkeypatch.setattr(registry, "TOOLSETS", {"tiny": registry.Toolset("Tiny tools", "tiny", "tiny", "tiny")})
     tiny = {"tiny": ("Tiny agent", "tests.support.tiny_run.load_backbone")}
     monkeypatch.setattr(registry, "BACKBONES", registry.BACKBONES | tiny)
     settings.STATE, settings.LAB_DATASET = state, "tiny"

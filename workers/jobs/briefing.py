@@ -20,25 +20,25 @@ from workers.record.systems import SystemSpec
 
 def vocabulary_of(run: Run) -> str:
     """What the run's generator can draw, in a sentence; "" if it draws whatever is said."""
-    generator = registry.TOOLSETS[run.toolset][1]
+    generator = registry.TOOLSETS[run.toolset].generator
     return str(getattr(laboratory().generator(generator), "vocabulary", ""))
 
 
 def changes_of(run: Run) -> str:
     """Which changes the run's editor can make, in a sentence; "" if it tries whatever is said, or is not there."""
     with suppress(MissingPart):
-        return str(getattr(laboratory().editor(registry.TOOLSETS[run.toolset][2]), "vocabulary", ""))
+        return str(getattr(laboratory().editor(registry.TOOLSETS[run.toolset].editor), "vocabulary", ""))
     return ""
 
 
-def known_of(spec: SystemSpec) -> Known:
+def known_of(spec: SystemSpec, toolset: str) -> Known:
     """The name of a class, and the scale of the activations. Raises UnknownName, and what measuring images raises."""
     kind = registry.SCALES.get(layer_of(spec).scale, "") if spec.kind == "logit" else ""
     scale = [f"Its activation is {kind}."] if kind else []
-    return Known(name_of(spec) if spec.kind == "logit" else "", " ".join([*scale, scale_of(spec)]).strip())
+    return Known(name_of(spec) if spec.kind == "logit" else "", " ".join([*scale, scale_of(spec, toolset)]).strip())
 
 
-def scale_of(spec: SystemSpec) -> str:
+def scale_of(spec: SystemSpec, toolset: str) -> str:
     """Which activations are low and high, in a sentence; "" where the layer has not been indexed yet."""
     lab = laboratory()
     if not lab.index_of(spec).known([spec.layer]):
@@ -49,7 +49,7 @@ def scale_of(spec: SystemSpec) -> str:
     if ordinary is not None:
         median, q90, q99 = map(format_activation, (ordinary.median, ordinary.q90, ordinary.q99))
         parts.append(f"half of the ordinary images stay below {median}, nine in ten below {q90}, 99 in 100 below {q99}")
-    if exemplars:
+    if exemplars and "dataset_exemplars" not in registry.TOOLSETS[toolset].lacks:
         mean = sum(each.activation for each in exemplars) / len(exemplars)
         parts.append(f"the {len(exemplars)} exemplars reach {format_activation(mean)} on average")
     return f"The scale of its activations over the dataset: {'; '.join(parts)}." if parts else ""

@@ -160,10 +160,14 @@ def write_backbone(key: str) -> None:
 
 
 def write_toolset(key: str) -> None:
-    label, generator, editor, describer = registry.TOOLSETS[key]
-    parts = ((registry.IMAGE_GENERATORS, generator), (registry.IMAGE_EDITORS, editor), (registry.DESCRIBERS, describer))
+    tools = registry.TOOLSETS[key]
+    parts = (
+        (registry.IMAGE_GENERATORS, tools.generator),
+        (registry.IMAGE_EDITORS, tools.editor),
+        (registry.DESCRIBERS, tools.describer),
+    )
     remedy = "\n".join(dict.fromkeys(each for part in parts if (each := find_lack(*part))))
-    found = {"label": label, "available": not remedy, "remedy": remedy}
+    found = {"label": tools.label, "available": not remedy, "remedy": remedy}
     models = [] if remedy else [model for part in parts for model in registry.list_models(*part, settings())]
     found["model_names"] = list(dict.fromkeys(models))
     Toolset.objects.update_or_create(key=key, defaults=found)

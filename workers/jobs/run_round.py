@@ -96,9 +96,11 @@ def first_event(run: Run) -> Started:
         backbone=run.backbone,
         limits=limits_of(run),
         seed=run.seed,
-        reference=build_reference(briefing.vocabulary_of(run), briefing.changes_of(run)),
+        reference=build_reference(
+            briefing.vocabulary_of(run), briefing.changes_of(run), registry.TOOLSETS[run.toolset].lacks
+        ),
         versions=made_with,
-        known=briefing.known_of(spec),
+        known=briefing.known_of(spec, run.toolset),
     )
 
 
@@ -208,7 +210,7 @@ def _name_parts(run: Run) -> dict[str, str]:
     if problem := without_price(limits_of(run), backbone.label, backbone.price_known):
         raise MissingPart(problem)
     lab.tool_backends(run.toolset)  # raises UnknownName
-    _, generator, editor, describer = registry.TOOLSETS[run.toolset]
+    tools = registry.TOOLSETS[run.toolset]
     dataset = str(run.options.get("dataset") or lab.settings.dataset)
     scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")
     return {
@@ -216,9 +218,9 @@ def _name_parts(run: Run) -> dict[str, str]:
         "model": _format_key(run.model, lab.model(run.model)),
         "dataset": _format_key(dataset, lab.dataset(dataset)),
         "toolset": run.toolset,
-        "generator": _format_key(generator, lab.generator(generator)),
-        "editor": _format_key(editor, lab.editor(editor)),
-        "describer": backbone.label if backbone.sees else describer,
+        "generator": _format_key(tools.generator, lab.generator(tools.generator)),
+        "editor": _format_key(tools.editor, lab.editor(tools.editor)),
+        "describer": backbone.label if backbone.sees else tools.describer,
     } | ({"activation": registry.SCALES[scale]} if scale else {})
 
 

@@ -110,9 +110,9 @@ class Laboratory:
         """What makes images and describes them. `describer` takes the place of the toolset's own."""
         if toolset not in registry.TOOLSETS:
             raise UnknownName(f"There is no toolset {toolset!r}. Choose one of: {', '.join(registry.TOOLSETS)}.")
-        _, generator, editor, own = registry.TOOLSETS[toolset]
-        describe = partial(self.describer, own) if describer is None else lambda: describer
-        return ToolBackends(partial(self.generator, generator), partial(self.editor, editor), describe)
+        tools = registry.TOOLSETS[toolset]
+        describe = partial(self.describer, tools.describer) if describer is None else lambda: describer
+        return ToolBackends(partial(self.generator, tools.generator), partial(self.editor, tools.editor), describe)
 
     def index(self, model: str, dataset: str) -> ExemplarIndex:
         """The exemplar index of a model over a dataset; computed layer by layer when it is first read."""
@@ -177,7 +177,8 @@ class Laboratory:
         backends = self.tool_backends(toolset, describer)
         system = System(subject, memory)
         image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
-        return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress))
+        lacks = registry.TOOLSETS[toolset].lacks
+        return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks))
 
     def _plugin(self, kind: str, plugins: registry.Plugins, key: str) -> Any:
         return self._once((kind, key), lambda: registry.load(plugins, key)(self.settings))

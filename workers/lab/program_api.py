@@ -6,9 +6,11 @@ Consumed by the sandbox; see `protocols.Sandbox.run`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 from workers import registry
+from workers.errors import ToolError
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import Json
@@ -35,9 +37,15 @@ def list_calls(system: System, tools: Tools, style: ProgramStyle) -> dict[str, C
     """The functions by the names that programs of every published style use."""
     owners: dict[str, object] = {"system": system, "tools": tools}
     calls = {f"{owner}.{name}": _serve(owners[owner], name) for owner, names in NAMES.items() for name in names}
-    if style == "script":
+    calls |= {f"tools.{name}": partial(_refuse, name) for name in tools.lacks}
+    if style == "script" and "dataset_exemplars" not in tools.lacks:
         calls["tools.dataset_exemplars"] = lambda system=None: list(zip(*tools.dataset_exemplars(system), strict=True))
     return calls
+
+
+def _refuse(name: str, *arguments: Any, **options: Any) -> Any:
+    del arguments, options
+    raise ToolError(f"The toolset of this run lacks tools.{name}. Use what the reference describes.")
 
 
 def _serve(owner: object, name: str) -> Callable[..., Any]:

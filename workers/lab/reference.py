@@ -18,25 +18,36 @@ _OWNERS: dict[str, type] = {"system": System, "tools": Tools}
 _TYPES = (("Sequence", "list"), ("Image.Image", "Image"), ("ImageOrText", "Image"))
 _HEAD = """An Image that you get is a PIL image, a masked image is a Base64 string; wherever a tool takes images it
 takes both. NumPy and Pillow can be imported. A wrong argument raises ToolError with the remedy."""
-_ALIASES = """Other names: system.call_neuron, tools.text2model and tools.game_engine (text2image), tools.edit_image
-(the edits alone), tools.describe, tools.summarize, tools.save_experiment_log."""
+_ALIASES = {
+    "text2image": "tools.text2model and tools.game_engine (text2image)",
+    "edit_images": "tools.edit_image\n(the edits alone)",
+}
+"""Other names of tools that a toolset may lack."""
 
 
-def build_reference(vocabulary: str = "", changes: str = "") -> str:
+_LACKS = (
+    """This run is without some tools, on purpose: {words}. Whatever else you are told of them does not hold here."""
+)
+_WORDS = {"dataset_exemplars": "no exemplars of the dataset", "text2image": "no drawing", "edit_images": "no edits"}
+
+
+def build_reference(vocabulary: str = "", changes: str = "", lacks: frozenset[str] = frozenset()) -> str:
     """The whole reference, Markdown, under 8,000 characters without the last two chapters.
 
     `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if
-    it does whatever is said.
+    it does whatever is said. What the run `lacks` (names of `program_api.NAMES`) is told without its name.
     """
     attributes = [f"{name}: {inspect.getdoc(value)}" for name, value in _entries() if isinstance(value, property)]
-    methods = {name: _method(name, value) for name, value in _entries() if not isinstance(value, property)}
-    parts = [_HEAD]
+    served = [(name, value) for name, value in _entries() if name.partition(".")[2] not in lacks]
+    methods = {name: _method(name, value, lacks) for name, value in served if not isinstance(value, property)}
+    words = [words for name, words in _WORDS.items() if name in lacks]
+    parts = [_HEAD, *([_LACKS.format(words=", ".join(words))] if words else [])]
     for owner, holder in _OWNERS.items():
         parts.append(f"## {owner}\n\n{inspect.getdoc(holder)}")
         parts += [text for name, text in methods.items() if name.startswith(f"{owner}.")]
-    parts += [f"## What can be drawn\n\n{vocabulary}"] if vocabulary else []
-    parts += [f"## What can be changed\n\n{changes}"] if changes else []
-    return "\n\n".join([*parts, "\n".join(attributes), _ALIASES]) + "\n"
+    parts += [f"## What can be drawn\n\n{vocabulary}"] if vocabulary and "text2image" not in lacks else []
+    parts += [f"## What can be changed\n\n{changes}"] if changes and "edit_images" not in lacks else []
+    return "\n\n".join([*parts, "\n".join(attributes), _name_others(lacks)]) + "\n"
 
 
 def _entries() -> Iterator[tuple[str, Any]]:
@@ -49,7 +60,15 @@ def _entries() -> Iterator[tuple[str, Any]]:
                 yield f"{owner}.{name}", member
 
 
-def _method(name: str, method: Callable[..., Any]) -> str:
+def _name_others(lacks: frozenset[str]) -> str:
+    """Under which other names tools can be called."""
+    some = [words for name, words in _ALIASES.items() if name not in lacks]
+    names = ["system.call_neuron", *some, "tools.describe", "tools.summarize", "tools.save_experiment_log"]
+    return f"Other names: {', '.join(names)}."
+
+
+def _method(name: str, method: Callable[..., Any], lacks: frozenset[str]) -> str:
+    """Its part of the reference; an example that needs what is lacking is left out."""
     text, _, example = (inspect.getdoc(method) or "").partition("Example:\n")
     code = dedent(example).strip()
     # The signature as the program calls it: without `self`, in the words for types that the reference uses
@@ -57,4 +76,6 @@ def _method(name: str, method: Callable[..., Any]) -> str:
     shown = str(signature.replace(parameters=list(signature.parameters.values())[1:])).replace("'", "")
     for ours, theirs in _TYPES:
         shown = shown.replace(ours, theirs)
+    if any(f"tools.{each}" in code for each in lacks):
+        return f"### {name}{shown}\n\n{text.strip()}"
     return f"### {name}{shown}\n\n{text.strip()}\n\n```python\n{code}\n```"

@@ -42,7 +42,10 @@ class Tools:
         image_tools: ImageTools,
         earlier: Sequence[LogEntry] = (),
         progress: Progress = no_progress,
+        lacks: frozenset[str] = frozenset(),
     ) -> None:
+        self.lacks = lacks
+        """Names that programs may not call here: the toolset's own."""
         self._system = system
         self._memory = memory
         self._image_tools = image_tools
@@ -251,7 +254,12 @@ class Tools:
 
     @property
     def exemplar_mean(self) -> float | None:
-        """Mean activation of the exemplars, None if there are none; what is below is weak (paper, appendix A)."""
+        """Mean activation of the exemplars, None if there are none; what is below is weak (paper, appendix A).
+
+        None too where the toolset lacks the exemplars, of which it would tell something.
+        """
+        if "dataset_exemplars" in self.lacks:
+            return None
         found = self._system.subject.exemplars(self._progress)
         return sum(each.activation for each in found) / len(found) if found else None
 

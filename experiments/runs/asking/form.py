@@ -91,7 +91,7 @@ class QueryForm(LimitFields):
     layer = forms.CharField(max_length=200)
     unit = forms.CharField(max_length=300, error_messages={"required": "Choose a unit."})
     dataset = forms.CharField(max_length=500, required=False)
-    toolset = forms.ChoiceField(choices=lambda: [(key, one[0]) for key, one in registry.TOOLSETS.items()])
+    toolset = forms.ChoiceField(choices=lambda: [(key, one.label) for key, one in registry.TOOLSETS.items()])
     backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
     backbone_model = forms.CharField(max_length=200, required=False)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)

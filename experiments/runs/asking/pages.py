@@ -135,6 +135,13 @@ def _build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, s
     return {"command": forms.command_line(values), "curl": curl}
 
 
+def _group_toolsets() -> dict[str, list[Toolset]]:
+    """Those for people, and those that measure what a tool is worth."""
+    every = list(Toolset.objects.all())
+    ablations = [each for each in every if compatibility.is_ablation(each.key)]
+    return {"toolsets": [each for each in every if each not in ablations], "ablations": ablations}
+
+
 def _explain_choice(values: Any) -> dict[str, str]:
     """What is wrong with the tools and the backbone together, or what to know of them."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
@@ -165,7 +172,7 @@ def _read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
         "layer": layer,
         "datasets": datasets,
         "dataset": dataset,
-        "toolsets": list(Toolset.objects.all()),
+        **_group_toolsets(),
         "backbones": list(Backbone.objects.all()),
         "chosen": chosen,
         **_explain_choice({"model": model.name, **chosen}),

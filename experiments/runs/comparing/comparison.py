@@ -72,7 +72,7 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Question", "long", lambda run: run.question),
     ("Task", "text", lambda run: tasks.label(run.task)),
     ("Backbone", "text", lambda run: run.versions.get("backbone") or backbone_of(run)),
-    ("Tools", "text", lambda run: registry.TOOLSETS.get(run.toolset, (run.toolset,))[0]),
+    ("Tools", "text", lambda run: registry.label_toolset(run.toolset)),
     ("Dataset", "text", lambda run: str(run.options.get("dataset", ""))),
     ("Seed", "text", lambda run: str(run.seed)),
     ("Asked by", "text", lambda run: run.owner.get_username()),

@@ -41,7 +41,7 @@ def check_generated(
     positive, neutral = ([[_activation(row, answers) for row in rows] for rows in side] for side in sides)
     scores = score_generated(_rows(positive[:MAIA]), _rows(neutral[:MAIA]), controls)
     told = score_predictiveness([each[0] for each in positive], [each[0] for each in neutral], unit.exemplar_mean)
-    _, generator, *_ = registry.TOOLSETS[toolset]
+    generator = registry.TOOLSETS[toolset].generator
     return GeneratedResult(
         writer=writer,
         generator=generator,

@@ -34,7 +34,7 @@ class Measured:
 
 def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) -> list[GeneratedImage]:
     """The image of each prompt and seed, in order; those that are there are not drawn again. Raises Cancelled."""
-    key = registry.TOOLSETS[toolset][1]
+    key = registry.TOOLSETS[toolset].generator
     generator = laboratory().generator(key)
     name = f"{key} {getattr(generator, 'revision', '')}".strip()
     hashes = {prompt: sha256(prompt.encode(errors="surrogatepass")).hexdigest() for prompt, _ in wanted}

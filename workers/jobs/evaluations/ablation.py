@@ -49,13 +49,13 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     shares: list[tuple[str, Figure]] = []
     medians = []
     for toolset, chosen in done.items():
-        name = registry.TOOLSETS[toolset][0]
+        name = registry.TOOLSETS[toolset].label
         shares.append((name, figures.share_figure(f"{toolset}.right", name, chosen, "right")))
         medians.append(figures.median_figure(f"{toolset}.pearson", f"{name}: median r", map(r, chosen)))
     pairs = [
         figures.Comparison(
             f"difference.{toolset}.{name}",
-            f"Full less {registry.TOOLSETS[toolset][0].lower()}: {words}",
+            f"Full less {registry.TOOLSETS[toolset].label.lower()}: {words}",
             figures.by_unit(done[FULL], score, 0.0),
             figures.by_unit(chosen, score, 0.0),
         )
