@@ -97,7 +97,7 @@ def score_natural(
         return bootstrap(lambda counts: figure(acts, there, counts * heavy), len(acts), seed=seed, resamples=resamples)
 
     why = _explain_undefined(acts, there)
-    r = Estimate(None, n=len(acts), why=why) if why else estimate(_correlate)
+    r = Estimate(None, n=len(acts), why=why) if why else estimate(correlate)
     unseen = Estimate(None, n=len(acts), why="no image shows it")
     f1 = Estimate(None, n=len(acts), why="no threshold is known")
     if threshold is not None:
@@ -114,7 +114,7 @@ def score_natural(
     )
 
 
-def _correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
+def correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
     """Pearson's correlation of two vectors (n,), once for each row of weights (rows, n); NaN where either is constant.
 
     Nothing is missing; weights are 0 and more.
@@ -195,7 +195,7 @@ def _split_deciles(activations: Floats, presence: Floats, weights: Floats) -> tu
 def _describe(activations: Floats, presence: Floats, weights: Floats) -> Decile:
     if not len(activations) or not weights.sum():
         return Decile(None, None, 0, None, None)
-    r = float(_correlate(activations, presence, weights[None])[0])
+    r = float(correlate(activations, presence, weights[None])[0])
     present = float(np.average(presence, weights=weights))
     low, high = float(activations.min()), float(activations.max())
     return Decile(low, high, len(activations), present, None if np.isnan(r) else r)

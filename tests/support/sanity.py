@@ -1,0 +1,84 @@
+"""Missing-label and extra-label tests of metrics (Oikarinen, Yan and Weng, ICML 2025): which fall for worse labels?
+
+A unit is an activation for each image and the images that truly show its concept. Half of these are taken from the
+label (too narrow), or as many others added (too broad); a sound metric falls. Used by a test and by a bench.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.metrics.generated import score_generated, score_predictiveness
+from workers.metrics.natural import correlate
+from workers.metrics.ranking import area_under_curve, average_precision
+
+Metric = Callable[[NDArray, NDArray], float]
+Unit = tuple[NDArray, NDArray]
+"""Activations (n,) and presence (n,), bool."""
+LEAST = 0.001
+"""By how much a score must fall, of the range of the metric."""
+
+
+def pearson(activations: NDArray, there: NDArray) -> float:
+    return float(correlate(activations, there.astype(float), np.ones((1, len(there))))[0])
+
+
+def _f1(activations: NDArray, there: NDArray) -> float:
+    """At the quantile of activation that leaves as many images as the unit truly has: 2 %."""
+    guessed = activations > np.quantile(activations, 0.98)
+    return 2 * (guessed & there).sum() / (guessed.sum() + there.sum())
+
+
+def _mad(activations: NDArray, there: NDArray) -> float:
+    return score_generated(activations[there], [], activations[~there]).cosy_mad or 0.0
+
+
+def _predictiveness(activations: NDArray, there: NDArray) -> float:
+    """Over ten images of each side, the threshold half of the mean of the 15 brightest."""
+    rng = np.random.default_rng(0)
+    sides = [rng.choice(activations[side], 10) for side in (there, ~there)]
+    return score_predictiveness(*sides, float(np.sort(activations)[-15:].mean())).share.value or 0.0
+
+
+METRICS: Mapping[str, tuple[Metric, float]] = {
+    "Pearson r": (pearson, 2.0),
+    "AUPRC": (average_precision, 1.0),
+    "F1 at a quantile of 0.98": (_f1, 1.0),
+    "AUC, label against the rest (CoSy)": (lambda a, c: area_under_curve(a[c], a[~c]), 1.0),
+    "MAD (CoSy)": (_mad, 1.0),
+    "mean of the label's images (MAIA +)": (lambda a, c: float(a[c].mean()), 1.0),
+    "difference of MAIA's two means": (lambda a, c: float(a[c].mean() - a[~c].mean()), 1.0),
+    "predictiveness, 10 + 10 (SAIA)": (_predictiveness, 1.0),
+}
+"""Metric and the length of its range; of those without bounds, 1 standard deviation of the activations."""
+
+
+def make_units(count: int, frequency: float, seed: int, n: int = 20_000) -> list[Unit]:
+    """Synthetic units: the truth has a frequency, and excites the unit by 1 to 4 deviations over its noise."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        there = np.zeros(n, bool)
+        there[rng.choice(n, max(2, round(frequency * n)), replace=False)] = True
+        made.append((rng.normal(0, 1, n) + rng.uniform(1, 4) * there, there))
+    return made
+
+
+def share_falling(metric: str, units: Iterable[Unit], seed: int = 0) -> tuple[float, float]:
+    """Shares of units whose score falls when half of the labels are missing, and when as many are added; in [0, 1]."""
+    score, span = METRICS[metric]
+    rng = np.random.default_rng(seed)
+    falls = []
+    for activations, there in units:
+        fewer, more = there.copy(), there.copy()
+        positive, negative = np.flatnonzero(there), np.flatnonzero(~there)
+        fewer[rng.choice(positive, len(positive) // 2, replace=False)] = False
+        more[rng.choice(negative, min(len(positive), len(negative) - 1), replace=False)] = True
+        scaled = activations / activations.std()
+        right = score(scaled, there)
+        falls.append([right - score(scaled, worse) > LEAST * span for worse in (fewer, more)])
+    missing, extra = np.mean(falls, axis=0)
+    return float(missing), float(extra)
