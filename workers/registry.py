@@ -139,6 +139,7 @@ def draws_toys(toolset: str) -> bool:
 
 DETECTORS: Plugins = {
     "toybox-eyes": ("toybox-eyes", "workers.toybox.detector.load"),
+    "toybox-eyes:": ("toybox-eyes, with synthetic neurons drawn by a seed", "workers.toybox.detector.load_seeded"),
     "grounding-dino": ("Grounding DINO and SAM", "workers.detectors.grounding_dino.load"),
     "grounding-dino:paper": ("Grounding DINO and SAM of MAIA's code", "workers.detectors.grounding_dino.load"),
     "grounding-dino:": ("Any Grounding DINO and SAM: two hub ids or folders", "workers.detectors.grounding_dino.load"),

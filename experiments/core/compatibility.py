@@ -21,7 +21,7 @@ PERSON = "person"
 
 
 def is_toybox(model: str) -> bool:
-    return model in OF_TOYBOX
+    return model in OF_TOYBOX or model.startswith("synthetic:toybox-eyes:")
 
 
 def explain_incompatibility(backbone: str, toolset: str) -> str:

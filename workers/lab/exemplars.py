@@ -70,9 +70,13 @@ class ExemplarIndex:
         return self.layer(layer, progress).unit(unit)
 
     def layer(self, layer: str, progress: Progress = no_progress) -> LayerStatistics:
-        """The statistics of a layer's units. Raises Cancelled if `progress` does."""
+        """The statistics of a layer's units. Raises Cancelled if `progress` does.
+
+        Layers of concepts are all indexed with the first of them: looking is what costs, and they share what is seen.
+        """
         if layer not in self._layers:
-            self.prepare([layer], progress)
+            concepts = [info.name for info in self._model.layers() if info.kind == "concept"]
+            self.prepare(concepts if layer in concepts else [layer], progress)
         return self._layers[layer]
 
     def picture(self, position: int) -> Picture:

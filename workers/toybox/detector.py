@@ -2,12 +2,15 @@
 `workers.toybox.networks.nets`.
 
 One detection is one connected region of pixels that are most likely the toy; its confidence is the mean probability of
-the toy there. Loaded through the registry; a picture costs about 15 ms on a processor, however many toys are asked for.
+the toy there, and of the colour where one is asked for: "ball", "red ball", "something red". Loaded through the
+registry; a picture costs about 15 ms on a processor, however many toys are asked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +21,11 @@ from PIL.Image import Image
 from workers.errors import UnknownName
 from workers.model_cache import in_batches
 from workers.protocols import Detection, LabSettings
+from workers.toybox.fresh_neurons import draw_neurons
 from workers.toybox.networks import nets
-from workers.toybox.networks.detection import connected_regions
+from workers.toybox.networks.detection import connected_regions, split_by_colour
 from workers.toybox.world.scenes import NOUNS
+from workers.toybox.world.words import read_words
 
 CONFIDENT = 0.5
 """Regions that are less likely the toy than this are left out."""
@@ -47,42 +52,95 @@ def load(settings: LabSettings) -> ToyboxDetector:
     return ToyboxDetector(nets.EYES_FILE, settings)
 
 
-def missing(settings: LabSettings) -> str:
+def load_seeded(settings: LabSettings, name: str) -> ToyboxDetector:
+    """The detector with the synthetic neurons of a seed: `name` is "seed-7". Raises UnknownName for another name."""
+    if not (found := re.fullmatch(r"seed-(\d{1,9})", name)):
+        raise UnknownName(f"toybox-eyes have no neurons called {name!r}. Write seed- and a number, such as seed-7.")
+    return ToyboxDetector(nets.EYES_FILE, settings, f"toybox-eyes:{name}", draw_neurons(int(found.group(1))))
+
+
+def missing(settings: LabSettings, name: str = "") -> str:
     """ "" if the weights are there, else the command that makes them."""
-    del settings
+    del settings, name
     return "" if nets.EYES_FILE.exists() else f"{nets.EYES_FILE} is missing. Make it with `manage.py train_toybox`."
 
 
 class ToyboxDetector:
     """The detector "toybox-eyes". See `protocols.Detector`."""
 
-    name = "toybox-eyes"
-    neurons = NEURONS
-
-    def __init__(self, weights: Path, settings: LabSettings) -> None:
+    def __init__(
+        self,
+        weights: Path,
+        settings: LabSettings,
+        name: str = "toybox-eyes",
+        neurons: Mapping[str, str] = NEURONS,
+    ) -> None:
+        self.name = name
+        self.neurons = neurons
         self._device = settings.device
         # In half precision so small a network gains nothing.
         self._eyes = settings.model_cache.slot("toybox-eyes", lambda: nets.load_eyes(weights).to(settings.device))
         with self._eyes as eyes:
             self.concepts = eyes.vocabulary.nouns
+            self._colours = eyes.vocabulary.colours
         self.revision = nets.fingerprint(weights)
 
     def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
         """Where each image shows the toys; masks are 48 x 48. See `protocols.Detector.detect`."""
-        unknown = [concept for concept in concepts if concept not in self.concepts]
-        if unknown:
-            raise UnknownName(f"toybox-eyes know no {unknown[0]!r}. Choose among: {', '.join(self.concepts)}.")
-        probabilities = in_batches(images, _BATCH, self._look)
-        return [{concept: self._places(each, concept) for concept in concepts} for each in probabilities]
+        wanted = {concept: self._read(concept) for concept in concepts}
+        seen = in_batches(images, _BATCH, self._look)
+        return [{concept: each.find(*kind) for concept, kind in wanted.items()} for each in seen]
 
-    def _look(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
-        """For each image how likely each pixel shows no toy and each toy, (1 + toys, 48, 48)."""
+    def _read(self, concept: str) -> tuple[int | None, int | None]:
+        """The places of its toy, from 1, and of its colour, from 0; None where it does not say."""
+        words = [word for word in read_words(concept) if word.kind not in ("thing", "stop", "count")]
+        said = {word.kind: word.value for word in words}
+        known = set(said) <= {"noun", "colour"} and len(said) == len(words) > 0
+        if not known or said.get("noun", self.concepts[0]) not in self.concepts:
+            raise UnknownName(
+                f"toybox-eyes know no {concept!r}. Choose among: {', '.join(self.concepts)}; of any colour, or of one: "
+                f"{', '.join(self._colours)}."
+            )
+        noun, colour = said.get("noun"), said.get("colour")
+        return (
+            None if noun is None else 1 + self.concepts.index(noun),
+            None if colour is None else self._colours.index(colour),
+        )
+
+    def _look(self, images: Sequence[Image]) -> list[_Sight]:
         with self._eyes as eyes, torch.no_grad():
-            return list(eyes(nets.preprocess(images).to(self._device)).noun.softmax(dim=1).numpy(force=True))
+            output = eyes(nets.preprocess(images).to(self._device))
+        parts = (each.softmax(dim=1).numpy(force=True) for each in (output.noun, output.colour))
+        return [_Sight(noun, colour) for noun, colour in zip(*parts, strict=True)]
 
-    def _places(self, probabilities: NDArray[np.float32], concept: str) -> list[Detection]:
-        toy = 1 + self.concepts.index(concept)
-        regions = connected_regions(probabilities.argmax(axis=0) == toy)
-        likely = probabilities[toy]
-        found = [Detection(float(likely[each].mean()), each) for each in regions if each.sum() >= MIN_PIXELS]
+
+@dataclass
+class _Sight:
+    """One image as the eyes see it."""
+
+    noun: NDArray[np.float32]
+    """How likely each pixel shows no toy and each toy, (1 + toys, 48, 48)."""
+    colour: NDArray[np.float32]
+    """How likely each colour, (colours, 48, 48); means something on toys alone."""
+    regions: dict[int, list[NDArray[np.bool_]]] = field(default_factory=dict)
+    """Of each toy that was asked for, not too small."""
+
+    def find(self, noun: int | None, colour: int | None) -> list[Detection]:
+        """The places of a toy or of all toys, those of one colour alone if it is given."""
+        toys = range(1, len(self.noun)) if noun is None else [noun]
+        return [found for toy in toys for region in self._regions(toy) for found in self._detect(toy, region, colour)]
+
+    def _regions(self, toy: int) -> list[NDArray[np.bool_]]:
+        if toy not in self.regions:
+            likeliest = self.noun.argmax(axis=0) == toy
+            self.regions[toy] = [each for each in connected_regions(likeliest) if each.sum() >= MIN_PIXELS]
+        return self.regions[toy]
+
+    def _detect(self, toy: int, region: NDArray[np.bool_], colour: int | None) -> list[Detection]:
+        likely, hue = self.noun[toy], self.colour.argmax(axis=0)
+        found = [Detection(float(likely[region].mean()), region)]
+        if colour is not None:
+            likely = likely * self.colour[colour]
+            parts = [part for part in split_by_colour(region, hue) if np.bincount(hue[part]).argmax() == colour]
+            found = [Detection(float(likely[each].mean()), each) for each in parts if each.sum() >= MIN_PIXELS]
         return [each for each in found if each.confidence >= CONFIDENT]

@@ -139,7 +139,7 @@ def _find_things(
     around: list[DetectedThing] = []
     for kind in np.unique(noun[noun > 0]):
         for patch in connected_regions(noun == kind):
-            for part in _by_colour(patch, colour):
+            for part in split_by_colour(patch, colour):
                 pixels = int(part.sum())
                 if pixels >= _MIN_PIXELS:
                     hue, extent = (int(np.bincount(values[part]).argmax()) for values in (colour, size))  # commonest
@@ -149,7 +149,7 @@ def _find_things(
     return tuple(largest[0]), tuple(largest[1])
 
 
-def _by_colour(patch: Bools, colour: Ints) -> list[Bools]:
+def split_by_colour(patch: Bools, colour: Ints) -> list[Bools]:
     """Two toys of one kind that touch differ in colour: split a patch where a third of it has another one."""
     hues, counts = np.unique(colour[patch], return_counts=True)
     large = hues[counts >= patch.sum() / 3]

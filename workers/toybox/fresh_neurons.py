@@ -1,0 +1,54 @@
+"""Synthetic neurons that nobody chose: drawn by a seed, so that what is tuned on some can be measured on others.
+
+Every seed has 30 mono neurons (14 toys, 6 colours and 10 toys of a colour), 15 that respond to either of two toys and
+15 conditional ones. Knows the scenes of the dataset, since a neuron needs exemplars. Called by `detector`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+
+from workers.toybox.dataset import LENGTH
+from workers.toybox.world import splits
+from workers.toybox.world.scenes import COLOURS, NOUNS
+
+_TOYS, _COLOURS, _COLOURED, _PAIRS = 14, 6, 10, 15
+_ENOUGH = 22
+"""Scenes of the dataset that a neuron must have: the eyes miss some, and 15 are wanted as exemplars."""
+
+
+@cache
+def draw_neurons(seed: int) -> Mapping[str, str]:
+    """The neurons of a seed by kind, as `synthetic.neuron.build_table` takes them; the same seed gives the same."""
+    rng = random.Random(f"fresh synthetic neurons {seed}")
+    together, coloured = _count_scenes()
+    common = [kind for kind in itertools.product(COLOURS, NOUNS) if coloured[kind] >= _ENOUGH]
+    mono = [
+        *rng.sample(NOUNS, _TOYS),
+        *(f"something {colour}" for colour in rng.sample(COLOURS, _COLOURS)),
+        *(" ".join(kind) for kind in rng.sample(common, _COLOURED)),
+    ]
+    pairs = list(itertools.combinations(NOUNS, 2))
+    ordered = [pair for pair in itertools.permutations(NOUNS, 2) if together[frozenset(pair)] >= _ENOUGH]
+    either = rng.sample(pairs, _PAIRS)
+    return {
+        "mono": ", ".join(mono),
+        "either": ", ".join(" or ".join(pair) for pair in either),
+        "conditional": ", ".join(" | ".join(pair) for pair in rng.sample(ordered, _PAIRS)),
+    }
+
+
+@cache
+def _count_scenes() -> tuple[Counter[frozenset[str]], Counter[tuple[str, str]]]:
+    """In how many scenes of the dataset two toys stand together, and a toy of a colour stands."""
+    together: Counter[frozenset[str]] = Counter()
+    coloured: Counter[tuple[str, str]] = Counter()
+    for number in range(LENGTH):
+        things = splits.scene("validation", number).things
+        together.update(map(frozenset, itertools.combinations(sorted({thing.noun for thing in things}), 2)))
+        coloured.update({(thing.colour, thing.noun) for thing in things})
+    return together, coloured
