@@ -12,6 +12,7 @@ from pathlib import Path
 from PIL.Image import Image
 
 from workers.errors import ToolMisuse
+from workers.lab.imaging import image_key
 from workers.model_cache import in_batches
 from workers.protocols import Json, LabSettings
 from workers.toybox.networks import nets
@@ -20,6 +21,8 @@ from workers.toybox.world.prompts import caption
 from workers.toybox.world.scenes import WHEN, Scene, Thing
 
 _BATCH = 32
+_REMEMBERED = 64
+"""Images whose scenes are kept."""
 _MOST = 8
 """Parts of a summary."""
 _MOST_AROUND = 4
@@ -39,6 +42,7 @@ class ToyboxDescriber:
         self._eyes = settings.model_cache.slot("toybox-eyes, describing", lambda: nets.load_eyes(weights))
         with self._eyes as eyes:
             self._words = eyes.vocabulary
+        self._seen: dict[str, DetectedScene] = {}
 
     def refusal(self, scene: Json) -> str:
         """Why an image behind which is this scene, or none, is not described; "" if it is: the eyes saw toys alone."""
@@ -64,8 +68,14 @@ class ToyboxDescriber:
         return summarize_scenes(self._look(images), self._words)
 
     def _look(self, images: Sequence[Image]) -> list[DetectedScene]:
+        """What the images show. Programs mostly describe images and then sum them up: the last ones are remembered."""
+        keys = [image_key(image) for image in images]
+        new = {key: image for key, image in zip(keys, images, strict=True) if key not in self._seen}
         with self._eyes as eyes:
-            return in_batches(images, _BATCH, lambda batch: detect_scenes(eyes, batch))
+            found = in_batches(list(new.values()), _BATCH, lambda batch: detect_scenes(eyes, batch))
+        seen = self._seen | dict(zip(new, found, strict=True))
+        self._seen = dict(list(seen.items())[-_REMEMBERED:])
+        return [seen[key] for key in keys]
 
 
 def describe_scene(seen: DetectedScene) -> str:

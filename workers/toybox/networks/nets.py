@@ -218,4 +218,8 @@ def _with_weights(kind: type[Network], path: Path) -> Network:
     with safe_open(path, framework="pt") as file:
         network = kind(Vocabulary.from_json(file.metadata()["vocabulary"]))
         network.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+    # Pixels come channels last; weights laid out alike halve the time of a forward pass on a processor
+    for weights in network.parameters():
+        if weights.ndim == 4:
+            weights.data = weights.data.contiguous(memory_format=torch.channels_last)
     return network.eval().requires_grad_(False)

@@ -7,37 +7,53 @@ the case alone.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from workers.toybox.scientist import designs, findings, hypothesis_list, replies
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import Label
 from workers.toybox.scientist.view import ScientistView
-from workers.toybox.world.concepts import phrase_label
+from workers.toybox.world.concepts import Concept, phrase_label
 from workers.toybox.world.prompts import caption
 from workers.toybox.world.scenes import Scene
 
 VALIDATIONS = 2
-_SCREENED = 64
+_SCREENED = 40
 """Scenes of one toy in the screening, and as many of three: alone toys are clear, in company they are many."""
-_CANDIDATES = 12
+_CROWDED, _CROWD = 48, 6
+"""Scenes of so many toys, for what responds to several together alone."""
+_SOUGHT, _BESIDE = 24, 4
+"""Scenes of so many toys in the search for a second cause."""
+_CANDIDATES = 10
 _LEADING = 3
-_EDITED = 6
-_EDITS = {"noun": 2, "colour": 2, "size": 1, "ground": 1, "light": 1}
+_EDITED = 3
+_EDITS = {"noun": 2, "colour": 1, "size": 1, "ground": 1, "light": 1}
 
 
 def plan_reply(view: ScientistView) -> PlannedReply:
     """The next reply."""
     if view.case.must_conclude:
         return _plan_conclusion(view)
-    if view.due("exemplars"):
+    if view.case.has("dataset_exemplars") and view.due("exemplars"):
         return plan_exemplars(view)
+    if not view.case.has("text2image"):
+        return _plan_conclusion(view)
     if view.due("screen"):
         return plan_screening(view)
+    if view.quiet and not view.pairs and view.due("crowd"):
+        return _crowd(view)
+    return _plan_tests(view)
+
+
+def _plan_tests(view: ScientistView) -> PlannedReply:
+    """What follows once there are labels to test, if there are any."""
     if view.silent or not view.labels:
         return _plan_conclusion(view)
     if view.due("refine"):
         return _refine(view)
-    if view.due("edit"):
+    if view.due("seek"):
+        return _seek(view)
+    if view.case.has("edit_images") and _list_editable(view) and view.due("edit"):
         return _edit(view)
     if view.due("validate", VALIDATIONS) and view.tested(view.labels[0]) is None:
         return _validate(view)
@@ -67,17 +83,30 @@ def plan_screening(view: ScientistView) -> PlannedReply:
     return _move(view, prose, replies.draw_program("screen", purpose, groups))
 
 
+def _crowd(view: ScientistView) -> PlannedReply:
+    scenes = designs.balanced_scenes(view.rng("crowd"), [_CROWD] * view.fewer("crowd", _CROWDED))
+    prose = (
+        "Hardly anything drove the unit so far. It may want several things together, so I fill the scenes: "
+        f"{len(scenes)} of {_CROWD} toys each, in which many pairs stand together."
+    )
+    purpose = "many toys together, dealt evenly"
+    return _move(view, prose, replies.draw_program("crowd", purpose, {"six toys": scenes}))
+
+
 def _refine(view: ScientistView) -> PlannedReply:
     # What deserves a closer look: leading concepts, what the exemplars suggest, and crossings of the best of both
-    leading = list(dict.fromkeys(concept for label in view.labels[:40] for concept in label))[:6]
-    hinted = [concept for concept, _ in view.hints][:6]
+    leading = list(dict.fromkeys(concept for label in view.labels[:40] for concept in label))[:5]
+    hinted = [concept for concept, _ in view.hints][:4]
     singles = [concept for concept in dict.fromkeys((*leading[:4], *hinted[:3])) if len(concept.named) == 1]
     crossed = [
         one.having({name: getattr(other, name) for name in other.named})
         for one, other in itertools.combinations(singles, 2)
         if one.named != other.named
     ]
-    rng, candidates = view.rng("refine"), list(dict.fromkeys((*leading, *hinted, *crossed)))[:_CANDIDATES]
+    rng = view.rng("refine")
+    related = [replace(pair, relation="on") for pair in view.pairs[:1]]
+    every = (*view.suggested, *view.pairs[:3], *related, *leading, *hinted, *crossed)
+    candidates = list(dict.fromkeys(every))[:_CANDIDATES]
     each = view.fewer("refine", 6)
     groups = {
         f"{concept.phrase()}, and hard negatives": designs.matching_scenes((concept,), each, rng)
@@ -91,12 +120,34 @@ def _refine(view: ScientistView) -> PlannedReply:
     return _move(view, prose, replies.draw_program("refine", "the likeliest concepts against hard negatives", groups))
 
 
-def _edit(view: ScientistView) -> PlannedReply:
-    rng, label = view.rng("edit"), view.labels[0]
-    count = view.fewer("edit", _EDITED)
-    scenes = designs.single_thing_scenes([label[place % len(label)] for place in range(count)], 1, rng)
-    plan = {caption(scene): designs.write_edits(scene, rng, _EDITS) for scene in scenes}
+def _seek(view: ScientistView) -> PlannedReply:
+    label = view.labels[0]
+    scenes = designs.scenes_without(label, view.fewer("seek", _SOUGHT), _BESIDE, view.rng("seek"))
     prose = findings.of_leading(view) + (
+        f"\n\nOne cause is no proof that there is no other. So I look for images that are bright without it: "
+        f"{len(scenes)} scenes of {_BESIDE} toys each that {phrase_label(label)} does not describe."
+    )
+    purpose = "a second cause: scenes without the leading concept"
+    return _move(view, prose, replies.draw_program("seek", purpose, {"without it": scenes}))
+
+
+def _list_editable(view: ScientistView) -> list[Concept]:
+    """Alternatives of the leading label of which a scene can be edited without doubt about what is meant."""
+    return [
+        each
+        for each in view.labels[0]
+        if each.count == 1
+        and each.relation == "with"
+        and (each.partner is None or (each.noun and each.partner.noun and each.noun != each.partner.noun))
+    ]
+
+
+def _edit(view: ScientistView) -> PlannedReply:
+    rng, concepts = view.rng("edit"), _list_editable(view)
+    count = view.fewer("edit", _EDITED)
+    scenes = designs.edited_scenes([concepts[place % len(concepts)] for place in range(count)], rng)
+    plan = {caption(scene): designs.write_edits(scene, rng, _EDITS) for scene in scenes}
+    prose = findings.of_search(view) + (
         "\n\nWhat goes together need not be the cause. So I draw fresh images of the leading hypothesis and change one "
         "property at a time, everything else staying as it is."
     )
@@ -108,14 +159,14 @@ def _validate(view: ScientistView) -> PlannedReply:
     # The leading label and the next ones that are not mere variants with one concept more or less
     labels: list[Label] = []
     for label in view.labels[:60]:
-        if len(labels) < 3 and not any(set(label) < set(other) or set(other) < set(label) for other in labels):
+        if len(labels) < 2 and not any(set(label) < set(other) or set(other) < set(label) for other in labels):
             labels.append(label)
     rng = view.rng("validate")
-    each = view.fewer("validate", 12)
+    each = view.fewer("validate", 10)
     groups: dict[str, list[Scene]] = {}
     for label in labels:
         groups[phrase_label(label)] = designs.matching_scenes(label, each, rng)
-        groups[f"hard negatives of {phrase_label(label)}"] = designs.hard_negatives(label, each // 2, rng)
+        groups[f"hard negatives of {phrase_label(label)}"] = designs.hard_negatives(label, each * 3 // 5, rng)
     groups["none of these"] = designs.negatives(labels, each, rng)
     prose = findings.of_edits(view) + (
         "\n\nNow the test of what is left, on images drawn afresh: scenes that each label describes, hard negatives of "

@@ -53,6 +53,20 @@ def single_thing_scenes(concepts: Sequence[Concept], each: int, rng: random.Rand
     return [decks.scene([decks.kind(concept)], concept) for _ in range(each) for concept in concepts]
 
 
+def scenes_without(label: Label, count: int, things: int, rng: random.Random) -> list[Scene]:
+    """Balanced scenes of so many things that the label does not describe; fewer if it describes nearly all."""
+    drawn = balanced_scenes(rng, [things] * (2 * count))
+    return [scene for scene in drawn if not matches_any(label, scene)][:count]
+
+
+def edited_scenes(concepts: Sequence[Concept], rng: random.Random) -> list[Scene]:
+    """A scene of each concept with its things alone, first the thing that edits are about."""
+    decks = BalancedSampler(rng)
+    partners = [[decks.kind(concept.partner)] if concept.partner else [] for concept in concepts]
+    kinds = [[decks.kind(concept), *partner] for concept, partner in zip(concepts, partners, strict=True)]
+    return [decks.scene(each, concept) for each, concept in zip(kinds, concepts, strict=True)]
+
+
 def matching_scenes(label: Label, count: int, rng: random.Random) -> list[Scene]:
     """Scenes that the label describes, spread over its alternatives; usually other toys stand beside."""
     return [label[place % len(label)].sample(rng) for place in range(count)]
@@ -75,14 +89,17 @@ def negatives(labels: Sequence[Label], count: int, rng: random.Random) -> list[S
 
 
 def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> list[str]:
-    """Instructions that change one property of a scene of one thing, so many for each property."""
+    """Instructions that change one property of the first thing, or of what is around, so many for each property.
+
+    What stands beside is taken away, one at a time.
+    """
     edits = []
     for name, count in each.items():
         there = getattr(scene if name in ("ground", "light") else scene.things[0], name)
         words = [word for word in CHOICES[name] if word != there]
         rng.shuffle(words)
         edits += [write_edit(scene, Concept().having({name: word})) for word in words[:count]]
-    return edits
+    return edits + [f"remove the {thing.noun}" for thing in scene.things[1:]]
 
 
 def write_edit(scene: Scene, into: Concept) -> str:

@@ -41,6 +41,18 @@ def of_leading(view: ScientistView) -> str:
     return f"Ahead, over {len(view.evidence)} images, is {phrase_label(label)}: {view.evidence.measure(label)}."
 
 
+def of_search(view: ScientistView) -> str:
+    """What the search for a second cause found."""
+    found = [trial for trial in view.evidence.trials if trial.step == "seek"]
+    label, bright = view.labels[0], [trial for trial in found if matches_any(view.labels[0], trial.scene)]
+    if not found:
+        return of_leading(view)
+    if bright:
+        more = f"ahead is {phrase_label(label)} now, which {len(bright)} of {len(found)} images show"
+        return f"The search found more: {more}."
+    return f"Of {len(found)} images without {phrase_label(label)}, none pointed to a second cause."
+
+
 def of_edits(view: ScientistView) -> str:
     """What single changes did to the activation."""
     # For each property: means before and after it was changed, and how often the activation fell.

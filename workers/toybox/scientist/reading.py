@@ -19,6 +19,7 @@ _OBSERVATION = re.compile(r"^(\d+)\. (.*) — activation (-?\d+(?:\.\d+)?(?:e-\d
 _EXEMPLAR_MEAN = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?(?:e-\d+)?)$", re.MULTILINE)
 _HYPOTHESIS = re.compile(r"^Hypothesis_(\d+): (.*?)(?: \[(open|supported|refuted)(?:: (.*))?\])?$", re.MULTILINE)
 _STEP = re.compile(r'^\s*"""Step (\w+):', re.MULTILINE)
+_TOOL = re.compile(r"^### tools\.(\w+)\(", re.MULTILINE)
 _LAST_WORDS = "No more experiments will be run"
 
 
@@ -68,6 +69,12 @@ class ConversationState:
     """As last written by any author, refuted ones included."""
     must_conclude: bool = False
     """The last message asks for the final answer."""
+    tools: frozenset[str] = frozenset()
+    """Names of the tools that the reference lists; empty if there is no reference."""
+
+    def has(self, tool: str) -> bool:
+        """Whether programs may call a tool: what no reference denies may be tried."""
+        return not self.tools or tool in self.tools
 
     def tried(self, step: str) -> int:
         """How many experiments of this step were run, failed ones included."""
@@ -101,7 +108,16 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
     last = messages[-1].parts[-1] if messages and messages[-1].role == "user" and messages[-1].parts else ""
     must_conclude = isinstance(last, str) and _LAST_WORDS in last
     listed = tuple(hypotheses.values())
-    return ConversationState(task or "describe", question, tuple(reports), exemplar_mean, listed, must_conclude)
+    told = "\n".join(message.text for message in messages if message.role == "system")
+    return ConversationState(
+        task or "describe",
+        question,
+        tuple(reports),
+        exemplar_mean,
+        listed,
+        must_conclude,
+        frozenset(_TOOL.findall(told)),
+    )
 
 
 def _report(text: str, step: str) -> ExperimentReport | None:

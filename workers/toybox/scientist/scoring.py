@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from workers.metrics.ranking import area_under_curve
 from workers.toybox.scientist.trials import Trial
 from workers.toybox.world.concepts import Concept
-from workers.toybox.world.scenes import CHOICES
+from workers.toybox.world.scenes import CHOICES, NOUNS
 
 Label = tuple[Concept, ...]
 Mask = NDArray[np.bool_]
@@ -33,6 +33,9 @@ ALTERNATIVES = 3
 NAMED = 3
 """Most properties that a concept of a label names."""
 _BEAM = 6
+_PAIRS = 8
+_PAIR_SEEN = 3
+"""Images that must show a pair of toys before it is thought of."""
 _ROUNDS = 4
 _PRICE = 0.01
 """What a label must gain in AUC for each property that it names beyond the first."""
@@ -105,6 +108,11 @@ class TrialEvidence:
                 there = np.zeros(len(self), dtype=bool)
                 there[rows[fits]] = True
                 shown &= there
+            if concept.partner is not None:
+                shown = shown & self.shows(replace(concept.partner, count=1))
+            if concept.partner is not None or concept.count > 1:
+                for row in np.flatnonzero(shown):
+                    shown[row] = concept.matches(self.trials[row].scene)
             self._masks[concept] = shown
         return self._masks[concept]
 
@@ -117,8 +125,19 @@ class TrialEvidence:
 
     def nearly(self, label: Label) -> Mask:
         """Which trials lack exactly one property of an alternative, and are described by none."""
-        loose = [each.having({name: None}) for each in label for name in each.named]
-        return self.match_label(loose) & ~self.match_label(label)
+        return self.match_label(wider for each in label for wider in widen(each)) & ~self.match_label(label)
+
+    def find_pairs(self, most: int) -> list[Concept]:
+        """Pairs of toys that go with high activations, those with the highest mean first."""
+        rows, words_of = self._things
+        there = np.zeros((len(self), len(NOUNS)))
+        for place, noun in enumerate(NOUNS):
+            there[rows[words_of["noun"] == noun], place] = 1
+        counts, sums = there.T @ there, there.T @ (there * self.activations[:, None])
+        means = np.where(counts >= _PAIR_SEEN, sums / np.maximum(counts, 1), -np.inf)
+        means[np.tril_indices(len(NOUNS))] = -np.inf
+        best = [divmod(int(at), len(NOUNS)) for at in np.argsort(-means, axis=None)[:most]]
+        return [Concept(NOUNS[one], partner=Concept(NOUNS[two])) for one, two in best if means[one, two] > -np.inf]
 
     def auc(self, label: Label) -> float:
         """See the module. NaN if an alternative was never shown, or nothing else was."""
@@ -150,7 +169,7 @@ class TrialEvidence:
         if math.isnan(seen):
             return -1.0
         doubted = (seen * fewest + 0.5 * _DOUBT) / (fewest + _DOUBT)
-        return doubted - _PRICE * (sum(len(each.named) for each in label) - 1)
+        return doubted - _PRICE * (sum(map(_count_said, label)) - 1)
 
 
 def search_labels(evidence: TrialEvidence, hints: Iterable[Concept]) -> list[Label]:
@@ -160,7 +179,7 @@ def search_labels(evidence: TrialEvidence, hints: Iterable[Concept]) -> list[Lab
     def weigh(labels: Iterable[Label]) -> None:
         worth.update((label, evidence.worth(label)) for label in set(labels) - set(worth))
 
-    weigh((single,) for single in (*SINGLES, *hints))
+    weigh((single,) for single in (*SINGLES, *hints, *evidence.find_pairs(_PAIRS)))
     joinable = [label[0] for label in _best(worth, 2 * _BEAM)]
     for _ in range(_ROUNDS):
         known = len(worth)
@@ -187,8 +206,40 @@ def _list_longer(label: Label, joinable: Iterable[Concept]) -> Iterable[Label]:
         unnamed = [name for name in CHOICES if name not in concept.named] if len(concept.named) < NAMED else []
         changes: list[tuple[str, str | None]] = [(name, word) for name in unnamed for word in CHOICES[name]]
         changes += [(name, None) for name in concept.named] if len(concept.named) > 1 else []
-        for name, word in changes:
-            yield normalize_label((*label[:place], concept.having({name: word}), *label[place + 1 :]))
+        others = [concept.having({name: word}) for name, word in changes]
+        others += (
+            [replace(concept, partner=None, relation="with")] if concept.partner else _list_pairs(concept, joinable)
+        )
+        others += [replace(concept, count=concept.count + step) for step in (-1, 1) if 1 <= concept.count + step <= 3]
+        for other in others:
+            yield normalize_label((*label[:place], other, *label[place + 1 :]))
+
+
+def _list_pairs(concept: Concept, joinable: Iterable[Concept]) -> list[Concept]:
+    """The concept with each of the others beside it, where both are about one thing."""
+    beside = [each.having({"ground": None, "light": None}) for each in joinable if each.partner is None]
+    return [
+        replace(concept, partner=each)
+        for each in beside
+        if concept.noun and each.noun and each.noun != concept.noun and each.count == 1
+    ]
+
+
+def widen(concept: Concept) -> list[Concept]:
+    """Every concept that says one thing less: without a property, one of a pair alone, one thing fewer, unrelated."""
+    found = [concept.having({name: None}) for name in concept.named]
+    if concept.count > 1:
+        found.append(replace(concept, count=concept.count - 1))
+    if concept.partner:
+        around = {"ground": concept.ground, "light": concept.light}
+        found += [replace(concept, partner=None, relation="with"), concept.partner.having(around)]
+        found += [replace(concept, relation="with")] if concept.relation != "with" else []
+    return [each for each in found if each.said]
+
+
+def _count_said(concept: Concept) -> int:
+    """How many things a concept says; of a partner each property."""
+    return len(concept.said) + (len(concept.partner.named) - 1 if concept.partner else 0)
 
 
 def normalize_label(label: Label) -> Label:
@@ -197,7 +248,7 @@ def normalize_label(label: Label) -> Label:
     for concept in label:
         for name in concept.named:
             every = {concept.having({name: word}) for word in CHOICES[name]}
-            if every <= whole and len(concept.named) > 1:
+            if every <= whole and len(concept.said) > 1:
                 whole = whole - every | {concept.having({name: None})}
     kept = [each for each in whole if not any(each != other and includes(other, each) for other in whole)]
     return tuple(sorted(kept, key=repr))
@@ -205,7 +256,9 @@ def normalize_label(label: Label) -> Label:
 
 def includes(wide: Concept, narrow: Concept) -> bool:
     """Whether everything that the narrow concept describes, the wide one describes too."""
-    return all(getattr(wide, name) == getattr(narrow, name) for name in wide.named)
+    if wide.partner and (wide.partner != narrow.partner or wide.relation not in ("with", narrow.relation)):
+        return False
+    return wide.count <= narrow.count and all(getattr(wide, name) == getattr(narrow, name) for name in wide.named)
 
 
 def _mean(values: Floats) -> float:

@@ -5,20 +5,37 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from workers.toybox.scientist.reading import ConversationState
-from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, normalize_label, search_labels
+from workers.toybox.scientist.scoring import (
+    ALTERNATIVES,
+    ENOUGH,
+    Label,
+    LabelScore,
+    TrialEvidence,
+    normalize_label,
+    search_labels,
+)
 from workers.toybox.scientist.trials import read_exemplars, read_trials
 from workers.toybox.world.concepts import Concept, parse_label, phrase_label
-from workers.toybox.world.scenes import CHOICES, Scene
+from workers.toybox.world.scenes import CHOICES, NOUNS, Scene
 
 ATTEMPTS = 2
 """How often a step that fails is tried."""
 _AT_LEAST = 3
+_UNCOVERED = 0.2
+"""Share of the exemplars that a label may leave unexplained."""
+_OFTEN = 0.5
+"""Share of the exemplars outside whose bright regions a toy stands that may be a condition."""
+_BRIGHT = 3
+"""Fewer bright images than this tell nothing."""
 _CLEAR = 3.0
 """Nats of surprise from which a concept is worth a mention."""
 
@@ -62,12 +79,74 @@ class ScientistView:
         return suggest_concepts([scene for scene, _ in self.exemplars])
 
     @cached_property
+    def around(self) -> dict[str, float]:
+        """The toys outside the bright regions of the exemplars, each with the share of exemplars that show it there."""
+        notes = " ".join(note for report in self.case.reports if report.step == "exemplars" for note in report.notes)
+        _, _, outside = notes.partition("Outside the bright regions: ")
+        found = re.findall(r"(\d+) of (\d+) show a (\w+)", outside)
+        return {noun: int(count) / int(total) for count, total, noun in found if noun in NOUNS}
+
+    @cached_property
+    def suggested(self) -> Label:
+        """What the exemplars alone suggest: as few alternatives as cover most of them, with what stands beside."""
+        rest = [scene for scene, _ in self.exemplars]
+        found: list[Concept] = []
+        while rest and len(found) < ALTERNATIVES and len(rest) > _UNCOVERED * len(self.exemplars):
+            shared = _suggest_concepts(rest)
+            covering = [concept for concept, count in shared if count >= (1 - _UNCOVERED) * len(rest)] or [
+                concept for concept, _ in shared if concept.about_things
+            ]
+            if not covering:
+                break
+            found.append(covering[0])
+            rest = [scene for scene in rest if not covering[0].matches(scene)]
+        beside = [noun for noun, share in self.around.items() if share >= 1 - _UNCOVERED]
+        if len(found) == 1 and found[0].noun and not found[0].partner and beside:
+            found = [replace(found[0], partner=Concept(beside[0]))]
+        return normalize_label(tuple(found))
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing drawn so far came near the exemplars; without any, whether nothing stands out."""
+        activations = self.evidence.activations
+        if not len(activations):
+            return True
+        if self.case.exemplar_mean is None or not self.exemplars:
+            return float(activations.max() - activations.min()) < 1e-9
+        floor = float(np.median(activations))
+        bright = activations > floor + (self.case.exemplar_mean - floor) / 2
+        return int(bright.sum()) < _BRIGHT
+
+    @cached_property
     def labels(self) -> list[Label]:
         """Every label worth weighing, best first; what the exemplars suggest, where nothing was drawn yet."""
         hints = [concept for concept, _ in self.hints]
         if not len(self.evidence):
-            return [normalize_label((concept,)) for concept in hints]
-        return search_labels(self.evidence, hints)
+            suggested = [self.suggested] if self.suggested else []
+            return list(dict.fromkeys((*suggested, *(normalize_label((concept,)) for concept in hints))))
+        found = search_labels(self.evidence, [*hints, *self.suggested, *self.pairs])
+        return list(dict.fromkeys(normalize_label(tuple(map(self._orient, label))) for label in found))
+
+    @cached_property
+    def pairs(self) -> list[Concept]:
+        """Toys of the bright regions with toys that often stand outside them: conditions that the exemplars suggest."""
+        inside = [concept for concept, _ in self.hints if concept.named == ("noun",)][:2]
+        beside = [noun for noun, share in self.around.items() if share >= _OFTEN][:2]
+        return [replace(one, partner=Concept(noun)) for one in inside for noun in beside if noun != one.noun]
+
+    def _orient(self, concept: Concept) -> Concept:
+        """Of a pair first the thing in the bright regions of the exemplars: it gives the value."""
+        if concept.partner is None or concept.relation != "with" or concept.count + concept.partner.count > 2:
+            return concept
+        first, second = (
+            sum(count for hint, count in self.hints if hint == Concept(each))
+            for each in (concept.noun, concept.partner.noun)
+        )
+        if second <= first:
+            return concept
+        around = {"ground": concept.ground, "light": concept.light}
+        alone = replace(concept, partner=None).having(dict.fromkeys(around))
+        return replace(concept.partner.having(around), partner=alone)
 
     @property
     def silent(self) -> bool:
