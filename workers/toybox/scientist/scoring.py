@@ -246,7 +246,8 @@ def normalize_label(label: Label) -> Label:
     """The alternatives in a fixed order; those that another includes go, those that exhaust a property become one."""
     whole = set(label)
     for concept in label:
-        for name in concept.named:
+        # Few alternatives exhaust a property of few words alone
+        for name in (each for each in concept.named if len(CHOICES[each]) <= len(label)):
             every = {concept.having({name: word}) for word in CHOICES[name]}
             if every <= whole and len(concept.said) > 1:
                 whole = whole - every | {concept.having({name: None})}
