@@ -150,6 +150,15 @@ class TrialEvidence:
             found += [area_under_curve(shown, self.activations[rest]) for rest in (near, others)]
         return float(np.mean(found)) if found else math.nan
 
+    def correlate(self, label: Label) -> float:
+        """Pearson's r of the activation with whether the label describes the image; 0 where one does not vary."""
+        described = self.match_label(label)
+        share, spread = float(described.mean()), float(self.activations.std())
+        if not 0 < share < 1 or not spread:
+            return 0.0
+        gap = float(self.activations[described].mean() - self.activations[~described].mean())
+        return gap * math.sqrt(share * (1 - share)) / spread
+
     def measure(self, label: Label) -> LabelScore:
         """Everything the trials say of a label."""
         described, near = self.match_label(label), self.nearly(label)
@@ -160,16 +169,18 @@ class TrialEvidence:
         )
 
     def worth(self, label: Label) -> float:
-        """The AUC, drawn towards 0.5 where few images speak, less the price of long labels.
+        """The mean of the AUC and the correlation with the activation, less the price of long labels.
 
-        So what was seen rarely is doubted. -1 if it cannot be weighed.
+        The AUC asks whether what it describes is bright, the correlation whether what is bright is described. Where few
+        images speak both are drawn towards what chance gives, so what was seen rarely is doubted. -1 if it cannot be
+        weighed.
         """
         fewest = min(int(self.shows(each).sum()) for each in label)
         seen = self.auc(label)
         if math.isnan(seen):
             return -1.0
-        doubted = (seen * fewest + 0.5 * _DOUBT) / (fewest + _DOUBT)
-        return doubted - _PRICE * (sum(map(_count_said, label)) - 1)
+        trust = fewest / (fewest + _DOUBT)
+        return 0.5 + (seen - 0.5 + self.correlate(label)) / 2 * trust - _PRICE * (sum(map(_count_said, label)) - 1)
 
 
 def search_labels(evidence: TrialEvidence, hints: Iterable[Concept]) -> list[Label]:
