@@ -92,7 +92,7 @@ class ScientistView:
         rest = [scene for scene, _ in self.exemplars]
         found: list[Concept] = []
         while rest and len(found) < ALTERNATIVES and len(rest) > _UNCOVERED * len(self.exemplars):
-            shared = _suggest_concepts(rest)
+            shared = suggest_concepts(rest)
             covering = [concept for concept, count in shared if count >= (1 - _UNCOVERED) * len(rest)] or [
                 concept for concept, _ in shared if concept.about_things
             ]
