@@ -92,14 +92,16 @@ class PaperWorld:
 class Run:
     """A run of the scripted scientist on one rule. `troubles` maps a step to how often its program fails."""
 
-    def __init__(self, rule, *, task="describe", question="What drives it?", seed=0, limits=None, troubles=None):
+    def __init__(
+        self, rule, *, task="describe", question="What drives it?", seed=0, limits=None, troubles=None, reference="API"
+    ):
         self.world = PaperWorld(rule)
         self.memory = ImagesInMemory()
         self.troubles = dict(troubles or {})
         self.backbone = ScriptedScientist(words_per_second=0)
         self.run_log = RunLogInMemory()
-        given = {"backbone": "scripted", "limits": limits or Limits(), "seed": seed, "reference": "API", "versions": {}}
-        self.run_log.append("started", start(question, task, UNIT, **given))
+        given = {"backbone": "scripted", "limits": limits or Limits(), "seed": seed, "reference": reference}
+        self.run_log.append("started", start(question, task, UNIT, **given, versions={}))
 
     def play(self):
         while play_round(self.run_log, self.backbone, self.run_program, self.memory.load):

@@ -13,6 +13,7 @@ from workers.protocols import ImagePart, LabSettings, Message
 from workers.record.events import Replied
 from workers.record.grammar.reply import parse as parse_reply
 from workers.record.limits import Limits
+from workers.toybox.concept_match import match
 from workers.toybox.scientist.backbone import ScriptedScientist, load
 from workers.toybox.world.concepts import parse_label
 from workers.toybox.world.prompts import read_prompt
@@ -37,6 +38,41 @@ def red_balls():
 def test_it_finds_a_thing_of_one_colour(red_balls):
     assert red_balls.end.kind == "concluded"
     assert red_balls.labels == ("red balls",)
+
+
+@pytest.mark.parametrize("rule", ["house or cup", "ball | boat", "table with a cup", "three things"])
+def test_it_finds_a_second_cause_a_condition_and_a_count(rule):
+    run = Run(responds_to(rule.replace(" or ", " OR ")), seed=4).play()
+    assert match(run.labels[0], rule).right
+
+
+def test_it_looks_for_a_second_cause_before_it_concludes(red_balls):
+    (sought,) = [code for code in red_balls.codes if "Step seek:" in code]
+    assert "a second cause" in sought
+    assert not any(
+        concept.matches(read_prompt(line, 0).scene)
+        for concept in parse_label("red balls")
+        for line in sought.splitlines()
+        if " on " in line and "toys" not in line
+    )
+
+
+REFERENCE = "## tools\n\n" + "\n\n".join(f"### tools.{name}(x) -> y" for name in ("log_experiment", "describe_images"))
+
+
+@pytest.mark.parametrize(
+    ("tools", "steps"),
+    [
+        (["dataset_exemplars"], {"exemplars"}),
+        (["text2image"], {"screen", "refine", "seek", "validate"}),
+        (["dataset_exemplars", "text2image"], {"exemplars", "screen", "refine", "seek", "validate"}),
+    ],
+)
+def test_it_works_with_the_tools_that_there_are(tools, steps):
+    reference = REFERENCE + "".join(f"\n\n### tools.{name}(x) -> y" for name in tools)
+    run = Run(responds_to("balls", noise=0.5), reference=reference).play()
+    assert {code.split("Step ")[1].split(":")[0] for code in run.codes} == steps
+    assert run.labels == ("balls",)
 
 
 @pytest.mark.parametrize(

@@ -107,14 +107,15 @@ class ScientistView:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing drawn so far came near the exemplars; without any, whether nothing stands out."""
+        """Whether nothing drawn so far came near the best exemplar; without any, whether nothing stands out."""
         activations = self.evidence.activations
         if not len(activations):
             return True
-        if self.case.exemplar_mean is None or not self.exemplars:
+        best = max((activation for _, activation in self.exemplars), default=math.nan)
+        if math.isnan(best):
             return float(activations.max() - activations.min()) < 1e-9
         floor = float(np.median(activations))
-        bright = activations > floor + (self.case.exemplar_mean - floor) / 2
+        bright = activations > floor + (best - floor) / 2
         return int(bright.sum()) < _BRIGHT
 
     @cached_property
@@ -185,7 +186,9 @@ def _measure_surprise(concept: Concept, count: int, scenes: int, things: float) 
     0 for a share that is no higher (Kullback-Leibler divergence of two coins, times the number of scenes).
     """
     chance = math.prod(1 / len(CHOICES[name]) for name in concept.named)
-    if concept.about_things:
+    if concept.count > 1:
+        chance = min(1.0, math.comb(round(things) + 1, concept.count) * chance**concept.count)
+    elif concept.about_things:
         chance = 1 - (1 - chance) ** things
     share = count / scenes
     if share <= chance:
@@ -197,6 +200,9 @@ def _measure_surprise(concept: Concept, count: int, scenes: int, things: float) 
 def _concepts(scene: Scene) -> Iterator[Concept]:
     around = {"ground": scene.ground, "light": scene.light}
     yield from _one_or_two(around)
+    for noun, count in Counter(thing.noun for thing in scene.things).items():
+        if 1 < count < 4:
+            yield Concept(noun, count=count)
     for thing in scene.things:
         words = {"noun": thing.noun, "colour": thing.colour, "size": thing.size}
         yield Concept().having(words)
