@@ -1,4 +1,4 @@
-"""Synthetic neurons drawn by a seed: always the same for it, with scenes enough, responding to what their names say."""
+"""Synthetic neurons drawn by a seed: the same each time, with scenes enough, responding to what their names say."""
 
 from __future__ import annotations
 
