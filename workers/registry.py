@@ -31,6 +31,7 @@ _SYNTHETIC = "workers.vision_models.synthetic.model.load"
 
 VISION_MODELS: Plugins = {
     "toybox": ("toybox-net, a small network trained on toy scenes", "workers.toybox.model.load"),
+    "toybox-biased:": ("toybox-net with planted biases", "workers.toybox.biased.load"),
     PAPER_RESNET: ("ResNet-152 of the paper: torchvision's IMAGENET1K_V1", _TORCHVISION),
     "hf:microsoft/resnet-152": ("ResNet-152, timm's weights: not the paper's, other units", _HUGGING_FACE),
     "hf:facebook/dino-vits8": ("DINO ViT-S/8, trained without labels", _HUGGING_FACE),

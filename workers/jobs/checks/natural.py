@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.models import LabelCheck
-from workers.errors import MissingPart
+from workers.errors import MissingPart, RequestError
 from workers.jobs.checks.images import measure, store
 from workers.jobs.checks.presence import JudgeAnswers, judge_presence
 from workers.jobs.checks.subject import CheckedUnit
@@ -106,7 +106,10 @@ class _Floors:
     def _refer(self, what: str, text: str, progress: Progress) -> Reference | None:
         if not self._said.free:
             return None
-        said = judge_presence(self._check, text, self._probe, self._positions, self._activations, progress)
+        try:
+            said = judge_presence(self._check, text, self._probe, self._positions, self._activations, progress)
+        except RequestError:  # another unit's label may say nothing that can be tested
+            return None
         return None if said.problem else _reference(what, self._activations, said)
 
 

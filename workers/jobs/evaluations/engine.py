@@ -16,7 +16,7 @@ from django.db.models import Count, F, Sum
 
 from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job
 from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
-from workers.jobs.evaluations import ablation, labels, synthetic, units
+from workers.jobs.evaluations import ablation, bias, labels, spurious, synthetic, units
 from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
@@ -31,6 +31,8 @@ PROCEDURES: Mapping[EvaluationKind, Procedure] = {
     EvaluationKind.SYNTHETIC: synthetic.PROCEDURE,
     EvaluationKind.UNITS: units.PROCEDURE,
     EvaluationKind.ABLATION: ablation.PROCEDURE,
+    EvaluationKind.SPURIOUS: spurious.PROCEDURE,
+    EvaluationKind.BIAS: bias.PROCEDURE,
 }
 
 PRICELESS = (

@@ -51,6 +51,11 @@ def median_figure(key: str, label: str, values: Iterable[float | None], goal: fl
     return _figure(key, label, estimate_median(_numbers(values), seed=SEED), goal)
 
 
+def mean_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
+    """The mean, with a bootstrap over units."""
+    return _figure(key, label, estimate_mean(_numbers(values), seed=SEED), goal)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One planned pair: what the difference is called, and the scores of either side by unit."""

@@ -32,7 +32,8 @@ def spec_of(item: EvaluationItem, dataset: str) -> SystemSpec:
     if item.unit is None:
         raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
     layer = item.unit.layer
-    options = {"dataset": dataset} if dataset else {}
+    images = str(item.options.get("dataset") or "") or dataset
+    options = {"dataset": images} if images else {}
     return SystemSpec(registry.SYSTEM_OF_LAYER[layer.kind], layer.model.name, layer.name, item.unit.number, options)
 
 

@@ -1,4 +1,4 @@
-"""Plans the search for a bias: the class in every context, then the suspect contexts by edits, then the conclusion.
+"""Plans the search for a bias: the class in every context, suspects by edits, what is left on fresh images, the end.
 
 The class is the one that the question names; where it names none that toybox knows, the one that screening finds.
 """
@@ -25,14 +25,22 @@ from workers.toybox.world.scenes import CHOICES
 _SHOWN = 96
 _ORIGINALS = 24
 _SUSPECTS = 5
+_FRESH = 160
+"""Images that are drawn to check the contexts: twenty of each ground, sixteen of each colour. Everything is dealt
+evenly once more, for images that were drawn for one context would weigh on the comparison of another."""
 _ENOUGH = 5
 _SUSPECT = 1.5
 """Standard errors from which a context is worth edits. Few scenes show each, so a bias seldom shows clearly at once;
 what chance put there, edits refute."""
 _CERTAIN = 2.5
-"""Standard errors that a mean difference must lie from none before it is claimed."""
+"""Standard errors that the mean change by edits must lie from none before a context is checked."""
+_CLAIMED = 3.0
+"""Standard errors that the difference on fresh images must lie from none before it is claimed: with `_SUSPECTS` of them
+about one run in a hundred claims what chance made."""
 _MATTERS = 0.1
-"""Least difference, as a share of the class's mean, that is worth a sentence."""
+"""Least difference, as a share of the class's mean, that is worth a look."""
+_WORTH = 0.15
+"""Least difference on fresh images, as a share of the mean elsewhere, that is worth a sentence."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,9 @@ class ContextEffect:
     outside: NDArray[np.float64]
     edited: NDArray[np.float64]
     """Activation after the edit less that before, pair by pair."""
+    fresh_inside: NDArray[np.float64]
+    """Likewise, of images that were drawn to check what the others had suggested."""
+    fresh_outside: NDArray[np.float64]
 
     @property
     def size(self) -> float:
@@ -52,8 +63,22 @@ class ContextEffect:
     @property
     def errors(self) -> float:
         """The difference in standard errors (Welch 1947)."""
-        error = math.sqrt(sum(float(part.var(ddof=1)) / len(part) for part in (self.inside, self.outside)))
-        return self.size / error if error else math.copysign(math.inf, self.size) if self.size else 0.0
+        return _count_errors(self.inside, self.outside)
+
+    @property
+    def checked(self) -> bool:
+        """Whether enough fresh images were drawn."""
+        return min(len(self.fresh_inside), len(self.fresh_outside)) >= _ENOUGH
+
+    @property
+    def claimed(self) -> bool:
+        """Whether fresh images show it too, the same way, beyond chance, and by as much as matters."""
+        if not self.checked:
+            return False
+        size = float(self.fresh_inside.mean() - self.fresh_outside.mean())
+        matters = abs(size) > _WORTH * abs(float(self.fresh_outside.mean()))
+        errors = _count_errors(self.fresh_inside, self.fresh_outside)
+        return matters and size * self.size > 0 and abs(errors) > _CLAIMED
 
     @property
     def confirmed(self) -> bool:
@@ -62,6 +87,13 @@ class ContextEffect:
             return False
         error = float(self.edited.std(ddof=1)) / math.sqrt(len(self.edited))
         return abs(float(self.edited.mean())) > _CERTAIN * error
+
+
+def _count_errors(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
+    """The difference of the means in its standard errors."""
+    size = float(inside.mean() - outside.mean())
+    error = math.sqrt(sum(float(part.var(ddof=1)) / len(part) for part in (inside, outside)))
+    return size / error if error else math.copysign(math.inf, size) if size else 0.0
 
 
 def plan_reply(view: ScientistView) -> PlannedReply:
@@ -76,12 +108,14 @@ def plan_reply(view: ScientistView) -> PlannedReply:
             return _contexts(view, known)
         if known and view.due("contrast") and _find_suspects(view, known):
             return _contrast(view, known)
+        if known and view.due("check") and _find_confirmed(view, known):
+            return _check(view, known)
     if known is None:
         text = "I could not tell which class the system is meant to detect: it answered to none, and none was named."
         return PlannedReply("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
     found = _find_suspects(view, known)
-    tested = any(len(each.edited) for each in found)
-    biases = [each for each in found if (each.confirmed if tested else abs(each.errors) > _CERTAIN)]
+    tested = any(each.checked for each in found)
+    biases = [each for each in found if (each.claimed if tested else abs(each.errors) > _CLAIMED)]
     text = _describe_biases(view, known, biases, tested)
     label = _phrase_effect(known, biases[0]) if biases else "none"
     prose = "Every context was compared with all the others, so I conclude."
@@ -118,9 +152,9 @@ def _difference(view: ScientistView, known: Concept, context: Concept) -> Contex
         return None
     evidence = view.evidence
     alone = np.array([len(trial.scene.things) == 1 and trial.source is None for trial in evidence.trials], dtype=bool)
-    shown = alone & evidence.shows(known)
-    inside = evidence.activations[shown & evidence.shows(context)]
-    outside = evidence.activations[shown & ~evidence.shows(context)]
+    fresh = np.array([trial.step == "check" for trial in evidence.trials], dtype=bool)
+    shown, there = alone & evidence.shows(known), evidence.shows(context)
+    inside, outside = (evidence.activations[shown & ~fresh & part] for part in (there, ~there))
     if min(len(inside), len(outside)) < _ENOUGH:
         return None
     edited = [
@@ -128,7 +162,14 @@ def _difference(view: ScientistView, known: Concept, context: Concept) -> Contex
         for before, after in pair_edits(evidence.trials)
         if known.matches(after.scene) and context.matches(after.scene) and not context.matches(before.scene)
     ]
-    return ContextEffect(context, inside, outside, np.array(edited))
+    again = [evidence.activations[shown & fresh & part] for part in (there, ~there)]
+    return ContextEffect(context, inside, outside, np.array(edited), *again)
+
+
+def _find_confirmed(view: ScientistView, known: Concept) -> list[ContextEffect]:
+    """Suspects that edits bear out; all of them where no edit could be made."""
+    found = _find_suspects(view, known)
+    return [each for each in found if each.confirmed] if any(len(each.edited) for each in found) else found
 
 
 def _contexts(view: ScientistView, known: Concept) -> PlannedReply:
@@ -156,13 +197,25 @@ def _contrast(view: ScientistView, known: Concept) -> PlannedReply:
     return PlannedReply(prose, _hypotheses(view, known), code)
 
 
+def _check(view: ScientistView, known: Concept) -> PlannedReply:
+    contexts = [_phrase_in(known, each.context) for each in _find_confirmed(view, known)]
+    scenes = designs.single_thing_scenes([known], view.fewer("check", _FRESH), view.rng("check"))
+    prose = (
+        f"What made me look at {', '.join(contexts)} cannot test them. So I draw {known.phrase()} afresh, everything "
+        f"else dealt evenly in {len(scenes)} scenes, and compare those with the others."
+    )
+    code = replies.draw_program("check", f"{known.phrase()} afresh, all dealt evenly", {known.phrase(): scenes})
+    return PlannedReply(prose, _hypotheses(view, known), code)
+
+
 def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
-    """One for each suspect, after what others listed; a suspect that edits do not confirm is refuted."""
+    """One for each suspect, after what others listed; one that edits or fresh images do not bear out is refuted."""
     listed = {each.text: each for each in view.case.hypotheses}
     for found in _find_suspects(view, known):
         text = _phrase_effect(known, found)
         tested = len(found.edited) >= _ENOUGH
-        status = "open" if not tested else "supported" if found.confirmed else "refuted"
+        borne_out = found.claimed if found.checked else found.confirmed
+        status = "open" if not tested else "supported" if borne_out else "refuted"
         number = listed[text].number if text in listed else max((h.number for h in listed.values()), default=0) + 1
         listed[text] = ListedHypothesis(number, text, status, _write_figures(found))
     return list(listed.values())
@@ -178,19 +231,27 @@ def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[Conte
             f"mean activation of {_mean(view, known):.2f} by more than chance would, or by a tenth of it."
             f"{exemplars}"
         )
-    lines = "\n".join(f"{_phrase_effect(known, each).capitalize()}: {_write_figures(each)}." for each in biases)
+    lines = "\n".join(f"{_write_statement(known, each)}: {_write_figures(each)}." for each in biases)
     if not tested:
-        lines += " These contexts were not tested by edits, so something that goes with them may be the cause."
+        lines += " These contexts were not checked on fresh images, so chance may have made them."
     return lines + exemplars
+
+
+def _write_statement(known: Concept, found: ContextEffect) -> str:
+    """The effect, with the words of titles that tell its images from the others: what a reader can count again."""
+    said = [f'"{getattr(concept, name)}"' for concept in (known, found.context) for name in concept.named]
+    return f"{_phrase_effect(known, found).capitalize()} (titles with {' and '.join(said)})"
 
 
 def _write_figures(found: ContextEffect) -> str:
     edits = ""
     if len(found.edited):
         edits = f"; edits into it changed {found.edited.mean():+.2f} on average, n={len(found.edited)}"
+    inside, outside = (found.fresh_inside, found.fresh_outside) if found.checked else (found.inside, found.outside)
+    fresh = " on fresh images" if found.checked else ""
     return (
-        f"{found.inside.mean():.2f} on average, n={len(found.inside)}, against {found.outside.mean():.2f} elsewhere, "
-        f"n={len(found.outside)}{edits}"
+        f"{inside.mean():.2f} on average{fresh}, n={len(inside)}, against {outside.mean():.2f} elsewhere, "
+        f"n={len(outside)}{edits}"
     )
 
 

@@ -1,0 +1,1 @@
+"""Biases: what a run concluded of a class, as statements that are tested on the run's own images."""

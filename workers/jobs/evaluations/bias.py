@@ -1,0 +1,126 @@
+"""Biases (paper, section 5.2): in which contexts is a class found less or more probable? Each finding is a statement,
+tested on the run's own images with a correction for the number of statements of the run.
+
+Where biases were planted there is a truth: how many of them are found, and how many statements are false.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from experiments.core import transcript
+from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run
+from workers.bias.statements import BiasStatement, check_statements
+from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.playing import play
+from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
+from workers.jobs.evaluations.sources import AGENT
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Progress
+from workers.record.evaluations import Cell, EvaluationResult, ResultTable
+from workers.record.events import ExperimentEnded
+
+USUAL = 6
+GOAL_FOUND, GOAL_FALSE = 0.9, 0.05
+SHOWN = 8
+"""Images of either set of a statement."""
+
+
+def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    """Classes whose biases were planted, one seed after the other; of another model, classes by lot."""
+    del progress
+    named = str(evaluation.options.get("model") or "")
+    seeds = range(evaluation.seed, evaluation.seed + (1 if named else int(evaluation.options.get("repeats") or 1)))
+    items = []
+    for seed in seeds:
+        key = named or f"toybox-biased:seed-{seed}"
+        layer = next(each for each in find_layers(key) if each.kind == "logit")
+        planted = getattr(laboratory().model(key), "planted", None)
+        numbers = [layer.names.index(name) for name in planted] if planted else list(range(layer.units))
+        count = int(evaluation.options.get("units") or USUAL)
+        if len(numbers) > count:
+            numbers = sorted(random.Random(f"classes {seed}").sample(numbers, count))
+        items += [make_item(layer, number, f"seed {seed}", AGENT) for number in numbers]
+    return items
+
+
+def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+    run = play(evaluation, item, progress, task="bias")
+    item.label = str(run.conclusion.get("bias") or "")[:1000]
+    statements = _check(run)
+    item.evidence = {
+        f"{word} “{each.stated.context}”": [seen.masked or seen.image for seen in side[:SHOWN]]
+        for each in statements
+        for word, side in (("with", each.inside), ("without", each.outside))
+    }
+    item.scores = {**item.scores, "statements": len(statements), "holding": sum(each.holds for each in statements)}
+    item.scores |= _compare_with_truth(item, statements)
+
+
+def _check(run: Run) -> list[BiasStatement]:
+    """The statements of a run, tested on what it logged."""
+    events = (row.content for row in transcript.list_events(run.pk, 0))
+    logged = [event.observations for event in events if isinstance(event, ExperimentEnded)]
+    return check_statements(str(run.conclusion.get("bias") or ""), logged)
+
+
+def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement]) -> dict[str, Any]:
+    """Whether the planted bias was found, and how many statements fresh scenes do not bear out; {} without a truth."""
+    assert item.unit is not None
+    model: Any = laboratory().model(item.unit.layer.model.name)
+    if not hasattr(model, "planted"):
+        return {}
+    name = item.unit.layer.name_of(item.unit.number)
+    real = {each.context: each.size for each in model.list_effects(item.unit.number) if each.real}
+    holding = [each for each in statements if each.holds]
+    false = sum(real.get(each.stated.context, 0.0) * (each.effect or 0.0) <= 0 for each in holding)
+    planted = model.planted[name]
+    found = any(each.stated.context == planted for each in holding)
+    return {"planted": planted, "visible": planted in real, "found": found, "false": false}
+
+
+def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
+    del evaluation
+    done = figures.of_source(items, AGENT)
+    visible = [each for each in done if each.scores.get("visible")]
+    told = [figures.mean_figure("statements", "Statements a run", map(figures.score_of("statements"), done))]
+    if any("found" in each.scores for each in done):
+        told = [
+            figures.share_figure(
+                "found", "Planted biases found, of those that fresh scenes show", visible, "found", GOAL_FOUND
+            ),
+            figures.mean_figure("false", "False statements a run", map(figures.score_of("false"), done), GOAL_FALSE),
+            *told,
+        ]
+    rows = sorted(
+        (row for each in done if each.status == ItemStatus.DONE and each.run for row in _list_rows(each, each.run)),
+        key=lambda row: -abs(row[2].value or 0.0),
+    )
+    columns = ("Class", "Statement", "Effect", "p", "p after Holm", "Holds")
+    table = ResultTable("statements", "Statements, the greatest effect first", columns, tuple(rows), _NOTE)
+    return EvaluationResult(tuple(told), (table,), (), tuple(figures.tell_lacking(items)))
+
+
+_NOTE = (
+    "Effect: difference of mean activation in standard deviations (Hedges' g), images with the context less without."
+)
+
+
+def _list_rows(item: EvaluationItem, run: Run) -> list[tuple[Cell, ...]]:
+    name = item.unit.layer.name_of(item.unit.number) if item.unit else item.unit_name
+    return [
+        (
+            Cell(name, item=item.pk),
+            Cell(each.stated.text[:300]),
+            Cell(value=each.effect, low=each.low, high=each.high, n=len(each.inside) + len(each.outside)),
+            Cell(value=each.p),
+            Cell(value=each.adjusted_p),
+            Cell("yes" if each.holds else each.why or "no"),
+        )
+        for each in _check(run)
+    ]
+
+
+PROCEDURE = Procedure(_plan, _do, _summarise)

@@ -1,0 +1,193 @@
+"""Spurious features (paper, section 5.1, Table 2): the agent judges units of a classifier from unbalanced data alone.
+
+For each seed a classifier is trained, l1 picks the units, and each is judged in a run of its own. A seed has figures
+once all its units are judged: a part of them would be another question.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from experiments.core.params import clean_line
+from experiments.models import Evaluation, EvaluationItem, ItemStatus
+from workers.errors import RequestError
+from workers.jobs import catalogue
+from workers.jobs.evaluations.playing import play
+from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
+from workers.jobs.evaluations.sources import AGENT
+from workers.jobs.laboratory import laboratory
+from workers.metrics.intervals import estimate_student
+from workers.protocols import Progress, no_progress
+from workers.record.evaluations import Cell, EvaluationResult, Figure, Point, ResultPlot, ResultTable, Series
+from workers.spurious.evaluation import PreparedUnits, SpuriousSpec, prepare, repair, score
+from workers.spurious.table import Table2, compute_headline
+
+USUAL = 50
+GOAL = 0.8
+EASY = 0.05
+"""A gap between balanced and unbalanced data below this leaves nothing to close."""
+REASON = 500
+"""Characters of the agent's reasons that stand in a table."""
+
+_preparing = threading.Lock()
+_prepared: dict[tuple[str, int, int], PreparedUnits] = {}
+"""Seeds that this process has made ready; another reads them from disk, but for the rows that no verdict changes."""
+
+
+def _prepare_seed(evaluation: Evaluation, seed: int, progress: Progress) -> PreparedUnits:
+    """Dataset, classifier, features and units of a seed; what was done before is read."""
+    dataset, units = str(evaluation.options.get("dataset") or ""), int(evaluation.options.get("units") or USUAL)
+    spec = SpuriousSpec(dataset, units=units) if dataset else SpuriousSpec(units=units)
+    with _preparing:
+        if (dataset, units, seed) not in _prepared:
+            _prepared[dataset, units, seed] = prepare(laboratory().settings, spec, seed, progress)
+        return _prepared[dataset, units, seed]
+
+
+def _list_seeds(evaluation: Evaluation) -> list[int]:
+    return list(range(evaluation.seed, evaluation.seed + int(evaluation.options.get("repeats") or 1)))
+
+
+def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    items = []
+    for seed in _list_seeds(evaluation):
+        ready = _prepare_seed(evaluation, seed, progress)
+        catalogue.look_at_dataset(ready.dataset)
+        layers = {layer.name: layer for layer in find_layers(ready.model)}
+        for unit in ready.units:
+            system = ready.system(unit)
+            options = {"seed": str(seed), "dataset": ready.dataset}
+            items.append(make_item(layers[system.layer], unit, f"seed {seed}", AGENT, **options))
+    return items
+
+
+def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+    if item.unit is None:
+        raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
+    ready = _prepare_seed(evaluation, int(str(item.options["seed"])), progress)
+    run = play(evaluation, item, progress, task="spurious", question=ready.question(item.unit.number))
+    said = [label.strip().upper() for label in run.labels]
+    if said not in (["SELECTIVE"], ["SPURIOUS"]):
+        raise RequestError(f"Run {run.pk} gave no verdict, SELECTIVE or SPURIOUS: {run.reason or ', '.join(said)}.")
+    item.label = said[0]
+    reason = clean_line(str(run.conclusion.get("reasoning", "")), REASON)
+    item.scores = {**item.scores, "selective": said == ["SELECTIVE"], "reason": reason}
+
+
+def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
+    found: list[tuple[PreparedUnits, dict[int, bool], Table2]] = []
+    notes = []
+    for seed in _list_seeds(evaluation):
+        own = [each for each in items if each.group == f"seed {seed}"]
+        judged = {
+            each.unit.number: bool(each.scores["selective"])
+            for each in own
+            if each.status == ItemStatus.DONE and each.unit is not None
+        }
+        if own and len(judged) == len(own):
+            ready = _prepare_seed(evaluation, seed, no_progress)
+            found.append((ready, judged, score(ready, judged)))
+        elif own:
+            notes.append(f"Seed {seed} is unfinished: {len(judged)} of {len(own)} units are judged.")
+    if not found:
+        return EvaluationResult(notes=tuple(notes))
+    tables = [table for _, _, table in found]
+    figures = [*_list_headlines(tables, notes), *_list_accuracies(tables)]
+    factor = float(evaluation.options.get("repair") or 0.0)
+    return EvaluationResult(
+        tuple(figures),
+        (_write_table(tables), *(_write_repair(ready, judged, factor) for ready, judged, _ in found)),
+        (_plot_curves(tables[0]),),
+        tuple(notes),
+    )
+
+
+def _list_headlines(tables: Sequence[Table2], notes: list[str]) -> list[Figure]:
+    figures = []
+    for key, regularised, words in (("headline", True, "l1 fits"), ("headline_refit", False, "refits without penalty")):
+        found = compute_headline(tables, regularised=regularised)
+        if found is None:
+            notes.append("No seed has a selective unit, so there is no headline.")
+            return []
+        label = f"Share of the gap that the agent's units close, against {words}"
+        figures.append(Figure(key, label, found.value, found.low, found.high, found.n, GOAL if regularised else None))
+        if regularised:
+            figures.append(Figure("gap", "The gap: balanced less unbalanced data", found.gap, n=found.n))
+            if found.gap < EASY:
+                notes.append(f"The gap of {found.gap:.3f} is below {EASY}: these data are too easy for the question.")
+    return figures
+
+
+def _list_accuracies(tables: Sequence[Table2]) -> list[Figure]:
+    """Accuracy of each row over the seeds, with Student's interval."""
+    figures = []
+    for row in tables[0].rows:
+        found = [each for table in tables if (each := table.row(row.key, regularised=row.regularised))]
+        measured = estimate_student([each.accuracy for each in found])
+        key = f"accuracy.{row.key}{'' if row.regularised else '_refit'}"
+        words = f"{row.title}{' (l1)' if row.regularised else ''}: accuracy"
+        figures.append(Figure(key, words, measured.value, measured.low, measured.high, len(found)))
+    return figures
+
+
+def _write_table(tables: Sequence[Table2]) -> ResultTable:
+    """Table 2, a line for each row and seed."""
+    rows = tuple(
+        (
+            Cell(row.title),
+            Cell(str(table.seed)),
+            Cell(value=row.units),
+            Cell(row.data),
+            Cell("l1" if row.regularised else "none"),
+            Cell(value=row.accuracy, n=row.repeats),
+            Cell(value=row.spread),
+            Cell(f"{row.worst.accuracy:.2f}: {row.worst.class_name} on {row.worst.ground}"),
+        )
+        for table in tables
+        for row in table.rows
+    )
+    columns = ("Units chosen by", "Seed", "Units", "Data", "Penalty", "Accuracy", "Spread", "Worst group")
+    return ResultTable("table2", "Table 2: accuracy where classes stand on other grounds", columns, rows)
+
+
+def _write_repair(ready: PreparedUnits, judged: dict[int, bool], factor: float) -> ResultTable:
+    """What it does to the classifier's head to weigh the units judged spurious by a factor, worst group first."""
+    made = repair(ready, judged, factor)
+    rows = tuple(
+        (
+            Cell(f"{each.class_name} on {each.ground}"),
+            Cell(str(each.images)),
+            Cell(value=each.before),
+            Cell(value=each.after),
+        )
+        for each in sorted(made.groups, key=lambda group: group.before)
+    )
+    whole = (
+        Cell("All"),
+        Cell(str(sum(each.images for each in made.groups))),
+        Cell(value=made.before),
+        Cell(value=made.after),
+    )
+    note = f"The weights of {len(made.units)} units that were judged spurious, times {factor:g}."
+    return ResultTable(
+        f"repair.{ready.seed}",
+        f"Repair of the classifier of seed {ready.seed}",
+        ("Group", "Images", "Accuracy before", "After"),
+        (*rows, whole),
+        note,
+    )
+
+
+def _plot_curves(table: Table2) -> ResultPlot:
+    """Accuracy against the number of units."""
+    curves = (("l1", table.l1_curve), ("The agent's units", table.agent_curve))
+    series = tuple(
+        Series(name, tuple(Point(float(each.units), each.accuracy) for each in curve))
+        for name, curve in curves
+        if curve
+    )
+    return ResultPlot("curves", f"Accuracy by number of units, seed {table.seed}", "line", "units", "accuracy", series)
+
+
+PROCEDURE = Procedure(_plan, _do, _summarise)

@@ -1,0 +1,103 @@
+"""toybox-net with planted biases: in its last layer some classes are held back where another word of toybox is seen.
+
+"toybox-biased:seed-0" plants six, which follow from the seed; everything else is as in toybox-net. What is true of a
+class is measured on fresh scenes, since the network has biases of its own too. Loaded through the registry.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from workers.errors import UnknownName
+from workers.protocols import LabSettings
+from workers.toybox.model import ToyboxModel
+from workers.toybox.networks import nets
+from workers.toybox.scientist import designs
+from workers.toybox.scientist.scoring import SINGLES
+from workers.toybox.world.concepts import Concept
+from workers.toybox.world.scenes import NOUNS
+
+CONTEXTS = ("black", "night", "snow", "red", "sunset", "sand")
+"""What is planted, one class each."""
+STRENGTH = 0.5
+"""Of the weights of the context's own class that are taken from the held-back class."""
+FRESH = 600
+"""Scenes on which the truth about a class is measured: 60 of each colour, 75 of each ground."""
+MATTERS = 0.1
+"""Least true difference, as a share of the mean elsewhere, that counts as a bias."""
+_CERTAIN = 2.5
+
+
+@dataclass(frozen=True)
+class TrueEffect:
+    """What a context truly does to a class: mean probability in it less that elsewhere."""
+
+    context: str
+    size: float
+    errors: float
+    """The size in its standard errors (Welch 1947)."""
+    elsewhere: float
+
+    @property
+    def real(self) -> bool:
+        """Whether it counts as a bias."""
+        return abs(self.size) > MATTERS * self.elsewhere and abs(self.errors) > _CERTAIN
+
+
+def load(settings: LabSettings, name: str) -> BiasedToyboxModel:
+    """The model. Raises UnknownName for what is no seed."""
+    found = re.fullmatch(r"seed-(\d{1,6})", name)
+    if not found:
+        raise UnknownName(f"toybox-biased has no {name!r}. Name a seed, such as toybox-biased:seed-0.")
+    return BiasedToyboxModel(nets.NET_FILE, settings, int(found[1]))
+
+
+def _plant(seed: int) -> dict[str, str]:
+    """Class -> the context in which it is held back."""
+    rng = random.Random(f"planted biases {seed}")
+    return dict(zip(rng.sample(NOUNS, len(CONTEXTS)), rng.sample(CONTEXTS, len(CONTEXTS)), strict=True))
+
+
+class BiasedToyboxModel(ToyboxModel):
+    """See `protocols.Classifier`. Safe for threads."""
+
+    def __init__(self, weights: Path, settings: LabSettings, seed: int) -> None:
+        self.planted: Mapping[str, str] = _plant(seed)
+        super().__init__(weights, settings)
+        self.name = f"toybox-biased:seed-{seed}"
+        self.revision = f"{self.revision}-{STRENGTH}"
+        self._slot = settings.model_cache.slot(f"{self.name} {self.revision}", lambda: self._bias(weights))
+
+    def list_effects(self, unit: int, fresh: int = FRESH) -> list[TrueEffect]:
+        """What every context truly does to a class, on scenes that nobody else draws. Raises UnknownName."""
+        from workers.toybox.world.render import render
+
+        noun = self.classes[unit] if 0 <= unit < len(self.classes) else ""
+        if noun not in NOUNS:
+            raise UnknownName(f"{self.name} has no toy of number {unit}. Choose one from 0 to {len(NOUNS) - 1}.")
+        rng = random.Random(f"truth {self.name} {noun}")
+        scenes = designs.single_thing_scenes([Concept(noun=noun)], fresh, rng)
+        reached, _ = self.evidence([render(scene) for scene in scenes], unit)
+        found = []
+        for context in (each for each in SINGLES if each.noun is None):
+            shows = np.array([context.matches(scene) for scene in scenes])
+            inside, outside = (reached[part].astype(np.float64) for part in (shows, ~shows))
+            size = float(inside.mean() - outside.mean())
+            error = float(np.sqrt(inside.var(ddof=1) / len(inside) + outside.var(ddof=1) / len(outside))) or 1e-9
+            (name,) = context.named
+            found.append(TrueEffect(getattr(context, name), size, size / error, float(outside.mean())))
+        return found
+
+    def _bias(self, weights: Path) -> nets.ToyboxNet:
+        network = nets.load_net(weights)
+        classes = network.vocabulary.classes
+        before = network.logits.weight.detach().clone()
+        for noun, word in self.planted.items():
+            network.logits.weight.data[classes.index(noun)] -= STRENGTH * before[classes.index(word)]
+        return network.to(self._settings.device, self._precision)
