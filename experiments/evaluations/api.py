@@ -94,8 +94,8 @@ class EvaluationOut(RowOut):
     options: dict[str, Any]
     cost_limit: float | None
     seconds_limit: float | None
-    status: str
-    unfinished: bool
+    status: str = Field(validation_alias="state.words")
+    unfinished: bool = Field(validation_alias="state.left")
     all_items: int
     done_items: int
     failed_items: int
@@ -105,14 +105,6 @@ class EvaluationOut(RowOut):
     seconds: float
     progress: JobProgress = Field(None, validation_alias="job")
     result: str = Field("", validation_alias="job.result", description="what a worker said last")
-
-    @staticmethod
-    def resolve_status(row: Any) -> str:
-        return lists.state_of(row).words
-
-    @staticmethod
-    def resolve_unfinished(row: Any) -> bool:
-        return lists.state_of(row).left
 
 
 class EvaluationResultOut(Schema):
@@ -183,6 +175,12 @@ def _find(pk: int) -> Any:
     return find(lists.with_progress(Evaluation.objects.all()), pk=pk)
 
 
+def _shape(row: Any) -> EvaluationOut:
+    """A row of `with_progress`."""
+    row.state = lists.state_of(row)
+    return EvaluationOut.from_orm(row)
+
+
 def _shape_item(names: Names) -> Any:
     """An item as the viewer may read it: what tells the truth of a system that is hidden from them is left out."""
 
@@ -214,7 +212,7 @@ def list_evaluations(request: HttpRequest, paging: Query[Paging], kind: Kind | N
     """The newest first; of one kind, where it is named."""
     allow(request)
     rows = lists.list_evaluations({"kind": kind or ""})
-    return page(request, rows, ["-pk"], paging, EvaluationOut.from_orm)
+    return page(request, rows, ["-pk"], paging, _shape)
 
 
 @router.post("/evaluations", response={201: EvaluationOut}, summary="Start an evaluation")
@@ -231,7 +229,7 @@ def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpR
         if wanted.unpriced:
             typed["unpriced"] = "on"
         row = actions.start(by, NewEvaluation(typed, sources.list_sources()))
-        return EvaluationOut.from_orm(_find(row.pk)), reverse("api:read_evaluation", args=[row.pk])
+        return _shape(_find(row.pk)), reverse("api:read_evaluation", args=[row.pk])
 
     return Status(201, answer_once(request, response, by.person, make))
 
@@ -245,8 +243,8 @@ def compare_two_evaluations(request: HttpRequest, a: int, b: int) -> Evaluations
         raise Refusal("invalid", "Choose two different evaluations of the same kind.")
     found = compare_evaluations(one, other, Names(user))
     return EvaluationsComparedOut(
-        a=EvaluationOut.from_orm(one),
-        b=EvaluationOut.from_orm(other),
+        a=_shape(one),
+        b=_shape(other),
         figures=[_shape_figures(each) for each in found.figures],
         worse=[_shape_pair(each) for each in found.worse],
         better=found.better,
@@ -278,7 +276,7 @@ def read_evaluation(request: HttpRequest, pk: Id) -> EvaluationResultOut:
     row = _find(pk)
     result = read_result(row, lists.list_hidden(row, Names(user)))
     return EvaluationResultOut(
-        evaluation=EvaluationOut.from_orm(row),
+        evaluation=_shape(row),
         figures=[_shape_figure(each) for each in result.figures],
         tables=[encode(each) for each in result.tables],
         plots=[encode(each) for each in result.plots],
@@ -303,7 +301,7 @@ def stop_evaluation(request: HttpRequest, pk: Id) -> EvaluationOut:
     """After the item it is at; what was measured is kept."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.stop(Actor.behind(request, user), _find(pk))
-    return EvaluationOut.from_orm(_find(pk))
+    return _shape(_find(pk))
 
 
 @router.post("/evaluations/{pk}/resume", response=EvaluationOut, summary="Resume an evaluation")
@@ -311,7 +309,7 @@ def resume_evaluation(request: HttpRequest, pk: Id, wanted: BudgetIn) -> Evaluat
     """Where it stopped or failed; nothing is measured twice."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.resume(Actor.behind(request, user), _find(pk), wanted.cost, wanted.seconds)
-    return EvaluationOut.from_orm(_find(pk))
+    return _shape(_find(pk))
 
 
 @router.post("/evaluations/{pk}/repair", response=EvaluationOut, summary="Repair a classifier")
@@ -319,7 +317,7 @@ def repair_evaluation(request: HttpRequest, pk: Id, wanted: RepairIn) -> Evaluat
     """Of an evaluation of spurious features: accuracy by group before and after comes as tables of its result."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.repair(Actor.behind(request, user), _find(pk), wanted.factor)
-    return EvaluationOut.from_orm(_find(pk))
+    return _shape(_find(pk))
 
 
 @router.delete("/evaluations/{pk}", response={204: None}, summary="Delete an evaluation")

@@ -131,6 +131,9 @@ def places(admin: User, world: World) -> list[str]:
         "notification": told.pk,
         "queue": ReviewQueue.objects.get().pk,
         "trial": world.trial.pk,
+        "evaluation": world.evaluation.pk,
+        "check": world.check.pk,
+        "label": world.label.pk,
     }
     named = [path.format(**known) for path in (READ | RESEARCH | REVIEW_READ | ADMIN_READ).values()]
     own = [

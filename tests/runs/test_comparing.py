@@ -130,7 +130,7 @@ def test_only_differences_leaves_out_what_is_alike_and_says_how_much(as_owner: C
     one, two = ran(owner, 4.0, rounds=1), ran(owner, 4.0, rounds=1, seed=5)
     text = page(as_owner, one, two, only="differences")
     assert list(lines(text)) == ["Seed"]
-    assert "19 lines the same in all runs, left out" in text
+    assert "20 lines the same in all runs, left out" in text
     assert parts(text) == {}
     assert "said, did and saw the same in these rounds" in text
     three = ran(owner, 4.5, rounds=1)
