@@ -53,13 +53,18 @@ def choose_method(model: str, backbone: str = "", backbone_model: str = "", data
     )
 
 
-def request_check(unit: Unit, text: str, method: CheckMethod, *, enqueue: bool = True) -> LabelCheck:
-    """The check of a label, begun unless it is there. One that failed or is unfinished is tried again."""
+def request_check(
+    unit: Unit, text: str, method: CheckMethod, *, enqueue: bool = True, unpriced: bool = False
+) -> LabelCheck:
+    """The check of a label, begun unless it is there. One that failed or is unfinished is tried again.
+
+    `unpriced`: a backbone may be asked though its price is not known, so that no allowance holds.
+    """
     label = clean_line(text)
     layer = unit.layer
     named = [layer.model.name, layer.name, unit.number, label, asdict(method)]
     key = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
-    cost = {"cost_limit": settings.LABEL_CHECK_COST}
+    cost = {"cost_limit": settings.LABEL_CHECK_COST, "unpriced": unpriced}
     check, _ = LabelCheck.objects.get_or_create(
         key=key, defaults={"unit": unit, "text": label, "dataset": method.dataset, "options": asdict(method) | cost}
     )
@@ -83,7 +88,7 @@ def request_check_of(run: Run, *, enqueue: bool = True) -> LabelCheck | None:
         return None
     unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
     method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
-    check = request_check(unit, " OR ".join(named), method, enqueue=enqueue)
+    check = request_check(unit, " OR ".join(named), method, enqueue=enqueue, unpriced=run.unpriced)
     Run.objects.filter(pk=run.pk).update(label_check=check)
     run.label_set.update(label_check=check)
     return check

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import msgspec
 import pytest
 
 from experiments.core import notify
-from experiments.core.label_checks import CheckMethod, choose_method, request_check
+from experiments.core.label_checks import BACKBONE, CheckMethod, choose_method, request_check
 from experiments.models import CheckStatus, GeneratedImage, LabelCheck, Measurement, Unit
+from tests.support.provider import Provider, refuses, says
 from workers.errors import Cancelled
 from workers.jobs import catalogue
 from workers.jobs import laboratory as place
@@ -139,3 +141,72 @@ def test_what_nobody_can_judge_is_a_state_and_no_score() -> None:
     assert row.generated_auc is not None
     assert result.natural is not None
     assert "MAIA_PRESENCE_JUDGE" in result.natural.problem
+
+
+# --- a language model writes and looks ---------------------------------------------------------------------------
+
+
+WRITTEN = "\n".join(
+    [f"POSITIVE {n}: a red ball on {ground}" for n, ground in enumerate(("grass", "sand", "snow", "wood"), 1)]
+    + [f"POSITIVE {n}: a large ball and {n} cubes" for n in range(5, 11)]
+    + [f"NEUTRAL {n}: a green car on brick at night with {n} cups" for n in range(1, 11)]
+)
+SEEN = "\n".join(f"IMAGE {n}: {90 if n % 3 else 5} %" for n in range(1, 9))
+
+
+@pytest.fixture
+def provider(settings, tmp_path: Path) -> Iterator[Provider]:
+    place.build_laboratory.cache_clear()
+    with Provider(says(WRITTEN), says(SEEN)) as server:
+        settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "key", server.url
+        settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["gpt-4o"], tmp_path / "prices.toml"
+        yield server
+    place.build_laboratory.cache_clear()
+
+
+def by_model(text: str = "balls") -> LabelCheck:
+    asked = CheckMethod("toybox", "toybox", BACKBONE, BACKBONE, "openai", "gpt-4o")
+    return request_check(unit(), text, asked, enqueue=False)
+
+
+def again(check: LabelCheck) -> LabelCheck:
+    perform(check.pk, no_progress)
+    check.refresh_from_db()
+    return check
+
+
+def test_a_model_looks_at_a_weighted_sample_and_writes_from_the_label_alone(provider: Provider) -> None:
+    provider.answers[:] = [says(SEEN)]
+    row = again(by_model())
+    asked = [json.dumps(body["messages"]) for body in provider.asked]
+    assert row.status == CheckStatus.UNTESTABLE  # it wrote no prompts
+    assert all("balls" in each for each in asked)
+    looked = len(row.kept["answers"])
+    assert 0 < looked <= 180
+    provider.answers[:] = [says(WRITTEN)]
+    LabelCheck.objects.filter(pk=row.pk).update(status=CheckStatus.QUEUED)
+    row = again(row)
+    result = msgspec.convert(row.result, CheckResult)
+    assert (row.status, len(row.kept["answers"])) == (CheckStatus.DONE, looked)  # no image is asked about twice
+    assert result.natural is not None
+    assert result.natural.images == looked - result.natural.unread
+    assert result.natural.floors
+    assert all("drawn by lot" in floor.what for floor in result.natural.floors)
+    assert row.cost > 0
+
+
+def test_a_provider_that_refuses_midway_leaves_a_state_and_what_it_said(provider: Provider) -> None:
+    provider.answers[:] = [says(SEEN), refuses(401, "no such key")]
+    row = again(by_model())
+    assert row.status == CheckStatus.UNFINISHED
+    assert row.reason
+    assert (row.pearson, row.result) == (None, {})
+    assert len(row.kept["answers"]) == 8
+
+
+def test_an_allowance_that_is_used_up_leaves_the_check_unfinished(provider: Provider, settings) -> None:
+    settings.LABEL_CHECK_COST = 0.0001
+    provider.answers[:] = [says(SEEN, usage=(100_000, 100))]
+    row = again(by_model())
+    assert row.status == CheckStatus.UNFINISHED
+    assert "MAIA_LABEL_CHECK_COST" in row.reason

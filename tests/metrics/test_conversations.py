@@ -43,7 +43,7 @@ def test_prompts_are_written_from_the_label_alone() -> None:
         2,
         2,
     )
-    assert found == prompt_writing.LabelPrompts(("A red ball on grass", "two red balls"), ("a boat", "a tree"))
+    assert found == prompt_writing.WrittenPrompts(("A red ball on grass", "two red balls"), ("a boat", "a tree"))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ one attribute each (2510.21704). The writer knows nothing of the unit but the la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workers.metrics.quoting import quote, read_lines
-from workers.protocols import Message
+from workers.protocols import Message, WrittenPrompts
 
 COUNT = 7
 CONTRAST_COUNT = 10
@@ -34,14 +32,6 @@ POSITIVE 1: ...
 NEUTRAL 1: ..."""
 
 
-@dataclass(frozen=True)
-class LabelPrompts:
-    """Prompts written from a label."""
-
-    positive: tuple[str, ...]
-    neutral: tuple[str, ...]
-
-
 def ask_for_prompts(
     label: str, positives: int = COUNT, neutrals: int = COUNT, *, vocabulary: str = "", contrast: bool = False
 ) -> list[Message]:
@@ -52,7 +42,7 @@ def ask_for_prompts(
     return [Message("system", ("\n\n".join(rules),)), Message("user", (question,))]
 
 
-def parse_prompts(reply: str, positives: int = COUNT, neutrals: int = COUNT) -> LabelPrompts | None:
+def parse_prompts(reply: str, positives: int = COUNT, neutrals: int = COUNT) -> WrittenPrompts | None:
     """The prompts of a reply; None unless there are as many different ones of each as were asked for."""
     sides = []
     for key, count in (("POSITIVE", positives), ("NEUTRAL", neutrals)):
@@ -61,4 +51,4 @@ def parse_prompts(reply: str, positives: int = COUNT, neutrals: int = COUNT) -> 
         if not all(prompts) or len(set(prompts)) < count:
             return None
         sides.append(prompts)
-    return None if {*sides[0]} & {*sides[1]} else LabelPrompts(*sides)
+    return None if {*sides[0]} & {*sides[1]} else WrittenPrompts(*sides)

@@ -11,8 +11,8 @@ import numpy as np
 from experiments.core.label_checks import BACKBONE
 from experiments.models import GeneratedImage, LabelCheck
 from workers import registry
-from workers.errors import RequestError
 from workers.jobs.checks.images import Measured, draw, measure
+from workers.jobs.checks.looking import write_prompts
 from workers.jobs.checks.subject import CheckedUnit
 from workers.jobs.laboratory import laboratory
 from workers.lab.image_tools import derive_seed
@@ -33,7 +33,7 @@ def check_generated(
     """`controls`: activations of the probe set. Raises RequestError for a label that cannot be tested, Cancelled, and
     what the writer and the generator raise."""
     toolset = str(check.options["toolset"])
-    writer, prompts = _write_prompts(check)
+    writer, prompts = _write_prompts(check, progress)
     seeds = [derive_seed(int(str(check.options.get("seed") or 0)), "label check", at) for at in range(SEEDS)]
     sides = [_draw_side(toolset, side, seeds, progress) for side in (prompts.positive, prompts.neutral)]
     drawn = [row for side in sides for rows in side for row in rows]
@@ -64,15 +64,16 @@ def check_generated(
     )
 
 
-def _write_prompts(check: LabelCheck) -> tuple[str, WrittenPrompts]:
+def _write_prompts(check: LabelCheck, progress: Progress) -> tuple[str, WrittenPrompts]:
     """The name of the writer, and its prompts; those that were written before are read."""
     named = str(check.options["writer"])
     if kept := check.kept.get("prompts"):
         return str(kept["writer"]), WrittenPrompts(tuple(kept["positive"]), tuple(kept["neutral"]))
     if named == BACKBONE:
-        raise RequestError("No backbone writes prompts for checks yet.")
-    plugin = laboratory().prompt_writer(named)
-    writer, prompts = plugin.name, plugin.write(check.text, SAIA, int(str(check.options.get("seed") or 0)))
+        writer, prompts = write_prompts(check, SAIA, progress)
+    else:
+        plugin = laboratory().prompt_writer(named)
+        writer, prompts = plugin.name, plugin.write(check.text, SAIA, int(str(check.options.get("seed") or 0)))
     check.kept["prompts"] = {"writer": writer, "positive": list(prompts.positive), "neutral": list(prompts.neutral)}
     check.save(update_fields=["kept"])
     return writer, prompts

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from experiments.models import LabelCheck
 from workers.errors import MissingPart, RequestError
+from workers.jobs.checks.answers import Floats, JudgeAnswers
 from workers.jobs.checks.images import measure, store
-from workers.jobs.checks.presence import JudgeAnswers, judge_presence
+from workers.jobs.checks.presence import judge_presence
 from workers.jobs.checks.subject import CheckedUnit
 from workers.lab.probe import ProbeSet
 from workers.metrics.natural import find_surprises, score_natural
@@ -26,8 +27,6 @@ SHOWN = 6
 """Surprises of either kind."""
 FLOOR_RESAMPLES = 2
 """A floor is a point beside the figure: it has no interval of its own."""
-
-Floats = NDArray[np.float64]
 
 
 def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> NaturalResult:

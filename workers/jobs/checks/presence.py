@@ -6,39 +6,18 @@ correlation (2506.07985) and weighted back; each answer is kept at once, so that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.core.label_checks import BACKBONE
 from experiments.models import LabelCheck
 from workers import registry
+from workers.jobs.checks.answers import Floats, JudgeAnswers
+from workers.jobs.checks.looking import look
 from workers.jobs.laboratory import laboratory
 from workers.lab.imaging import placeholder
 from workers.lab.probe import ProbeSet
 from workers.protocols import Picture, Progress
-from workers.record.label_checks import JudgeError
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class JudgeAnswers:
-    """What a judge said of images, in their order."""
-
-    judge: str
-    answers: Floats
-    """In [0, 1]; NaN where it gave none."""
-    exact: bool = False
-    free: bool = True
-    """Whether asking again costs nothing."""
-    weights: Floats | None = None
-    """Importance weights, where only some were asked of."""
-    unread: int = 0
-    error: JudgeError | None = None
-    problem: str = ""
-
 
 NOBODY = (
     "Nobody here can say what natural images show: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees "
@@ -51,7 +30,7 @@ def judge_presence(
     label: str,
     probe: ProbeSet,
     positions: NDArray[np.int64],
-    activations: Floats,  # noqa: ARG001  a judge that costs money is asked where they say
+    activations: Floats,
     progress: Progress,
 ) -> JudgeAnswers:
     """Ask the check's judge about a label. Raises RequestError if the label has no content that can be tested."""
@@ -59,7 +38,7 @@ def judge_presence(
     if not named:
         return JudgeAnswers("", np.full(len(positions), np.nan), problem=NOBODY)
     if named == BACKBONE:
-        return JudgeAnswers(named, np.full(len(positions), np.nan), problem="No backbone judges natural images yet.")
+        return look(check, label, probe, positions, activations, progress)
     judge = laboratory().presence_judge(named)
     exact = judge.kind == "exact"
     pictures = [_scene(probe, int(at)) if exact else probe.picture(int(at)) for at in positions]

@@ -39,7 +39,7 @@ def _check_item(evaluation: Evaluation, item: EvaluationItem, progress: Progress
     assert item.unit is not None
     dataset = str(evaluation.options.get("dataset") or "")
     method = choose_method(item.unit.layer.model.name, evaluation.backbone, evaluation.backbone_model, dataset)
-    check = request_check(item.unit, item.label, method, enqueue=False)
+    check = request_check(item.unit, item.label, method, enqueue=False, unpriced=evaluation.unpriced)
     item.label_check = check
     item.save(update_fields=["label_check", "label"])
     if check.status != CheckStatus.DONE:

@@ -1,0 +1,93 @@
+"""A check by a language model: it writes prompts from the label, and looks at a sample of natural images.
+
+The sample is drawn where its answers decide the correlation and weighted back ("Beyond Top Activations", 2506.07985).
+Its error is measured on images that it should know: those drawn from its own prompts. Every answer is kept at once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.core.label_checks import spend
+from experiments.models import LabelCheck
+from workers import registry
+from workers.errors import BackboneRefused, RequestError
+from workers.jobs.checks.answers import Floats, JudgeAnswers
+from workers.jobs.checks.asking import ask, find_backbone
+from workers.jobs.checks.images import store
+from workers.jobs.laboratory import laboratory
+from workers.lab.probe import ProbeSet
+from workers.metrics import presence, prompt_writing
+from workers.metrics.importance import sample_by_importance
+from workers.protocols import Backbone, Progress, WrittenPrompts
+from workers.record.limits import Usage
+
+SAMPLE = 180
+"""Draws of natural images that are judged (2506.07985)."""
+
+
+def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[str, WrittenPrompts]:
+    """The name of the backbone, and its prompts. Raises RequestError if it writes none that can be read."""
+    backbone = _backbone_of(check, sees=False)
+    generator = laboratory().generator(registry.TOOLSETS[str(check.options["toolset"])].generator)
+    vocabulary = str(getattr(generator, "vocabulary", ""))
+    request = prompt_writing.ask_for_prompts(check.text, count, count, vocabulary=vocabulary)
+    parse = partial(prompt_writing.parse_prompts, positives=count, neutrals=count)
+    prompts = ask(backbone, request, parse, partial(_spend, check), progress, int(str(check.options.get("seed") or 0)))
+    if prompts is None:
+        raise RequestError(f"{backbone.label} wrote no {count} + {count} prompts for “{check.text}”. Say it otherwise.")
+    return backbone.label, prompts
+
+
+def look(
+    check: LabelCheck,
+    label: str,
+    probe: ProbeSet,
+    positions: NDArray[np.int64],
+    activations: Floats,
+    progress: Progress,
+) -> JudgeAnswers:
+    """What the check's backbone says of a weighted sample of the images; NaN for all others."""
+    backbone = _backbone_of(check, sees=True)
+    guess = activations - float(np.median(activations))  # with no cheaper judge, the unit itself says where to look
+    sample = sample_by_importance(activations, guess, SAMPLE, seed=int(str(check.options.get("seed") or 0)))
+    asked = np.unique(sample.positions)
+    kept: dict[str, float | None] = check.kept.setdefault("answers", {})
+    missing = [int(at) for at in asked if str(int(positions[at])) not in kept]
+    for start in range(0, len(missing), presence.MOST_IMAGES):
+        progress("Asking what natural images show", start, len(missing))
+        some = missing[start : start + presence.MOST_IMAGES]
+        keys = store([probe.picture(int(positions[at])) for at in some])
+        request = presence.ask_for_presence(label, keys)
+        parse = partial(presence.parse_presence, count=len(some))
+        said = ask(backbone, request, parse, partial(_spend, check), progress) or [None] * len(some)
+        kept |= {str(int(positions[at])): answer for at, answer in zip(some, said, strict=True)}
+        check.save(update_fields=["kept"])
+    answers, weights = np.full(len(positions), np.nan), np.zeros(len(positions))
+    for at in asked:
+        answer = kept[str(int(positions[at]))]
+        answers[at] = np.nan if answer is None else answer
+    np.add.at(weights, sample.positions, sample.weights)
+    unread = int(np.isnan(answers[asked]).sum())
+    return JudgeAnswers(backbone.label, answers, free=False, weights=weights, unread=unread)
+
+
+def _backbone_of(check: LabelCheck, *, sees: bool) -> Backbone:
+    options = check.options
+    unpriced = bool(options.get("unpriced"))
+    return find_backbone(str(options["backbone"]), str(options["backbone_model"]), sees=sees, unpriced=unpriced)
+
+
+def _spend(check: LabelCheck, usage: Usage) -> None:
+    """Raises BackboneRefused once the check has cost what it may."""
+    spend(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)
+    check.refresh_from_db(fields=["cost"])
+    limit = float(str(check.options.get("cost_limit") or 0))
+    if limit and check.cost >= limit:
+        raise BackboneRefused(
+            f"The check's allowance of ${limit:.2f} is used up: it has cost ${check.cost:.2f}. What was answered is "
+            "kept. Raise MAIA_LABEL_CHECK_COST to go on."
+        )
