@@ -28,13 +28,14 @@ def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
     """Items without a source for the neurons of the batch, each with its kind; drawn by the evaluation's seed."""
     seed, count = evaluation.seed, int(evaluation.options.get("units") or USUAL)
     layers = {layer.name: layer for layer in find_layers(str(evaluation.options.get("model") or _batch_of(seed)))}
-    chosen = []
+    chosen: list[tuple[float, EvaluationItem, str]] = []
     for kind, share in KINDS.items():
         layer = layers[kind]
         wanted = min(round(count * share), layer.units)
         numbers = sorted(random.Random(f"synthetic neurons {seed} {kind}").sample(range(layer.units), wanted))
-        chosen += [(make_item(layer, number, kind, ""), kind) for number in numbers]
-    return chosen
+        # The kinds in turn, so that a part of a batch has its share of each
+        chosen += [((at + 0.5) / wanted, make_item(layer, number, kind, ""), kind) for at, number in enumerate(numbers)]
+    return [(item, kind) for _, item, kind in sorted(chosen, key=lambda each: (each[0], each[2]))]
 
 
 def _batch_of(seed: int) -> str:
