@@ -53,7 +53,7 @@ MENU = (
     MenuEntry("experiments", "Experiments", "e", ("/images/",)),
     MenuEntry("units", "Units", "u"),
     MenuEntry("compare", "Compare", "c", words="runs side by side"),
-    MenuEntry("evaluations", "Evaluations", "v"),
+    MenuEntry("evaluations", "Evaluations", "v", ("/checks/",), words="how right labels are"),
     MenuEntry("review", "Review", "w", ("/pairwise/",)),
     MenuEntry("settings", "Settings", "s"),
 )
@@ -63,6 +63,8 @@ ELSEWHERE = (
     MenuEntry("exports", "Exports", ""),
     MenuEntry("imports", "Imports", "", least=Role.RESEARCHER),
     MenuEntry("review-new", "New queue for review", "", least=Role.RESEARCHER),
+    MenuEntry("evaluation-new", "New evaluation", "", words="measure labels", least=Role.RESEARCHER),
+    MenuEntry("evaluations-compare", "Compare two evaluations", "", words="measure labels"),
     MenuEntry("pairwise", "Pairwise trials", "", words="votes, labels side by side"),
     MenuEntry("pairwise-new", "New trial", "", words="pairwise trial of labels", least=Role.ADMIN),
     MenuEntry("settings-models", "Models", "", words="settings"),

@@ -104,7 +104,7 @@ class EvaluationOut(RowOut):
     cost: float = Field(description="US dollars of its runs and checks, as far as prices are known")
     seconds: float
     progress: JobProgress = Field(None, validation_alias="job")
-    result: str = Field("", validation_alias="job.result", description="what a worker said last")
+    said: str = Field(description="what a worker said last")
 
 
 class EvaluationResultOut(Schema):
@@ -177,7 +177,7 @@ def _find(pk: int) -> Any:
 
 def _shape(row: Any) -> EvaluationOut:
     """A row of `with_progress`."""
-    row.state = lists.state_of(row)
+    row.state, row.said = lists.state_of(row), row.job.result if row.job else ""
     return EvaluationOut.from_orm(row)
 
 

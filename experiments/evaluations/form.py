@@ -9,7 +9,7 @@ from django import forms
 from django.http import QueryDict
 
 from experiments.core import compatibility
-from experiments.evaluations.kinds import BATCHES, KINDS, Kind
+from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS, PAPER, Kind
 from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.sources import LabelSource
 
@@ -114,7 +114,7 @@ class NewEvaluation(forms.Form):
         if "model" not in kind.asks:
             return
         if not name:
-            if kind.key != "labels":
+            if kind.key == "units":
                 self.add_error("model", "Choose a model of the list.")
             return
         row = VisionModelRow.objects.filter(name=name).first()
@@ -131,10 +131,11 @@ class NewEvaluation(forms.Form):
         options: dict[str, Any] = {"units": given["units"] or kind.units, "repeats": given["repeats"] or 1}
         taken = {"model": "model", "dataset": "dataset", "toolset": "toolset", "batch": "batch"}
         options |= {name: given[field] for name, field in taken.items() if field in kind.asks and given.get(field)}
-        if "images" in kind.asks:
-            options["dataset"] = given["images"] or "toybox"
+        if "images" in kind.asks and given["images"] not in ("", *IMAGES):
+            options["dataset"] = given["images"]
         if "batch" in kind.asks:
             options.setdefault("batch", "fresh")
+            options |= {"model": PAPER} if options["batch"] == "paper" else {}
         options |= {"layers": given["layers"]} if given["layers"] else {}
         if given["source"] and "source" in kind.asks:
             options["sources"] = _join_sources(kind, given["source"])
@@ -159,7 +160,6 @@ def _join_sources(kind: Kind, chosen: Sequence[str]) -> list[str]:
 
 
 def _name(kind: Kind, options: dict[str, Any], backbone: str) -> str:
-    about = (
-        options.get("model") or options.get("batch") or ", ".join(options.get("sources", [])) or options.get("dataset")
-    )
+    about = options.get("model") or ", ".join(options.get("sources", [])) or options.get("dataset")
+    about = about or options.get("batch", "toybox")
     return f"{options['units']} {kind.noun} of {about}" + (f" by {backbone}" if backbone and kind.runs else "")

@@ -106,10 +106,12 @@ KINDS: Mapping[str, Kind] = {
             _AGENT | {"model", "units", "repeats"},
             1,
             0,
-            ("-scores__effect", "position"),
+            ("-scores__false", "position"),
         ),
     )
 }
 BATCHES: Mapping[str, str] = {"fresh": "fresh neurons, drawn by the seed", "paper": "the 85 neurons of the paper"}
+PAPER = "synthetic:grounding-dino:paper"
+"""The model whose units are the neurons of the paper."""
 IMAGES: Mapping[str, str] = {"toybox": "toybox: four toys, grounds that go with them"}
 """Where the images of a spurious evaluation come from; else the folder of a dataset."""

@@ -31,7 +31,7 @@ from workers.record.evaluations import CAVEAT
 PER_PAGE, ITEMS_PER_PAGE = 30, 50
 PROGRESS = "progress"
 """The part of the page that follows the work; htmx asks for it by this id."""
-SHOWN_ELSEWHERE = frozenset({"statement", "pearson", "base_rate"})
+SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate"})
 """Scores that have a place of their own beside the item."""
 OFFERED = 50
 """Others of its kind that a page offers to compare with."""
@@ -156,12 +156,13 @@ def _read_found(row: Evaluation, names: Names) -> dict[str, Any]:
     def link(item: int | None) -> str:
         return links.get(item, "") if item is not None else ""
 
+    findings = statements.list_findings(row, result) if row.kind == "bias" else []
     tables = [
         (table, [[(cell, link(cell.item)) for cell in cells] for cells in table.rows])
         for table in (*result.tables, *read_prepared(row))
+        if not (findings and table.key == statements.TABLE)
     ]
     drawings = [drawn for plot in result.plots if (drawn := drawing.draw_result(plot, link))]
-    findings = statements.list_findings(row) if row.kind == "bias" else []
     return {"result": result, "tables": tables, "drawings": drawings, "findings": findings}
 
 

@@ -2,57 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiments.core.thumbnails import ImageUrls, is_key
 from experiments.display.plots import Axis, Interval
 from experiments.models import Evaluation, EvaluationItem
+from workers.record.evaluations import Cell, EvaluationResult
 
 AXIS = Axis(-3.0, 3.0, 0, 1000)
 """Of effect sizes, in standard deviations; larger ones are drawn at its ends."""
 SHOWN, IMAGES = 100, 8
 """Statements of a page, and images of each set."""
+TABLE = "statements"
+"""Key of the table whose rows are statements: class, statement, effect, p, p after Holm, whether it holds."""
+CONTEXT = re.compile("(with|without) \N{LEFT DOUBLE QUOTATION MARK}(.*)\N{RIGHT DOUBLE QUOTATION MARK}", re.DOTALL)
+"""What a set of images is called in the evidence of an item."""
 
 
 @dataclass(frozen=True)
 class BiasFinding:
     """A statement with its figures and the images with and without what it speaks of."""
 
-    item: EvaluationItem
+    item: EvaluationItem | None
+    about: str
     statement: str
-    effect: float | None
-    low: float | None
-    high: float | None
+    effect: Cell
     p: float | None
     p_holm: float | None
+    verdict: str
     interval: Interval | None
     sets: Sequence[tuple[str, Sequence[ImageUrls]]]
 
     @property
-    def holds(self) -> bool | None:
-        """Whether the corrected test holds at 5 %; None without one."""
-        return None if self.p_holm is None else self.p_holm < 0.05
+    def holds(self) -> bool:
+        """Whether the corrected test holds at 5 %."""
+        return self.verdict == "yes"
 
 
-def list_findings(evaluation: Evaluation) -> list[BiasFinding]:
-    """Those with the largest effect first."""
-    rows = evaluation.items.select_related("run", "unit__layer__model").order_by("position")
-    found = [_read(row) for row in rows if isinstance(row.scores.get("statement"), str)]
-    return sorted(found, key=lambda each: -abs(each.effect or 0.0))[:SHOWN]
+def list_findings(evaluation: Evaluation, result: EvaluationResult) -> list[BiasFinding]:
+    """Those with the largest effect first, of the result as the viewer may read it."""
+    rows = [row for table in result.tables if table.key == TABLE for row in table.rows if len(row) >= 6]
+    wanted = {row[0].item for row in rows if row[0].item is not None}
+    items = evaluation.items.select_related("run").in_bulk(wanted)
+    found = [_read(row, items.get(row[0].item or 0)) for row in rows]
+    return sorted(found, key=lambda each: -abs(each.effect.value or 0.0))[:SHOWN]
 
 
-def _read(item: EvaluationItem) -> BiasFinding:
-    scores = item.scores
-    effect, low, high, p, p_holm = (_figure(scores, name) for name in ("effect", "low", "high", "p", "p_holm"))
-    interval = None if effect is None else Interval.on(AXIS, effect, low, high)
-    sets = [
-        (name, [ImageUrls.of(key) for key in keys if is_key(key)][:IMAGES])
-        for name, keys in sorted(item.evidence.items())
+def _read(row: Sequence[Cell], item: EvaluationItem | None) -> BiasFinding:
+    about, statement, effect, p, p_holm, verdict, *_ = row
+    value = effect.value
+    interval = None if value is None else Interval.on(AXIS, value, effect.low, effect.high)
+    sets = _find_sets(item, statement.text) if item else []
+    return BiasFinding(item, about.text, statement.text, effect, p.value, p_holm.value, verdict.text, interval, sets)
+
+
+def _find_sets(item: EvaluationItem, statement: str) -> list[tuple[str, list[ImageUrls]]]:
+    """The images of the context that the statement names, the longest such; of the only one where there is one."""
+    sets = {key: (found[1], found[2]) for key in item.evidence if (found := CONTEXT.fullmatch(key))}
+    contexts = sorted({context for _, context in sets.values()}, key=len, reverse=True)
+    named = [each for each in contexts if each.casefold() in statement.casefold()] or contexts[: len(contexts) == 1]
+    chosen = [(word, key) for key, (word, context) in sets.items() if named and context == named[0]]
+    return [
+        (key, [ImageUrls.of(each) for each in item.evidence[key] if is_key(each)][:IMAGES]) for _, key in sorted(chosen)
     ]
-    return BiasFinding(item, str(scores["statement"]), effect, low, high, p, p_holm, interval, sets)
-
-
-def _figure(scores: Mapping[str, object], name: str) -> float | None:
-    value = scores.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -9,6 +9,7 @@ from django import template
 
 from experiments.display.plots import Axis, Interval
 from workers.record.evaluations import Figure
+from workers.record.figures import figure
 
 register = template.Library()
 SHARE = Axis(0.0, 1.0, 0, 1000)
@@ -16,15 +17,22 @@ SHARE = Axis(0.0, 1.0, 0, 1000)
 
 
 @register.inclusion_tag("evaluations/interval_bar.html")
-def interval_of(figure: Figure) -> dict[str, Any]:
+def interval_of(shown: Figure) -> dict[str, Any]:
     """A figure with its interval and its goal; on 0 to 1 where it lies there, else on an axis that holds it."""
-    known = [each for each in (figure.value, figure.low, figure.high, figure.goal) if each is not None]
-    if figure.value is None or not all(math.isfinite(each) and abs(each) < 1e12 for each in known):
+    known = [each for each in (shown.value, shown.low, shown.high, shown.goal) if each is not None]
+    if shown.value is None or not all(math.isfinite(each) and abs(each) < 1e12 for each in known):
         return {}
     low, high = min(known), max(known)
     axis = SHARE if low >= 0 and high <= 1 else Axis(min(low, 0.0), max(high, 0.0) or 1.0, 0, 1000)
-    goal = None if figure.goal is None else axis.at(figure.goal)
-    return {"interval": Interval.on(axis, figure.value, figure.low, figure.high), "goal": goal}
+    goal = None if shown.goal is None else axis.at(shown.goal)
+    return {"interval": Interval.on(axis, shown.value, shown.low, shown.high), "goal": goal}
+
+
+@register.filter
+def in_digits(value: float | None) -> str:
+    """A number of a table: a count without decimals."""
+    is_count = value is not None and value == round(value) and 2 <= abs(value) < 1e12
+    return f"{value:.0f}" if is_count and value is not None else figure(value)
 
 
 @register.filter

@@ -82,6 +82,12 @@ def test_two_are_compared(script: Script, evaluation: Evaluation, every_kind: li
     assert script.get(f"/evaluations/compare?a={evaluation.pk}&b={bias.pk}").status_code == 422
 
 
+def test_one_whose_job_is_gone_is_told_all_the_same(script: Script, evaluation: Evaluation) -> None:
+    evaluation.job.delete()
+    (found,) = script.get("/evaluations").json()["items"]
+    assert (found["said"], found["progress"], found["status"]) == ("", None, "Unfinished")
+
+
 def test_another_one_is_left_alone(evaluation: Evaluation) -> None:
     other = Script(member("other", "RESEARCHER"))
     work(evaluation, "running")

@@ -88,7 +88,7 @@ def test_bias_stands_with_its_two_sets_of_images(viewer: Client, every_kind: lis
     page = text(viewer, row.get_absolute_url())
     assert "Cars score lower" in page
     found = page[page.index('id="findings-head"') :]
-    assert found.index("<figcaption>with ") < found.index("<figcaption>without ")
+    assert found.index("<figcaption>with “snow”") < found.index("<figcaption>without “snow”")
     assert found.count("<img") >= 12
 
 

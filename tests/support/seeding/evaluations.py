@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -271,31 +270,22 @@ def _item(
         run=run if done else None,
         label=check.text if done else "",
         label_check=check if done else None,
-        scores=_scores(evaluation.kind, place, chance) if done else {},
+        scores=_scores(evaluation.kind, place) if done else {},
         seconds=chance.uniform(3, 20) if done else 0,
     )
     if evaluation.kind == EvaluationKind.BIAS and done and pictures:
         keys = [image.key for image, _ in pictures]
-        item.evidence = {"with": chance.sample(keys, 6), "without": chance.sample(keys, 6)}
+        item.evidence = {f"{word} “snow”": chance.sample(keys, 6) for word in ("with", "without")}
     return item
 
 
-def _scores(kind: str, place: int, chance: random.Random) -> dict[str, Any]:
+def _scores(kind: str, place: int) -> dict[str, Any]:
     match kind:
         case EvaluationKind.SYNTHETIC | EvaluationKind.ABLATION:
             return {"right": place % 4 != 0, "missing": "", "extra": "" if place % 4 else "green"}
         case EvaluationKind.SPURIOUS:
             return {"verdict": "spurious" if place % 3 else "selective"}
         case EvaluationKind.BIAS:
-            effect = chance.uniform(-2, 2)
-            p = math.exp(-abs(effect) * 4)
-            return {
-                "statement": f"Cars score lower {('in snow', 'at night', 'beside a house')[place % 3]}.",
-                "effect": effect,
-                "low": effect - 0.4,
-                "high": effect + 0.4,
-                "p": p,
-                "p_holm": min(1.0, p * 6),
-            }
+            return {"statements": 1, "holding": place % 2, "planted": "snow", "found": place % 2 == 1, "false": 0}
         case _:
             return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -36,6 +37,8 @@ def make_result(kind: EvaluationKind, items: Sequence[int], chance: random.Rando
             for n, key in enumerate(items)
         ),
     )
+    if kind == EvaluationKind.BIAS:
+        units = _statements(items, chance)
     points = tuple(Point(f.value or 0, 0, f.low, f.high, None, f.label) for f in figures)
     intervals = ResultPlot("figures", "By source", "intervals", "share", "", (Series("", points),))
     strip = ResultPlot(
@@ -62,6 +65,21 @@ def make_result(kind: EvaluationKind, items: Sequence[int], chance: random.Rando
     )
     plots = (intervals, line) if kind == EvaluationKind.SPURIOUS else (intervals, strip)
     return EvaluationResult(figures, (table, units), plots, ("import:milan lacks 3 of 12 units: 2, 5, 9.",))
+
+
+def _statements(items: Sequence[int], chance: random.Random) -> ResultTable:
+    rows = []
+    for key in items:
+        effect = chance.uniform(-2, 2)
+        p = math.exp(-abs(effect) * 4)
+        told = (
+            Cell("car", item=key),
+            Cell("Cars score lower in snow."),
+            Cell("", effect, effect - 0.4, effect + 0.4, 12),
+        )
+        rows.append((*told, Cell(value=p), Cell(value=min(1.0, p * 6)), Cell("yes" if p * 6 < 0.05 else "no")))
+    columns = ("Class", "Statement", "Effect", "p", "p after Holm", "Holds")
+    return ResultTable("statements", "Statements", columns, tuple(rows))
 
 
 def _figure(name: str, chance: random.Random) -> Figure:
