@@ -88,6 +88,7 @@ CONCEPT_MATCHERS: Plugins = {"toybox": ("Words of labels after synonyms", "worke
 
 PRESENCE_JUDGES: Plugins = {
     "toybox": ("The scene behind each picture of toybox", "workers.toybox.judging.load_judge"),
+    "clip:": ("A CLIP or SigLIP, by hub id or folder", "workers.judges.clip.load"),
 }
 """Who says whether an image shows what a label says, where no language model does."""
 

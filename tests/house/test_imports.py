@@ -25,7 +25,7 @@ PURE = (
 )
 """What reads stored events and labels: plain Python, which the web may load."""
 FOR_COMMANDS = ("workers.jobs", *PURE)
-PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "datasets", "systems", "toybox")
+PLUGINS = ("backbones", "vision_models", "image_models", "detectors", "judges", "datasets", "systems", "toybox")
 """Folders of plug-ins; toybox is one plug-in that fills a folder of its own."""
 FOR_PLUGINS = (
     "workers.protocols",

@@ -210,3 +210,25 @@ def test_an_allowance_that_is_used_up_leaves_the_check_unfinished(provider: Prov
     row = again(by_model())
     assert row.status == CheckStatus.UNFINISHED
     assert "MAIA_LABEL_CHECK_COST" in row.reason
+
+
+# --- a network judges ----------------------------------------------------------------------------------------------
+
+
+def test_a_judge_that_errs_says_how_often(tmp_path: Path) -> None:
+    from tests.support.checkpoints import siglip_judge
+
+    judge = f"clip:{siglip_judge(tmp_path / 'siglip', ('a', 'photo', 'of', 'balls', '.'))}"
+    row = again(request_check(unit(), "balls", CheckMethod("toybox", "toybox", "toybox", judge), enqueue=False))
+    result = msgspec.convert(row.result, CheckResult)
+    assert row.status == CheckStatus.DONE, row.reason
+    assert result.natural is not None
+    assert (result.natural.exact, result.natural.unread) == (False, 0)
+    assert result.natural.images == len(result.natural.activations)
+    error = result.natural.judge_error
+    assert error is not None
+    assert (error.n, error.unread) == (14, 0)
+    assert (error.false_positives.n, error.false_negatives.n) == (7, 7)
+    exact = msgspec.convert(check("cars").result, CheckResult).natural
+    assert exact is not None
+    assert exact.judge_error is None

@@ -6,7 +6,7 @@ They are loaded by folder through the registry, exactly as `microsoft/resnet-152
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,40 @@ def siglip_classifier(folder: Path) -> Path:
     side = transformers.SiglipVisionConfig(**BLOCKS, image_size=32, patch_size=8)
     config = transformers.SiglipConfig(vision_config=side.to_dict(), **LABELS)
     return saved(transformers.SiglipForImageClassification, config, SQUARE, folder)
+
+
+def clip_judge(folder: Path, vocabulary: Sequence[str]) -> Path:
+    """CLIP that reads these words too, by a tokenizer of whole words."""
+    side = transformers.CLIPVisionConfig(**BLOCKS, image_size=32, patch_size=8)
+    text = transformers.CLIPTextConfig(
+        **BLOCKS, vocab_size=len(vocabulary) + 4, max_position_embeddings=16, bos_token_id=2, eos_token_id=3
+    )
+    config = transformers.CLIPConfig(text_config=text.to_dict(), vision_config=side.to_dict(), projection_dim=12)
+    _save_words(vocabulary, folder)
+    return saved(transformers.CLIPModel, config, CLIPPED, folder)
+
+
+def siglip_judge(folder: Path, vocabulary: Sequence[str]) -> Path:
+    """The same of SigLIP."""
+    side = transformers.SiglipVisionConfig(**BLOCKS, image_size=32, patch_size=8)
+    text = transformers.SiglipTextConfig(**BLOCKS, vocab_size=len(vocabulary) + 4, max_position_embeddings=16)
+    config = transformers.SiglipConfig(text_config=text.to_dict(), vision_config=side.to_dict())
+    _save_words(vocabulary, folder)
+    processor = transformers.SiglipImageProcessorPil(size={"height": 32, "width": 32}, **FLAT)
+    return saved(transformers.SiglipModel, config, processor, folder)
+
+
+def _save_words(vocabulary: Sequence[str], folder: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    numbers = {word: at for at, word in enumerate(["<pad>", "<unk>", "<s>", "</s>", *vocabulary])}
+    words = Tokenizer(models.WordLevel(numbers, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.TemplateProcessing("<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)])
+    found = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="<pad>", unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+    found.save_pretrained(folder)
 
 
 def mae(folder: Path) -> Path:

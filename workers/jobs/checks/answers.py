@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.record.label_checks import JudgeError
-
 Floats = NDArray[np.float64]
 
 
@@ -25,5 +23,4 @@ class JudgeAnswers:
     weights: Floats | None = None
     """Importance weights, where only some were asked of."""
     unread: int = 0
-    error: JudgeError | None = None
     problem: str = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -19,6 +20,7 @@ from experiments.models import CheckStatus, LabelCheck
 from workers.errors import Cancelled, MachineryError, RequestError
 from workers.jobs import lease
 from workers.jobs.checks.generated import check_generated
+from workers.jobs.checks.known_cases import measure_error
 from workers.jobs.checks.natural import check_natural
 from workers.jobs.checks.subject import CheckedUnit
 from workers.jobs.routine import Routine
@@ -70,6 +72,8 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
         unit = CheckedUnit.of(check, progress)
         natural = check_natural(check, unit, progress)
         generated = check_generated(check, unit, natural.activations, progress)
+        if not natural.problem:
+            natural = replace(natural, judge_error=measure_error(check, unit, generated, progress))
     except Cancelled:
         raise
     except RequestError as error:

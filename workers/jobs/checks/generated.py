@@ -108,18 +108,26 @@ def _images(side: list[list[GeneratedImage]], answers: dict[str, Measured], expe
     )
 
 
-def _floors(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> tuple[Reference, ...]:
-    """The label of another unit, where images of it are there: what this unit answers to them."""
+def find_foreign_images(check: LabelCheck, unit: CheckedUnit) -> tuple[str, list[str], list[str]]:
+    """The label of another unit, and keys of images of its prompts, positive and neutral; none where none are there."""
     checks = LabelCheck.objects.filter(text=unit.other_label, options__toolset=check.options["toolset"])
     other = checks.exclude(kept={}).exclude(pk=check.pk).order_by("pk").first() if unit.other_label else None
     kept = other.kept.get("prompts") if other else None
     if not other or not kept:
-        return ()
+        return "", [], []
     rows = GeneratedImage.objects.exclude(image=None)
-    sides = [
+    positive, neutral = (
         list(rows.filter(prompt__in=kept[name][:MAIA]).values_list("image", flat=True))
         for name in ("positive", "neutral")
-    ]
+    )
+    return other.text, positive, neutral
+
+
+def _floors(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> tuple[Reference, ...]:
+    """The label of another unit, where images of it are there: what this unit answers to them."""
+    text, *sides = find_foreign_images(check, unit)
+    if not text:
+        return ()
     answers = measure(unit.spec, [key for side in sides for key in side], progress)
     scores = score_generated(*([answers[key].activation for key in side] for side in sides))
-    return (Reference(f"the label “{other.text}” of another unit", auc=scores.auc.value),)
+    return (Reference(f"the label “{text}” of another unit", auc=scores.auc.value),)

@@ -6,6 +6,7 @@ Its error is measured on images that it should know: those drawn from its own pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -51,7 +52,6 @@ def look(
     progress: Progress,
 ) -> JudgeAnswers:
     """What the check's backbone says of a weighted sample of the images; NaN for all others."""
-    backbone = _backbone_of(check, sees=True)
     guess = activations - float(np.median(activations))  # with no cheaper judge, the unit itself says where to look
     sample = sample_by_importance(activations, guess, SAMPLE, seed=int(str(check.options.get("seed") or 0)))
     asked = np.unique(sample.positions)
@@ -60,10 +60,7 @@ def look(
     for start in range(0, len(missing), presence.MOST_IMAGES):
         progress("Asking what natural images show", start, len(missing))
         some = missing[start : start + presence.MOST_IMAGES]
-        keys = store([probe.picture(int(positions[at])) for at in some])
-        request = presence.ask_for_presence(label, keys)
-        parse = partial(presence.parse_presence, count=len(some))
-        said = ask(backbone, request, parse, partial(_spend, check), progress) or [None] * len(some)
+        said = look_at(check, label, store([probe.picture(int(positions[at])) for at in some]), progress)
         kept |= {str(int(positions[at])): answer for at, answer in zip(some, said, strict=True)}
         check.save(update_fields=["kept"])
     answers, weights = np.full(len(positions), np.nan), np.zeros(len(positions))
@@ -72,7 +69,16 @@ def look(
         answers[at] = np.nan if answer is None else answer
     np.add.at(weights, sample.positions, sample.weights)
     unread = int(np.isnan(answers[asked]).sum())
-    return JudgeAnswers(backbone.label, answers, free=False, weights=weights, unread=unread)
+    judge = _backbone_of(check, sees=True).label
+    return JudgeAnswers(judge, answers, free=False, weights=weights, unread=unread)
+
+
+def look_at(check: LabelCheck, label: str, keys: Sequence[str], progress: Progress) -> list[float | None]:
+    """What the check's backbone says of stored images, `presence.MOST_IMAGES` at most; None where it cannot be read."""
+    request = presence.ask_for_presence(label, keys)
+    parse = partial(presence.parse_presence, count=len(keys))
+    found = ask(_backbone_of(check, sees=True), request, parse, partial(_spend, check), progress)
+    return [None] * len(keys) if found is None else list(found)
 
 
 def _backbone_of(check: LabelCheck, *, sees: bool) -> Backbone:

@@ -61,7 +61,6 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
         deciles=tuple(each.r for each in scores.deciles),
         floors=references.floors(progress),
         ceiling=references.ceiling(progress),
-        judge_error=said.error,
         activations=tuple(round(float(each), 5) for each in activations),
         expected=tuple(None if np.isnan(each) else round(float(each), 3) for each in said.answers),
         bright_without=bright,

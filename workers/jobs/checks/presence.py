@@ -19,6 +19,8 @@ from workers.lab.imaging import placeholder
 from workers.lab.probe import ProbeSet
 from workers.protocols import Picture, Progress
 
+AT_ONCE = 64
+"""Pictures that are in memory for a judge that looks."""
 NOBODY = (
     "Nobody here can say what natural images show: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees "
     "was named. Choose one, or have people judge the images."
@@ -41,8 +43,13 @@ def judge_presence(
         return look(check, label, probe, positions, activations, progress)
     judge = laboratory().presence_judge(named)
     exact = judge.kind == "exact"
-    pictures = [_scene(probe, int(at)) if exact else probe.picture(int(at)) for at in positions]
-    said = judge.judge(label, pictures, progress)
+    if exact:
+        said = judge.judge(label, [_scene(probe, int(at)) for at in positions], progress)
+    else:
+        parts = (positions[start : start + AT_ONCE] for start in range(0, len(positions), AT_ONCE))
+        said = [
+            each for part in parts for each in judge.judge(label, [probe.picture(int(at)) for at in part], progress)
+        ]
     answers = np.array([np.nan if each is None else each for each in said], dtype=np.float64)
     return JudgeAnswers(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=exact)
 

@@ -1,0 +1,188 @@
+"""CLIP or SigLIP as a judge of presence: how well the words of a label fit an image, as a probability.
+
+SigLIP was trained to say of one text at a time whether it fits, so its sigmoid is the answer. CLIP only ranks texts, so
+a label is put beside texts that fit any image, `NEUTRAL`, and has the share of the softmax that it takes from them. Of
+alternatives joined by OR the likeliest counts. It is the answer of a network that errs: see `judge_error` of a check.
+Loaded through the registry, as "clip:" with a hub id or folder. transformers is imported where it is used.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from PIL.Image import Image
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from workers import hub
+from workers.errors import MissingPart, RequestError, UnknownName
+from workers.lab.imaging import image_key
+from workers.model_cache import in_batches
+from workers.protocols import LabSettings, Picture, Progress, no_progress
+from workers.weights import check_finite, first_line
+
+TEMPLATE = "a photo of {}."
+NEUTRAL = ("a photo.", "a photo of something.", "an image of a scene.")
+"""What CLIP weighs a label against."""
+
+_FILES: hub.Groups = (*hub.CHECKPOINT, ("tokenizer.json",), ("tokenizer_config.json",))
+_KINDS = {
+    "clip": ("CLIPModel", "CLIPImageProcessorPil"),
+    "siglip": ("SiglipModel", "SiglipImageProcessorPil"),
+}
+"""Kind of the config -> classes of transformers; the image processors are those that need no torchvision."""
+_KEPT = 4096
+"""Embeddings of images that are kept, since floors ask of the same images again: at most 20 MB."""
+_ALONE = threading.Lock()  # while transformers loads, it changes what is shared by all threads
+
+
+def load(settings: LabSettings, name: str) -> ClipJudge:
+    """The judge of a hub id or folder. Raises UnknownName, MissingPart."""
+    return ClipJudge(hub.folder(name, _FILES), settings, name)
+
+
+def missing(settings: LabSettings, name: str) -> str:
+    """What is not there of it, and the command that gets it; "" if all is."""
+    del settings
+    return hub.missing(name, _FILES)
+
+
+class ClipJudge:
+    """See `protocols.PresenceJudge`. The network has a place in the cache of models, and so a lock."""
+
+    kind: Literal["embedding"] = "embedding"
+
+    def __init__(self, folder: Path, settings: LabSettings, name: str) -> None:
+        self.name = f"clip:{name}"
+        self.revision = hub.fingerprint(folder, _FILES)
+        self._batch = settings.batch_size
+        self._kept: OrderedDict[str, Tensor] = OrderedDict()
+        self._network = settings.model_cache.slot(f"judge {name}", lambda: _Towers.load(folder, settings))
+
+    def judge(self, label: str, pictures: Sequence[Picture], progress: Progress = no_progress) -> list[float | None]:
+        """See `protocols.PresenceJudge.judge`; raises Cancelled between batches."""
+        texts = [TEMPLATE.format(each) for each in _cut_alternatives(label)]
+        with self._network as network:
+            words = network.embed_texts(texts if network.is_sigmoid else [*texts, *NEUTRAL])
+        answers: list[float | None] = []
+        for start in range(0, len(pictures), self._batch):
+            progress("Judging what images show", start, len(pictures))
+            images = [each.image for each in pictures[start : start + self._batch]]
+            with self._network as network:
+                answers += network.weigh(self._embed(network, images), words, len(texts)).tolist()
+        return answers
+
+    def _embed(self, network: _Towers, images: Sequence[Image]) -> Tensor:
+        """Embeddings of images, (images, width); called by whoever holds the network, and so by one at a time."""
+        keys = [image_key(each) for each in images]
+        new = {key: image for key, image in zip(keys, images, strict=True) if key not in self._kept}
+        if new:
+            self._kept.update(zip(new, network.embed_images(list(new.values())).cpu(), strict=True))
+        found = torch.stack([self._kept[key] for key in keys])
+        for key in keys:
+            self._kept.move_to_end(key)
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+
+def _cut_alternatives(label: str) -> list[str]:
+    """The alternatives of a label, lower case. Raises RequestError if there are no words in one."""
+    found = [" ".join(each.lower().strip(" .").split()) for each in re.split(r"\s+OR\s+", label)]
+    if not all(re.search(r"[^\W_]", each) for each in found):
+        raise RequestError(f"The label {label!r} says nothing that can be looked for. Name what images show, in words.")
+    return found
+
+
+@dataclass(frozen=True)
+class _Towers:
+    """Both sides of a network, loaded."""
+
+    network: Any
+    processor: Any
+    tokenizer: Any
+    is_sigmoid: bool
+
+    @classmethod
+    def load(cls, folder: Path, settings: LabSettings) -> _Towers:
+        """Raises UnknownName for a checkpoint of another kind, MissingPart for one that is not whole."""
+        import transformers
+
+        found = transformers.PreTrainedConfig.get_config_dict(folder, local_files_only=True)[0]
+        kind = str(found.get("model_type"))
+        if kind not in _KINDS:
+            raise UnknownName(
+                f"{folder} is no CLIP or SigLIP: its config says {kind!r}. Name one that reads images and words, such "
+                "as clip:google/siglip-base-patch16-224."
+            )
+        network_class, processor_class = (getattr(transformers, each) for each in _KINDS[kind])
+        with _ALONE:
+            network, report = _load_part(
+                network_class, folder, dtype=torch.float32, weights_only=True, output_loading_info=True
+            )
+            processor = _load_part(processor_class, folder)
+            tokenizer = _load_part(transformers.PreTrainedTokenizerFast, folder)
+        if lost := sorted(report["missing_keys"]):
+            raise MissingPart(
+                f"{folder} is no whole {network_class.__name__}: {len(lost)} of its weights are missing, such as "
+                f"{lost[0]}. Fetch or save the checkpoint again, or name another."
+            )
+        network = network.to(settings.device, getattr(torch, settings.precision)).eval().requires_grad_(False)
+        return cls(network, processor, tokenizer, kind == "siglip")
+
+    @torch.no_grad()
+    def embed_texts(self, texts: Sequence[str]) -> Tensor:
+        """(texts, width), of length 1. What is longer than the network reads is cut; SigLIP reads texts padded."""
+        words = self.tokenizer(
+            list(texts),
+            padding="max_length" if self.is_sigmoid else True,
+            max_length=self.network.config.text_config.max_position_embeddings,
+            truncation=True,
+            return_tensors="pt",
+        ).to(self.network.device)
+        mask = {} if self.is_sigmoid else {"attention_mask": words["attention_mask"]}
+        found = self.network.text_model(input_ids=words["input_ids"], **mask).pooler_output
+        return self._finish(found if self.is_sigmoid else self.network.text_projection(found))
+
+    @torch.no_grad()
+    def embed_images(self, images: Sequence[Image]) -> Tensor:
+        """(images, width), of length 1."""
+
+        def work(some: Sequence[Image]) -> list[Tensor]:
+            pixels = self.processor(images=[each.convert("RGB") for each in some], return_tensors="pt")["pixel_values"]
+            found = self.network.vision_model(pixels.to(self.network.device, self.network.dtype)).pooler_output
+            return list(self._finish(found if self.is_sigmoid else self.network.visual_projection(found)))
+
+        return torch.stack(in_batches(list(images), len(images), work))
+
+    def weigh(self, images: Tensor, words: Tensor, alternatives: int) -> Tensor:
+        """Probability that each image shows the likeliest alternative, the first rows of `words`; (images,)."""
+        match = images @ words.T * self.network.logit_scale.float().exp().cpu()
+        if self.is_sigmoid:
+            return (match + self.network.logit_bias.float().cpu()).sigmoid().amax(1)
+        rivals = match[:, alternatives:].logsumexp(1, keepdim=True)
+        return (match[:, :alternatives] - rivals).sigmoid().amax(1)  # softmax of each alternative beside the neutral
+
+    def _finish(self, found: Tensor) -> Tensor:
+        check_finite(found, "The embedding", self.network.name_or_path)
+        return normalize(found.float(), dim=-1).cpu()
+
+
+def _load_part(kind: Any, folder: Path, **options: Any) -> Any:
+    """A network, processor or tokenizer from its folder. Raises MissingPart."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return kind.from_pretrained(folder, local_files_only=True, **options)
+    except Exception as error:  # whatever a damaged file makes transformers raise
+        raise MissingPart(
+            f"{folder} holds no {kind.__name__} that can be loaded ({first_line(error)}). Fetch or save it again."
+        ) from error
