@@ -55,7 +55,7 @@ def evaluate(job: Job, progress: Progress) -> str:
         _plan(evaluation, procedure, progress)
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
     try:
-        why = _do_all(evaluation, procedure, progress)
+        why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)
     finally:
         summarise(evaluation)
     counts = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
@@ -130,6 +130,18 @@ def _do(evaluation: Evaluation, procedure: Procedure, item: EvaluationItem, prog
     item.seconds += took
     item.save()
     Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + took)
+
+
+def _finish(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
+    """What takes several items. Returns why it ends early, "" if nothing is left."""
+    began = time.monotonic()
+    for _ in procedure.finish(evaluation, progress) if procedure.finish else ():
+        began, before = time.monotonic(), began
+        Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + began - before)
+        if why := _explain_budget(evaluation):
+            return why
+    Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + time.monotonic() - began)
+    return ""
 
 
 def _explain_budget(evaluation: Evaluation) -> str:

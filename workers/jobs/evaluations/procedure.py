@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from experiments.core.label_checks import choose_method, request_check
@@ -17,7 +17,7 @@ from workers.record.evaluations import EvaluationResult
 
 @dataclass(frozen=True)
 class Procedure:
-    """Three functions; the engine does the rest."""
+    """What differs between kinds; the engine does the rest."""
 
     plan: Callable[[Evaluation, Progress], list[EvaluationItem]]
     """The items, unsaved, in the order in which they are done. Raises RequestError."""
@@ -25,6 +25,8 @@ class Procedure:
     """Do one item: fill its columns. Raises MaiaError."""
     summarise: Callable[[Evaluation, Sequence[EvaluationItem]], EvaluationResult]
     """The figures of the items that are there."""
+    finish: Callable[[Evaluation, Progress], Iterator[None]] | None = None
+    """What takes several items, once all are done; stops before each step, and leaves out those that are done."""
 
 
 def label_and_check(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:

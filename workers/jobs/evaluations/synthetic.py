@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem
 from workers import registry
 from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.pooled import compare_pooled
+from workers.jobs.evaluations.pooled_figures import add_pooled
 from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
 from workers.protocols import Progress
@@ -114,7 +116,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             ("generated_auc", "median AUC of 7 + 7"),
         )
     ]
-    return EvaluationResult(
+    result = EvaluationResult(
         (*(figure for _, figure in shares), *medians, *figures.compare(pairs)),
         (figures.group_table("right", "Share with exactly the right concepts", items, right, groups, sources),),
         (
@@ -123,6 +125,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         ),
         tuple(figures.tell_lacking(items)),
     )
+    return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = Procedure(_plan, _do, _summarise)
+PROCEDURE = Procedure(_plan, _do, _summarise, compare_pooled)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from experiments.models import Evaluation, EvaluationItem, LayerIndex
 from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.pooled import compare_pooled
+from workers.jobs.evaluations.pooled_figures import add_pooled
 from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
 from workers.jobs.laboratory import laboratory
@@ -88,7 +90,7 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
         )
         for name, words in SCORES
     ]
-    return EvaluationResult(
+    result = EvaluationResult(
         (*(figure for _, figure in medians), *figures.compare(pairs)),
         tuple(tables),
         (
@@ -97,6 +99,7 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
         ),
         tuple(figures.tell_lacking(items)),
     )
+    return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = Procedure(_plan, label_and_check, summarise)
+PROCEDURE = Procedure(_plan, label_and_check, summarise, compare_pooled)

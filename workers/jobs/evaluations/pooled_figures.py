@@ -1,0 +1,94 @@
+"""Figures of the pooled comparison: means by source, Table A3 by layer, differences paired by unit, who lacks what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from experiments.models import EvaluationItem
+from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.sources import name_source
+from workers.record.evaluations import EvaluationResult, Figure, ResultTable
+
+_SIDES = (("positive", "7 prompts entailed most"), ("neutral", "7 prompts entailed least"))
+_POSITIVE, _NEUTRAL, _DIFFERENCE = (
+    figures.score_of(f"pooled_{name}") for name in ("positive", "neutral", "difference")
+)
+
+
+def add_pooled(
+    result: EvaluationResult, items: Sequence[EvaluationItem], groups: Sequence[str], sources: Sequence[str]
+) -> EvaluationResult:
+    """The result with what was compared on pooled prompts, if anything was tried; the first source with each other."""
+    tried = [item for item in items if "pooled_positive" in item.scores or "pooled_problem" in item.scores]
+    if not tried:
+        return result
+    means = [
+        (
+            name_source(source),
+            figures.mean_figure(
+                f"pooled.{source}.{name}",
+                f"{name_source(source)}, pooled: mean activation on the {words}",
+                map(figures.score_of(f"pooled_{name}"), figures.of_source(items, source)),
+            ),
+        )
+        for source in sources
+        for name, words in _SIDES
+    ]
+    return replace(
+        result,
+        figures=(*result.figures, *(figure for _, figure in means), *_compare(items, sources)),
+        tables=(*result.tables, _write_table(items, groups, sources)),
+        plots=(*result.plots, figures.interval_plot("pooled", "Pooled prompts", "mean activation", means)),
+        notes=(*result.notes, *_tell_lacking(items, sources)),
+    )
+
+
+def _compare(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[Figure]:
+    """How far labels part the prompts, in standard deviations of the unit's activations, over units that both have."""
+    first = figures.by_unit(figures.of_source(items, sources[0]), _DIFFERENCE)
+    return figures.compare(
+        [
+            figures.Comparison(
+                f"pooled.difference.{source}",
+                f"{name_source(sources[0])} less {name_source(source).lower()}: entailed most less least, in SD",
+                first,
+                figures.by_unit(figures.of_source(items, source), _DIFFERENCE),
+            )
+            for source in sources[1:]
+        ]
+    )
+
+
+def _write_table(items: Sequence[EvaluationItem], groups: Sequence[str], sources: Sequence[str]) -> ResultTable:
+    """Table A3: both means of each source, side by side."""
+    title = "Mean activation on pooled prompts, entailed most and least"
+    positive, neutral = (
+        figures.group_table("pooled", title, items, score, groups, sources) for score in (_POSITIVE, _NEUTRAL)
+    )
+    rows = tuple(
+        (one[0], *(cell for pair in zip(one[1:], other[1:], strict=True) for cell in pair))
+        for one, other in zip(positive.rows, neutral.rows, strict=True)
+    )
+    columns = tuple(f"{name_source(source)}, {side}" for source in sources for side in ("most", "least"))
+    return replace(positive, columns=("", *columns), rows=rows)
+
+
+def _tell_lacking(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[str]:
+    """Which units which source has no part in, and why."""
+    units = {item.unit_id: item.unit_name.partition(" / ")[2] for item in items}
+    notes = []
+    for source in sources:
+        has = {item.unit_id for item in items if item.source == source and "pooled_positive" in item.scores}
+        lacking = [name for unit, name in units.items() if unit not in has]
+        if lacking:
+            shown = ", ".join(lacking[:8]) + (f" and {len(lacking) - 8} more" if len(lacking) > 8 else "")
+            notes.append(
+                f"Pooled prompts: {name_source(source)} has no part in {len(lacking)} of {len(units)}: {shown}."
+            )
+    problems: dict[str, int] = defaultdict(int)
+    for item in items:
+        if problem := item.scores.get("pooled_problem"):
+            problems[str(problem)] += 1
+    return [*notes, *(f"Pooled prompts, {count} labels: {problem}" for problem, count in problems.items())]
