@@ -11,12 +11,13 @@ from django.contrib.auth import get_user_model
 
 from experiments.core import notify
 from experiments.core.label_checks import BACKBONE, CheckMethod, request_check
-from experiments.models import Evaluation, EvaluationItem, GeneratedImage, ItemStatus, Measurement, Unit
+from experiments.models import Evaluation, EvaluationItem, GeneratedImage, ItemStatus, Job, Measurement, Unit
 from tests.support.provider import Provider, says
 from workers.errors import Cancelled
 from workers.jobs import catalogue
 from workers.jobs import laboratory as place
 from workers.jobs.checks.check import perform
+from workers.jobs.evaluations.engine import evaluate
 from workers.jobs.evaluations.pooled import compare_pooled
 from workers.jobs.evaluations.units import summarise
 from workers.protocols import no_progress
@@ -115,6 +116,22 @@ def test_what_is_compared_is_kept_and_goes_on_where_it_was() -> None:
     assert len(list(compare_pooled(evaluation, no_progress))) == 1
     assert all(scored())
     assert list(compare_pooled(evaluation, stop)) == []
+
+
+def test_a_budget_ends_the_comparison_between_two_units() -> None:
+    evaluation = label({"agent": ["balls", "cubes"], "import:milan": ["cars", "cones"]})
+    evaluation.seconds_limit, evaluation.seconds = 1.0, 1.0
+    evaluation.save()
+    job = Job.objects.create(kind="evaluation", subject="Labels", asked_by=evaluation.owner)
+    Evaluation.objects.filter(pk=evaluation.pk).update(job=job)
+    assert "Unfinished" in evaluate(job, no_progress)
+    assert not any("pooled_positive" in item.scores for item in evaluation.items.all())
+    Evaluation.objects.filter(pk=evaluation.pk).update(seconds_limit=None)
+    assert evaluate(job, no_progress) == "Done: 4 of 4 items."
+    assert all("pooled_positive" in item.scores for item in evaluation.items.all())
+    evaluation.refresh_from_db()
+    assert evaluation.seconds > 1.0
+    assert "pooled" in {table["key"] for table in evaluation.result["tables"]}
 
 
 def test_where_nobody_can_pair_the_result_says_so() -> None:
