@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +124,9 @@ def plan_reply(view: ScientistView) -> PlannedReply:
 
 def find_class(view: ScientistView) -> Concept | None:
     """The class: things that the question names, else what parts high from low best, if it is about things."""
-    named = [replace(each, ground=None, light=None) for each in parse_label(view.case.question) if each.about_things]
+    # Numbers in a question, such as the unit's, count no things
+    found = [each for each in parse_label(view.case.question) if each.about_things]
+    named = [Concept(noun=each.noun, colour=each.colour, size=each.size) for each in found]
     if named:
         return named[0]
     if view.silent or not view.case.done("screen"):
