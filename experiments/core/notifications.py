@@ -18,6 +18,7 @@ from experiments.core import notify
 from experiments.core.display_name import person
 from experiments.models import Event, Notification, Run
 from experiments.models.notification import URL_CHARS, WORDS_CHARS, NotificationKind
+from workers.record.events import kind_of
 
 SHOWN = 99
 """The bell counts no further."""
@@ -79,6 +80,8 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
     if not created or raw or instance.kind not in NEWS:
         return
     run = instance.run
+    if kind_of(instance.kind).ends and run.evaluation_items.exists():
+        return  # its evaluation tells how it went, with all the others
     own = {f"Stopped by {name}." for name in (person(run.owner), run.owner.get_username())}
     if instance.kind == "cancelled" and getattr(instance.content, "reason", "") in own:
         return  # the owner has stopped it, and so knows

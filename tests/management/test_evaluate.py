@@ -12,7 +12,18 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from experiments.core import notify
-from experiments.models import Evaluation, EvaluationItem, ItemStatus, Job, JobStatus, Label, LabelCheck, Run, Unit
+from experiments.models import (
+    Evaluation,
+    EvaluationItem,
+    ItemStatus,
+    Job,
+    JobStatus,
+    Label,
+    LabelCheck,
+    Notification,
+    Run,
+    Unit,
+)
 from workers.errors import Cancelled
 from workers.jobs import catalogue, foreground
 from workers.jobs import laboratory as place
@@ -101,6 +112,7 @@ def test_the_agent_and_the_one_shot_labeller_on_a_unit() -> None:
     items = {item.source: item for item in EvaluationItem.objects.select_related("label_check")}
     assert items["agent"].run == run
     assert (run.status, run.options["label_check"]) == ("concluded", False)
+    assert not Notification.objects.exists()  # nobody is told of each run of an evaluation
     assert items["agent"].label_check is not None
     assert items["one-shot"].label
     assert items["shuffled"].status == ItemStatus.LACKING  # one unit has no other to swap with
