@@ -48,7 +48,11 @@ def _toolset_of(model: str, options: dict[str, Any]) -> str:
     named: str | None = options["toolset"]
     if compatibility.is_toybox(model):
         return named or compatibility.TOYBOX
-    lacking = [] if named else [f"--toolset, one of {', '.join(registry.TOOLSETS)}"]
+    lacking = (
+        []
+        if named
+        else [f"--toolset, one of {', '.join(key for key, each in registry.TOOLSETS.items() if not each.is_ablation)}"]
+    )
     if not options["dataset"] and settings.LAB_DATASET == compatibility.TOYBOX:
         there = ", ".join(Dataset.objects.values_list("key", flat=True)) or "manage.py datasets add FOLDER makes one"
         lacking.append(f"--dataset ({there})")

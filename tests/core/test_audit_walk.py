@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from django.utils import timezone
 
-from experiments.core import transcript
 from experiments.models import (
-    ApiToken,
     AuditEntry,
-    Backbone,
-    Comment,
-    Dataset,
-    Export,
-    Invitation,
-    Job,
     Judge,
-    Observation,
-    PairwiseTrial,
-    ReviewQueue,
-    Role,
-    Run,
-    SavedView,
-    Share,
-    Unit,
-    VisionModelRow,
 )
 from tests.api.test_access import WRITING
 from tests.conftest import member
@@ -40,9 +21,7 @@ from tests.house.test_access import NAMED
 from tests.runs.test_query_form import GOOD
 from tests.support import api_world
 from tests.support.api_world import Script, World
-from tests.support.builders import make_run, started
-from workers.record.decoding import decode
-from workers.record.events import Blocked
+from tests.support.own_rows import make_all
 
 RUBRIC = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "reject"}
 Case = tuple[str, Mapping[str, Any], str]
@@ -122,6 +101,18 @@ WRITES: dict[str, Case] = {
     "pairwise-close": ("/pairwise/{trial}/close/", {}, "trial.closed"),
     "pairwise-ask": ("/pairwise/{trial}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
     "pairwise-stop": ("/pairwise/{trial}/judges/{judge}/stop/", {}, "judge.stopped"),
+    "evaluation-new": (
+        "/evaluations/new/",
+        {"kind": "synthetic", "backbone": "scripted", "units": "4"},
+        "evaluation.started",
+    ),
+    "evaluation-of-source": ("/evaluations/source/", {"source": "person"}, "evaluation.started"),
+    "evaluation-stop": ("/evaluations/{moving}/stop/", {}, "evaluation.stopped"),
+    "evaluation-resume": ("/evaluations/{evaluation}/resume/", {}, "evaluation.resumed"),
+    "evaluation-repair": ("/evaluations/{evaluation}/repair/", {"factor": "0"}, "evaluation.resumed"),
+    "evaluation-delete": ("/evaluations/{evaluation}/delete/", {}, "evaluation.deleted"),
+    "label-check-new": ("/labels/{label}/check/", {}, "label.checked"),
+    "run-check-new": ("/runs/{labelled}/check/new/", {}, "label.checked"),
 }
 """Name of an address -> where an admin sends what, and the verb by which it is recorded."""
 QUIET = {
@@ -160,64 +151,7 @@ def world(admin: User) -> World:
 
 @pytest.fixture
 def ids(admin: User, world: World) -> dict[str, Any]:
-    """What stands in addresses and forms; each is the admin's own, and in a state in which something can be done."""
-    soon = timezone.now() + timedelta(days=1)
-    model = VisionModelRow.objects.create(name="hf:own", revision="1", added=timezone.now())
-    dataset = Dataset.objects.create(key="folder:/own", label="own", added=timezone.now())
-    job = Job.objects.create(kind="export", asked_by=admin)
-    unit = Unit.objects.get()
-    world.label.units.add(unit)
-    run_label = unit.labels.create(text="blue cones", source="run", run=world.run)
-    trial = PairwiseTrial.objects.create(name="open", owner=admin, sources=["agent", "person"])
-    sides = {"text_a": "blue cones", "text_b": "red balls", "source_a": "agent", "source_b": "person"}
-    pair = trial.pairs.create(position=1, unit=unit, unit_name=str(unit), label_a=run_label, **sides)
-    Backbone.objects.create(
-        key="openai", label="Vision-language model", model_names=["gpt-4o"], prices={"gpt-4o": [2.5, 10]}
-    )
-    ReviewQueue.objects.all().delete()  # while one reviews the run, its comments are hidden
-    queue = ReviewQueue.objects.create(name="open", owner=admin)
-    queue.items.create(run=make_run(admin, status="concluded"), position=1)
-    thread = world.thread.pk
-    return {
-        "run": world.run.pk,
-        "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
-        "waiting": waiting(admin).pk,
-        "by_hand": by_hand(admin).pk,
-        "share": Share.issue(world.run.pk, admin, soon, names=False, comments=False)[0].pk,
-        "view": SavedView.objects.create(owner=admin, name="kept").pk,
-        "export": Export.objects.create(job=job, what="runs", format="csv").pk,
-        "model": model.pk,
-        "dataset": dataset.pk,
-        "job": world.job.pk,
-        "layer": world.layer.pk,
-        "label": world.label.pk,
-        "stopped": Job.objects.create(kind="index", subject="folder:/own", status="stopped").pk,
-        "token": ApiToken.issue(admin, "old")[0].pk,
-        "invitation": Invitation.issue(admin, Role.VIEWER)[0].pk,
-        "colleague": member("colleague", "RESEARCHER").pk,
-        "thread": thread,
-        "comment": Comment.objects.get(thread=thread).pk,
-        "queue": queue.pk,
-        "concluded": make_run(admin, status="concluded").pk,
-        "trial": trial.pk,
-        "pair": pair.pk,
-    }
-
-
-def waiting(owner: User) -> Run:
-    run = make_run(owner)
-    transcript.append(run.pk, "started", started())
-    transcript.append(run.pk, "blocked", Blocked(0, "The provider is away."))
-    return run
-
-
-def by_hand(owner: User) -> Run:
-    run = make_run(owner, backbone="person")
-    run.backbone = "person"
-    run.save()
-    transcript.append(run.pk, "started", started())
-    transcript.append(run.pk, "waiting_for_person", decode("waiting_for_person", {"round": 1}))
-    return run
+    return make_all(admin, world)
 
 
 @pytest.fixture
@@ -333,6 +267,12 @@ OPERATIONS: dict[str, Case] = {
     "undo_vote": ("/trials/{trial}/undo", {}, "vote.undone"),
     "ask_judge": ("/trials/{trial}/judges", {"backbone": "openai:gpt-4o"}, "judge.asked"),
     "stop_judge": ("/trials/{trial}/judges/{judge}/stop", {}, "judge.stopped"),
+    "start_evaluation": ("/evaluations", {"kind": "synthetic", "backbone": "scripted"}, "evaluation.started"),
+    "stop_evaluation": ("/evaluations/{moving}/stop", {}, "evaluation.stopped"),
+    "resume_evaluation": ("/evaluations/{evaluation}/resume", {"seconds": 60}, "evaluation.resumed"),
+    "repair_evaluation": ("/evaluations/{evaluation}/repair", {"factor": 0}, "evaluation.resumed"),
+    "delete_evaluation": ("/evaluations/{evaluation}", {}, "evaluation.deleted"),
+    "ask_for_check": ("/checks", {"unit": 0, "text": "blue cones"}, "label.checked"),
 }
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
 SILENT = {
@@ -374,8 +314,8 @@ def test_what_a_script_writes_is_recorded_with_its_token(admin: User, ids: dict[
     ids = {**ids, "judge": Judge.objects.values_list("pk", flat=True).first()}
     path, body, verb = OPERATIONS[name]
     known = {"units": [{"layer_id": ids["layer"], "number": 1}], "pair": ids["pair"]}
-    known |= {"runs": [ids["concluded"]], "run": ids["concluded"]}
-    sent = dict(body) | {field: known[field] for field in known.keys() & body.keys()}
+    known |= {"runs": [ids["concluded"]], "run": ids["concluded"], "unit": ids["unit"]}
+    sent = dict(body) | {field: known[field] for field in known.keys() & body.keys() if name != "create_run"}
     last = newest()
     if name.startswith("create_import"):
         response = script.upload(path, sent)

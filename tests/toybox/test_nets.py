@@ -84,7 +84,7 @@ def test_weights_come_back_with_their_vocabulary(tmp_path: Path) -> None:
     again = nets.load_net(path)
     assert again.vocabulary == WORDS
     image = torch.randn(1, 3, 96, 96)
-    assert torch.equal(again(image), network(image))
+    assert torch.allclose(again(image), network(image), atol=1e-6)  # its weights lie in another order of memory
     assert [file.name for file in tmp_path.iterdir()] == ["net.safetensors"]
 
 
