@@ -232,3 +232,11 @@ def test_a_judge_that_errs_says_how_often(tmp_path: Path) -> None:
     exact = msgspec.convert(check("cars").result, CheckResult).natural
     assert exact is not None
     assert exact.judge_error is None
+
+
+def test_a_judge_whose_weights_are_not_here_leaves_the_check_unfinished() -> None:
+    absent = CheckMethod("toybox", "toybox", "toybox", "clip:nobody/no-such-siglip")
+    row = again(request_check(unit(), "balls", absent, enqueue=False))
+    assert row.status == CheckStatus.UNFINISHED
+    assert "hf download nobody/no-such-siglip" in row.reason
+    assert request_check(unit(), "balls", absent, enqueue=False).status == CheckStatus.QUEUED

@@ -1,7 +1,8 @@
 """One check, from its claim to its result. Whatever ends it keeps what was measured, and the next claim goes on there.
 
-Trouble has three places: a label with no content that can be tested is "untestable", a provider that refuses or an
-allowance that is used up leaves the check "unfinished" (a state, never a score), our own failure is "failed".
+Trouble has three places: a label with no content that can be tested is "untestable"; a provider that refuses, weights
+that are not here or an allowance that is used up leave the check "unfinished" (a state, never a score); our own failure
+is "failed".
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from django.utils import timezone
 
 from experiments.core import notify
 from experiments.models import CheckStatus, LabelCheck
-from workers.errors import Cancelled, MachineryError, RequestError
+from workers.errors import Cancelled, MachineryError, MissingPart, RequestError
 from workers.jobs import lease
 from workers.jobs.checks.generated import check_generated
 from workers.jobs.checks.known_cases import measure_error
@@ -76,10 +77,10 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
             natural = replace(natural, judge_error=measure_error(check, unit, generated, progress))
     except Cancelled:
         raise
+    except (MissingPart, MachineryError) as error:  # weights can be fetched: the label is not to blame
+        return CheckStatus.UNFINISHED, str(error)
     except RequestError as error:
         return CheckStatus.UNTESTABLE, str(error)
-    except MachineryError as error:
-        return CheckStatus.UNFINISHED, str(error)
     except Exception as error:
         log.exception("%s failed.", check)
         return CheckStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
