@@ -11,6 +11,7 @@ from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.sources import name_source
 from workers.record.evaluations import EvaluationResult, Figure, ResultTable
 
+_NOTE = "A label that is too narrow does not lose by them, it may win: r and AUPRC on natural images decide."
 _SIDES = (("positive", "7 prompts entailed most"), ("neutral", "7 prompts entailed least"))
 _POSITIVE, _NEUTRAL, _DIFFERENCE = (
     figures.score_of(f"pooled_{name}") for name in ("positive", "neutral", "difference")
@@ -72,7 +73,7 @@ def _write_table(items: Sequence[EvaluationItem], groups: Sequence[str], sources
         for one, other in zip(positive.rows, neutral.rows, strict=True)
     )
     columns = tuple(f"{name_source(source)}, {side}" for source in sources for side in ("most", "least"))
-    return replace(positive, columns=("", *columns), rows=rows)
+    return replace(positive, columns=("", *columns), rows=rows, note=f"{positive.note} {_NOTE}")
 
 
 def _tell_lacking(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[str]:
