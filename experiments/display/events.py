@@ -26,7 +26,7 @@ from experiments.models import Event, Run
 from workers import registry
 from workers.record import tasks
 from workers.record.decoding import encode
-from workers.record.events import Audience, Ended, ExperimentEnded, ExperimentStarted, Started
+from workers.record.events import Audience, Ended, ExperimentEnded, ExperimentStarted, Graded, Started
 from workers.record.statuses import ACTIVE, Status
 
 PARTS = ("backbone", "model", "dataset", "toolset", "generator", "editor", "describer")
@@ -116,6 +116,8 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
     if isinstance(content, ExperimentStarted | ExperimentEnded):
         context |= {"start": around.starts.get(content.number), "code": around.codes.get(content.number, "")}
         context |= _describe_result(content, around) if isinstance(content, ExperimentEnded) else {"running": True}
+    elif isinstance(content, Graded):
+        context["cards"] = [image_cards.ImageCard.from_log(each) for each in content.images]
     elif isinstance(content, Started):
         # What the agent was told before its first reply
         texts = ("Instructions", content.instructions), ("First message", content.assignment)

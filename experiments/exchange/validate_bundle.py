@@ -8,7 +8,7 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError
 from experiments.models import Image
 from workers.record.decoding import decode as decode_payload
 from workers.record.decoding import encode
-from workers.record.events import ExperimentEnded, Payload
+from workers.record.events import ExperimentEnded, Graded, Payload
+from workers.record.experiments import Observation
 from workers.record.origins import Origin
 
 KEY = re.compile("[0-9a-f]{64}")
@@ -131,8 +132,13 @@ def _rename_former(payload: Any) -> Any:
 
 
 def shown_in(payload: Payload) -> list[str]:
-    """Keys of the images of a result."""
-    logged = payload.observations if isinstance(payload, ExperimentEnded) else []
+    """Keys of the images of a result, or of a label's test."""
+    logged: Sequence[Observation] = []
+    match payload:
+        case ExperimentEnded():
+            logged = payload.observations
+        case Graded():
+            logged = payload.images
     return [key for each in logged for key in (each.image, each.masked) if key is not None]
 
 

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts
 from workers.protocols import ImagePart
-from workers.record.events import Ended, Event, ExperimentEnded, ExperimentStarted, Reminder, Replied, Retrying, Started
+from workers.record.events import (
+    Ended,
+    Event,
+    ExperimentEnded,
+    ExperimentStarted,
+    Graded,
+    Reminder,
+    Replied,
+    Retrying,
+    Started,
+)
 from workers.record.experiments import LogEntry, Observation
 from workers.record.limits import Limits
 from workers.record.systems import OrdinaryActivations, SystemSpec
@@ -25,6 +35,7 @@ def story(*payloads):
         ExperimentStarted: "experiment",
         ExperimentEnded: "result",
         Reminder: "reminder",
+        Graded: "graded",
         Retrying: "retrying",
         Ended: "concluded",
     }
@@ -236,3 +247,18 @@ def test_the_history_only_grows_with_every_event():
         last, then = shorter[-1], longer[len(shorter) - 1]
         assert last.role == then.role
         assert then.parts[: len(last.parts)] == last.parts
+
+
+def test_a_failed_label_comes_with_its_figures_and_images_in_the_usual_form():
+    grade = Graded(3, "red balls", pearson=0.31, generated_auc=0.95, described=0.5, left=1, images=(RED,))
+    (told,) = [each for each in messages(story(STARTED, grade)) if "red balls" in each.text]
+    assert "failed: red balls" in told.text
+    assert "describes: 0.50" in told.text
+    assert "1. a red ball on grass — activation 38.4" in told.text
+    assert [each.key for each in told.parts if isinstance(each, ImagePart)] == ["masked1"]
+    assert "second cause" in told.text
+
+
+def test_of_a_label_that_passed_the_agent_is_told_nothing():
+    passed, untested = Graded(3, "red balls", passed=True), Graded(3, "red balls", reason="No generator.")
+    assert messages(story(STARTED, passed, untested)) == messages(story(STARTED))

@@ -16,6 +16,7 @@ from workers.record.events import (
     Event,
     ExperimentEnded,
     Forked,
+    Graded,
     LimitsChanged,
     Note,
     Payload,
@@ -47,6 +48,12 @@ _SILENT = (
 )
 _NOTE = "A note from a person who follows this investigation. Take it into account:"
 _READ = "How your reply was read:"
+GRADE_HEADER = "Your label was tested on images that you have not seen, and failed"
+"""First words of what is told of a failed label."""
+_GRADE_ADVICE = (
+    "The label may be too broad, too narrow or wrong, or there may be a second cause that it does not name. "
+    "Go on experimenting to find out, then conclude again with a better label."
+)
 _CUT = "[The output was cut here. Print less.]"
 
 
@@ -111,6 +118,24 @@ def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
     return tuple(joined)
 
 
+def _grade_parts(grade: Graded) -> tuple[Part, ...]:
+    """What the agent is told of a label that failed: figures, the images that tell most, what may be the matter."""
+    figures = {
+        "AUC of images drawn for it against neutral ones": grade.generated_auc,
+        "share of the images drawn for it that reach half of the exemplars' mean": grade.bright_positives,
+        "share of the brightest natural images that it describes": grade.described,
+        "correlation over natural images": grade.pearson,
+        "AUPRC over natural images": grade.auprc,
+    }
+    lines = [f"{name}: {value:.2f}" for name, value in figures.items() if value is not None]
+    label = " ".join(grade.label.split())
+    parts: list[Part] = ["\n".join([f"{GRADE_HEADER}: {label}", *lines, "The images that tell most:"])]
+    for number, observation in enumerate(grade.images, 1):
+        line = _line(number, observation, {})
+        parts += [line, ImagePart(observation.masked or observation.image, line)]
+    return (*parts, f"{_GRADE_ADVICE} This can happen {grade.left} more times.")
+
+
 def _make_messages(payload: Payload) -> Iterator[Message]:
     match payload:
         case Started():
@@ -125,6 +150,8 @@ def _make_messages(payload: Payload) -> Iterator[Message]:
             yield Message("user", result_parts(payload))
         case Reminder():
             yield Message("user", (payload.text,))
+        case Graded() if payload.goes_back:
+            yield Message("user", _grade_parts(payload))
         case Note():
             yield Message("user", (f"{_NOTE}\n{quote(payload.text)}",))
         case LimitsChanged():

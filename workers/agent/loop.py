@@ -39,6 +39,7 @@ from workers.record.events import (
     Ended,
     Event,
     ExperimentEnded,
+    Graded,
     Paused,
     Replied,
     Retrying,
@@ -85,6 +86,14 @@ class Runner(Protocol):
         """
 
 
+class Grader(Protocol):
+    def __call__(self, step: rules.Grade) -> Graded:
+        """Test labels on images that the agent never saw; what cannot be tested has a reason, and is no error.
+
+        Raises Cancelled, LeaseLost; anything else it raises is trouble with our machinery.
+        """
+
+
 @dataclass(frozen=True)
 class RoundContext:
     """What a round is played with."""
@@ -94,6 +103,7 @@ class RoundContext:
     run_program: Runner
     load: Callable[[str], Image]
     """Gives an image by key."""
+    grade: Grader
 
 
 def start(
@@ -107,6 +117,7 @@ def start(
     reference: str,
     versions: Mapping[str, str],
     known: Known = Known(),  # noqa: B008  frozen, so one for all will do
+    reflections: int = 0,
 ) -> Started:
     """The first event of a run. `reference` is the API text shown to the agent, `backbone` a key of the registry.
 
@@ -126,15 +137,27 @@ def start(
         assignment=assignment(task, question, system, limits, known),
         reference=reference,
         versions=versions,
+        reflections=reflections,
     )
 
 
-def play_round(run_log: RunLog, backbone: Backbone, run_program: Runner, load: Callable[[str], Image]) -> bool:
+def refuse_to_grade(step: rules.Grade) -> Graded:
+    """A grader for where no label can be tested."""
+    return Graded(step.round, " OR ".join(step.labels), left=step.left, reason="Labels cannot be tested here.")
+
+
+def play_round(
+    run_log: RunLog,
+    backbone: Backbone,
+    run_program: Runner,
+    load: Callable[[str], Image],
+    grade: Grader = refuse_to_grade,
+) -> bool:
     """Play on until the next reply is to be asked for. True while the run goes on, False once it stands still.
 
     Raises MachineryError if a step failed and should be tried again later, LeaseLost.
     """
-    context = RoundContext(run_log, backbone, run_program, load)
+    context = RoundContext(run_log, backbone, run_program, load, grade)
     moved = False
     while step := rules.next_step(run_log.events(), run_log.seconds()):
         if isinstance(step, rules.Ask):
@@ -182,6 +205,8 @@ def take(step: rules.Step, context: RoundContext) -> Event:
             return ask(step, context)
         case rules.Run():
             return run(step, context)
+        case rules.Grade():
+            return context.run_log.append("graded", context.grade(step))
         case rules.Record():
             return context.run_log.append(step.kind, step.payload)
 
@@ -271,7 +296,7 @@ def _record_trouble(run_log: RunLog, round_number: int, error: Exception) -> Non
 def round_of(step: rules.Step) -> int:
     """The round that a step belongs to; 0 for one that belongs to the run as a whole."""
     match step:
-        case rules.Ask():
+        case rules.Ask() | rules.Grade():
             return step.round
         case rules.Run():
             return step.experiment.round

@@ -12,6 +12,9 @@
   again.
 - A run that is paused, or waits for a person's reply, does nothing until a person has it go on; one that failed or was
   stopped may go on too.
+- A label that concludes a description is tested while reflections are left. One that fails goes back to the agent,
+  which goes on in ordinary rounds; one that passes, or that cannot be tested, concludes the run, as does a limit that is
+  reached by then.
 - A note that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
 
 It does nothing itself: `loop` takes the steps that it names.
@@ -30,6 +33,7 @@ from workers.record.events import (
     Event,
     ExperimentEnded,
     ExperimentStarted,
+    Graded,
     LimitsChanged,
     Note,
     Payload,
@@ -79,7 +83,17 @@ class Record:
     payload: Payload
 
 
-Step = Ask | Run | Record
+@dataclass(frozen=True)
+class Grade:
+    """Have the labels of a conclusion tested on images that the agent never saw."""
+
+    round: int
+    labels: tuple[str, ...]
+    left: int
+    """Reflections that are left once this one is used."""
+
+
+Step = Ask | Run | Record | Grade
 
 
 def next_step(events: Sequence[Event], seconds: float) -> Step | None:
@@ -111,13 +125,39 @@ def next_step(events: Sequence[Event], seconds: float) -> Step | None:
         if not any(isinstance(payload, ExperimentEnded) for payload in since):
             return Run(begun)
         return _between_rounds(events, latest, seconds)
+    return _after_reading(events, latest, seconds)
+
+
+def _after_reading(events: Sequence[Event], latest: int, seconds: float) -> Step:
+    """What follows a reply that holds no program: the end, a test of its label, or another reply."""
+    reply = _reply_at(events, latest)
     answer = answer_of(events, latest)
     whole = not answer.lacks(find_start(events).task) or was_asked_for_more(events[:latest])
+    grade = _graded_since(events, latest)
+    if grade and grade.goes_back and not explain_exceeded(limits(events), events, seconds):
+        return Ask(reply.round + 1)
     if answer.conclusion is not None and whole and not _has_unread_note(events, latest):
+        if not grade and (due := _grade_due(events, reply.round, answer.conclusion, seconds)):
+            return due
         return Record("concluded", Ended(conclusion=answer.conclusion))
     if answer.conclusion is None and _empty_replies(events) >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))
     return _between_rounds(events, latest, seconds)
+
+
+def _graded_since(events: Sequence[Event], latest: int) -> Graded | None:
+    """The grade of the reply at place `latest`, once it is there."""
+    return next((each.payload for each in events[latest + 1 :] if isinstance(each.payload, Graded)), None)
+
+
+def _grade_due(events: Sequence[Event], number: int, conclusion: Conclusion, seconds: float) -> Grade | None:
+    """The test that a conclusion has to stand; None without labels, reflections, or anything left of the limits."""
+    start = find_start(events)
+    labels = tuple(each for each in conclusion.labels if each.strip() and each.strip().casefold() != "none")
+    left = start.reflections - sum(isinstance(event.payload, Graded) for event in events)
+    if start.task != "describe" or not labels or left <= 0 or explain_exceeded(limits(events), events, seconds):
+        return None
+    return Grade(number, labels, left - 1)
 
 
 def _stands_still(events: Sequence[Event]) -> bool:

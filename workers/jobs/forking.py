@@ -21,7 +21,7 @@ from workers.jobs.run_log import DatabaseRunLog
 from workers.record.events import ExperimentEnded, Forked, Note, Payload, Reminder, Replied, Started
 from workers.record.limits import Usage
 
-COPIED = ("reply", "experiment", "result", "reminder", "note")
+COPIED = ("reply", "experiment", "result", "reminder", "note", "graded")
 
 
 def record_beginning(run: Run, run_log: DatabaseRunLog, first: Started) -> None:

@@ -24,6 +24,7 @@ from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, ToolRefused, UnknownName
 from workers.jobs import briefing, forking, jail, unit_profiles
+from workers.jobs.grading import LabelGrader
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
@@ -58,7 +59,9 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
     backbone = attempt(run_log, run.rounds, partial(prepare, run, run_log, any_model))
     if backbone is None:
         return False
-    return play_round(run_log, backbone, SandboxRunner(run, run_log, images, backbone), images.load)
+    return play_round(
+        run_log, backbone, SandboxRunner(run, run_log, images, backbone), images.load, LabelGrader(run, run_log)
+    )
 
 
 def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
@@ -101,6 +104,7 @@ def first_event(run: Run) -> Started:
         ),
         versions=made_with,
         known=briefing.known_of(spec, run.toolset),
+        reflections=int(run.options.get("reflections") or 0),
     )
 
 

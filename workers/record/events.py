@@ -44,6 +44,8 @@ class Started(Payload):
     reference: str
     """The API text, generated from the docstrings of System and Tools."""
     versions: Mapping[str, str] = field(default_factory=dict)
+    reflections: int = 0
+    """How often a label that fails its check goes back to the agent, 0 to 10."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,36 @@ class Reminder(Payload):
     text: str
     usage: Usage = Usage()  # noqa: RUF009
     """What a reply took that did not come about, where that is why it is said."""
+
+
+@dataclass(frozen=True)
+class Graded(Payload):
+    """What a concluded label was worth on images that the agent never saw; one that failed goes back to the agent."""
+
+    round: int
+    label: str
+    passed: bool = False
+    pearson: float | None = None
+    """r over natural images, in [-1, 1]."""
+    auprc: float | None = None
+    """Over natural images, in [0, 1]."""
+    generated_auc: float | None = None
+    """Of images drawn for the label against neutral ones, in [0, 1]."""
+    bright_positives: float | None = None
+    """Share of the images drawn for the label that reach half of the mean of the exemplars."""
+    described: float | None = None
+    """Share of the brightest natural images that the label describes; little of it hints at a second cause."""
+    left: int = 0
+    """Reflections that are left after this one."""
+    images: tuple[Observation, ...] = ()
+    """The most telling of the check's images; the title is the prompt, or says where a natural image comes from."""
+    reason: str = ""
+    """Why the label could not be tested; the run then concludes with it."""
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether the agent goes on with what the check showed."""
+        return not self.passed and not self.reason
 
 
 @dataclass(frozen=True)
@@ -282,6 +314,7 @@ KINDS: Mapping[str, Kind] = {
     "experiment": Kind(ExperimentStarted, "experiment", "worker"),
     "result": Kind(ExperimentEnded, "experiment", "worker"),
     "reminder": Kind(Reminder, "reminder", "worker"),
+    "graded": Kind(Graded, "graded", "worker", hidden=_internal("reason")),
     "retrying": Kind(Retrying, "retrying", "worker", hidden=_internal("what")),
     "blocked": Kind(Blocked, "blocked", "worker", Status.WAITING, hidden=_internal("reason")),
     "waiting_for_person": Kind(WaitingForPerson, "waiting_for_person", "worker", Status.WAITING),

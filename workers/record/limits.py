@@ -15,6 +15,9 @@ from workers.errors import RequestError
 if TYPE_CHECKING:
     from workers.record.events import Event
 
+MOST_REFLECTIONS = 10
+"""How often a failed label may go back to the agent, at most."""
+
 QUESTION_CHARS = 4_000
 """Longest question that the agent takes."""
 

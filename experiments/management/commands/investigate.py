@@ -22,7 +22,7 @@ from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from workers import registry
 from workers.record import tasks
-from workers.record.limits import USUAL
+from workers.record.limits import MOST_REFLECTIONS, USUAL
 from workers.record.statuses import Status
 
 
@@ -32,6 +32,10 @@ class Command(FetchingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         choices.add_system(parser)
+        again = "how often a label that fails its check goes back to the agent; default: 0"
+        parser.add_argument(
+            "--reflections", type=int, choices=range(MOST_REFLECTIONS + 1), metavar="N", default=0, help=again
+        )
         parser.add_argument("--task", choices=tasks.TASKS, default=tasks.USUAL)
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
@@ -117,6 +121,7 @@ def make_run(options: dict[str, Any]) -> Run:
     limits = {name: options[f"max_{name}"] for name in USUAL}
     if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
         limits["cost"] = None
+    again = {"reflections": options["reflections"]} if options["reflections"] else {}
     run = Run(
         question=suggest_question(spec, options["task"]) if options["question"] is None else options["question"],
         limits=limits,
@@ -124,7 +129,7 @@ def make_run(options: dict[str, Any]) -> Run:
         model=spec.model,
         layer=spec.layer,
         unit=spec.unit,
-        options=spec.options,
+        options={**spec.options, **again},
         **{name: options[name] for name in ("task", "toolset", "backbone", "backbone_model", "seed")},
     )
     first_event(run)  # raises RequestError if what the run asks for cannot be done

@@ -20,7 +20,7 @@ from experiments.runs import actions
 from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.asking import form as forms
 from workers.record import tasks
-from workers.record.limits import QUESTION_CHARS, USUAL
+from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL
 
 Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
 
@@ -53,6 +53,9 @@ class RunIn(Body):
     backbone_model: Text = ""
     limits: RunLimitsIn = RunLimitsIn()
     seed: int = Field(0, ge=0, le=2**31 - 1)
+    reflections: int = Field(
+        0, ge=0, le=MOST_REFLECTIONS, description="how often a label that fails its check goes back to the agent"
+    )
     unpriced: bool = Field(
         False, description="run though no price of the model is known: the limit of the cost is then left out"
     )

@@ -25,11 +25,11 @@ from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, Uni
 from workers import registry
 from workers.errors import UnknownName
 from workers.record import tasks
-from workers.record.limits import QUESTION_CHARS, USUAL
+from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL
 
 ASKED = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
 """Fields that are columns of a run."""
-OPTIONS = ("dataset", "surroundings")
+OPTIONS = ("dataset", "surroundings", "reflections")
 """Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
     "task": tasks.USUAL,
@@ -39,6 +39,7 @@ COMMAND_DEFAULTS = {
     "backbone_model": "",
     "seed": "0",
     "surroundings": "",
+    "reflections": "0",
 }
 """Options of `manage.py investigate` beside the unit, the limits and the question."""
 SURROUNDINGS = [("", "As installed"), ("dim", "Dim, less colour"), ("dark", "Dark, as published")]
@@ -96,6 +97,7 @@ class QueryForm(LimitFields):
     backbone_model = forms.CharField(max_length=200, required=False)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
     surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
+    reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_REFLECTIONS)
     unpriced = forms.BooleanField(required=False)
     parent = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
@@ -275,7 +277,7 @@ def request_body(values: dict[str, Any]) -> dict[str, Any]:
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
         if value != default:
-            body[name] = _read_number(value) if name == "seed" else value
+            body[name] = _read_number(value) if name in {"seed", "reflections"} else value
     if values.get("unpriced"):
         body["unpriced"] = True
     given = {name: values.get(name, usual) for name, usual in USUAL.items()}

@@ -28,6 +28,7 @@ NAMES = {
     "backbone_model": "model of the backbone",
     "seed": "seed",
     "surroundings": "around the region",
+    "reflections": "reflections",
     **{name: f"limit of {words}" for name, words in limits.NAMES.items()},
 }
 """Field of a query -> what it is called where changes are listed."""

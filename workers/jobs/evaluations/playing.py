@@ -73,7 +73,7 @@ def _make(evaluation: Evaluation, item: EvaluationItem, task: str, question: str
         model=spec.model,
         layer=spec.layer,
         unit=spec.unit,
-        options={**spec.options, "label_check": False},
+        options={**spec.options, "label_check": False} | _options_of(evaluation),
         toolset=toolset,
         backbone=evaluation.backbone,
         backbone_model=evaluation.backbone_model,
@@ -83,6 +83,12 @@ def _make(evaluation: Evaluation, item: EvaluationItem, task: str, question: str
         run.limits = {**run.limits, "cost": None}
     first_event(run)  # raises RequestError if what the run asks for cannot be done
     return actions.add_run(Actor(evaluation.owner), run, enqueue=False)
+
+
+def _options_of(evaluation: Evaluation) -> dict[str, int]:
+    """How often a failed label goes back to the agent, where the evaluation says so."""
+    reflections = int(str(evaluation.options.get("reflections") or 0))
+    return {"reflections": reflections} if reflections else {}
 
 
 def _play_on(claimed: Run, progress: Progress) -> None:

@@ -10,6 +10,7 @@ import itertools
 from dataclasses import replace
 
 from workers.toybox.scientist import designs, findings, hypothesis_list, replies
+from workers.toybox.scientist.reading import GRADED
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import Label
 from workers.toybox.scientist.view import ScientistView
@@ -51,11 +52,12 @@ def _plan_tests(view: ScientistView) -> PlannedReply:
         return _plan_conclusion(view)
     if view.due("refine"):
         return _refine(view)
-    if view.due("seek"):
+    again = view.case.done(GRADED)  # each label that failed is one more reason to look for what it misses
+    if view.due("seek", 1 + again):
         return _seek(view)
     if view.case.has("edit_images") and _list_editable(view) and view.due("edit"):
         return _edit(view)
-    if view.due("validate", VALIDATIONS) and view.tested(view.labels[0]) is None:
+    if view.due("validate", VALIDATIONS + again) and view.tested(view.labels[0]) is None:
         return _validate(view)
     return _plan_conclusion(view)
 

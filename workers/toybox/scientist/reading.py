@@ -20,7 +20,10 @@ _EXEMPLAR_MEAN = re.compile(r"^Mean exemplar activation: (-?\d+(?:\.\d+)?(?:e-\d
 _HYPOTHESIS = re.compile(r"^Hypothesis_(\d+): (.*?)(?: \[(open|supported|refuted)(?:: (.*))?\])?$", re.MULTILINE)
 _STEP = re.compile(r'^\s*"""Step (\w+):', re.MULTILINE)
 _TOOL = re.compile(r"^### tools\.(\w+)\(", re.MULTILINE)
+_GRADED = re.compile(r"^Your label was tested on images that you have not seen, and failed: .*$", re.MULTILINE)
 _LAST_WORDS = "No more experiments will be run"
+GRADED, NO_EXPERIMENT = "graded", 0
+"""Step and number of what is told of a label's test, which is read like an experiment."""
 
 
 @dataclass(frozen=True)
@@ -122,19 +125,28 @@ def read_conversation(messages: Sequence[Message]) -> ConversationState:
 
 def _report(text: str, step: str) -> ExperimentReport | None:
     """The result that a message reports, None if it reports none."""
-    header = _HEADER.search(text)
+    header = _HEADER.search(text) or _GRADED.search(text)
     if header is None:
         return None
+    if header.re is _GRADED:
+        images = {image.place: image for line in text[header.end() :].splitlines() if (image := _image(line))}
+        return ExperimentReport(NO_EXPERIMENT, "ok", GRADED, tuple(images.values()))
     seen: dict[int, ReportedImage] = {}
     notes: list[str] = []
     for line in text[header.end() :].splitlines():
         if line == "Output:":  # whatever the program printed is no result
             break
-        if match := _OBSERVATION.match(line):
+        if image := _image(line):
             # An image's caption repeats the line before it.
-            place, title, activation, source = match.groups()
-            image = ReportedImage(int(place), title, float(activation), int(source) if source else None)
             seen.setdefault(image.place, image)
         elif line.startswith("Notes: "):
             notes.append(line.removeprefix("Notes: "))
     return ExperimentReport(int(header.group(1)), header.group(2), step, tuple(seen.values()), tuple(notes))
+
+
+def _image(line: str) -> ReportedImage | None:
+    """The observation that a line tells, if it tells one."""
+    if match := _OBSERVATION.match(line):
+        place, title, activation, source = match.groups()
+        return ReportedImage(int(place), title, float(activation), int(source) if source else None)
+    return None

@@ -1,0 +1,139 @@
+"""Tests a label while its run goes on, for the agent to think again: the check that anybody may ask for, and a rule.
+
+A label passes if images drawn for it part from neutral ones, if at least half of them reach half of the mean of the
+exemplars, and if it describes most of the brightest natural images; the last catches a unit with a second cause. A
+figure that could not be measured is not held against the label. Source of the idea: SAIA (2510.21704).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from experiments.core.label_checks import choose_method, request_check
+from experiments.display.label_checks import read_check
+from experiments.models import CheckStatus, LabelCheck, Layer, Run, Unit
+from workers.agent.rules import Grade
+from workers.jobs.checks.check import perform
+from workers.jobs.run_log import DatabaseRunLog
+from workers.record.events import Graded
+from workers.record.experiments import Observation
+from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult, NaturalResult
+from workers.record.origins import Origin
+
+AUC = 0.9
+"""What the AUC of generated images has to reach."""
+HALF = 0.5
+"""Share of the positive images that have to reach this share of the exemplars' mean."""
+BRIGHTEST, DESCRIBED = 20, 0.75
+"""Natural images that are looked at, and the share of them that the label has to describe: one of two equal causes
+describes about half."""
+SHOWN = 4
+"""Images of either kind that went as the label says."""
+TELLING = 6
+"""Images of each kind that did not."""
+LOOK_EVERY = 0.5
+"""Seconds between two looks at a check that another worker performs."""
+
+
+class LabelGrader:
+    """See `agent.loop.Grader`: for one claim of one run."""
+
+    def __init__(self, run: Run, run_log: DatabaseRunLog) -> None:
+        self.run = run
+        self.run_log = run_log
+
+    def __call__(self, step: Grade) -> Graded:
+        label, run = " OR ".join(dict.fromkeys(step.labels)), self.run
+        layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
+        if layer is None:
+            return Graded(step.round, label, left=step.left, reason="The unit is not in the catalogue.")
+        unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
+        method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
+        check = request_check(unit, label, method, enqueue=False, unpriced=run.unpriced)
+        check = self._finish(check)
+        if check.status != CheckStatus.DONE:
+            reason = check.reason or "The check came to no result."
+            return Graded(step.round, label, left=step.left, reason=reason)
+        return grade_result(step, label, read_check(check))
+
+    def _finish(self, check: LabelCheck) -> LabelCheck:
+        """Perform the check in this thread, or wait for whoever is at it. Raises Cancelled, LeaseLost."""
+        while check.status in (CheckStatus.QUEUED, CheckStatus.RUNNING):
+            if perform(check.pk, self.run_log.progress) is None:
+                self.run_log.progress("Another worker tests the label", 0, 1)
+                time.sleep(LOOK_EVERY)
+            check.refresh_from_db()
+        return check
+
+
+def grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
+    """The grade by the rule of this module. Without generated images there is none, and a reason."""
+    natural, drawn = result.natural or NaturalResult(), result.generated or GeneratedResult()
+    auc = drawn.auc.value
+    if auc is None:
+        reason = drawn.problem or "No images could be drawn for the label."
+        return Graded(step.round, label, left=step.left, reason=reason)
+    mark = None if drawn.exemplar_mean is None else HALF * drawn.exemplar_mean
+    reached = None if mark is None else _share(each.activation > mark for each in drawn.positive)
+    described = _share(each >= HALF for each in _of_brightest(natural))
+    passed = auc >= AUC and (reached is None or reached >= HALF) and (described is None or described >= DESCRIBED)
+    return Graded(
+        round=step.round,
+        label=label,
+        passed=passed,
+        pearson=natural.pearson.value,
+        auprc=natural.auprc.value,
+        generated_auc=auc,
+        bright_positives=reached,
+        described=described,
+        left=step.left,
+        images=_choose_images(natural, drawn, mark),
+    )
+
+
+def _share(answers: Iterable[bool]) -> float | None:
+    found = list(answers)
+    return sum(found) / len(found) if found else None
+
+
+def _of_brightest(natural: NaturalResult) -> list[float]:
+    """What the judge said of the brightest images of which it could be read."""
+    known = [
+        (value, said) for value, said in zip(natural.activations, natural.expected, strict=True) if said is not None
+    ]
+    return [said for _, said in sorted(known, reverse=True)[:BRIGHTEST]]
+
+
+def _choose_images(natural: NaturalResult, drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
+    """What went otherwise than the label says, the worst first; then a few of what went as it says."""
+    level = drawn.exemplar_mean or 0.0 if mark is None else mark
+    positive = sorted(drawn.positive, key=lambda each: each.activation)
+    neutral = sorted(drawn.neutral, key=lambda each: -each.activation)
+    failed = [each for each in positive if each.activation <= level][:TELLING]
+    bright = [each for each in neutral if each.activation > level][:TELLING]
+    right = [each for each in reversed(positive) if each.activation > level][:SHOWN]
+    dark = [each for each in reversed(neutral) if each.activation <= level][:SHOWN]
+    return (
+        *_as_observations([*failed, *bright], Origin.GENERATED),
+        *_as_observations(natural.bright_without, Origin.EXTERNAL, "natural image that the label does not describe"),
+        *_as_observations(natural.dark_with, Origin.EXTERNAL, "natural image that the label describes"),
+        *_as_observations([*right, *dark], Origin.GENERATED),
+    )
+
+
+def _as_observations(images: Iterable[CheckImage], origin: Origin, title: str = "") -> Sequence[Observation]:
+    """Images of a check as a run shows them; without a title it is their prompt."""
+    return [
+        Observation(
+            title=title or each.prompt,
+            activation=each.activation,
+            image=each.image,
+            masked=each.masked,
+            origin=origin,
+            prompt=each.prompt,
+            seed=each.seed,
+            measured=True,
+        )
+        for each in images
+    ]
