@@ -114,9 +114,12 @@ def test_it_refuses_what_makes_no_sense_and_saves_nothing(options: tuple[str, ..
 
 
 def test_for_a_person_it_makes_the_run_and_says_whose_turn_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    told = json.loads(investigate(*UNIT, "--backbone", "person", "--surroundings", "dark", "--json"))
+    told = json.loads(
+        investigate(*UNIT, "--backbone", "person", "--surroundings", "dark", "--reflections", "2", "--json")
+    )
     assert (told["status"], told["rounds"], told["description"]) == ("waiting", 0, "")
     assert Run.objects.get().options["surroundings"] == "dark"
+    assert Run.objects.get().options["reflections"] == 2
     assert "Round 1 is yours to write, on its page." in capsys.readouterr().err
 
 

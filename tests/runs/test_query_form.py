@@ -246,3 +246,19 @@ def test_the_command_line_asks_the_same_and_quotes_what_a_shell_would_read() -> 
         "python manage.py investigate --model toybox --layer layer4 --unit 7 --dataset 'folder:/a b' "
         "--toolset diffusion --backbone openai --backbone-model gpt-4o"
     )
+
+
+def test_reflections_are_kept_where_some_are_wanted(owner: User) -> None:
+    assert "reflections" in errors(reflections="11")
+    assert "reflections" in errors(reflections="-1")
+    form = forms.QueryForm(GOOD | {"reflections": "3"})
+    assert form.is_valid()
+    run = form.run(owner)
+    assert run.options["reflections"] == 3
+    assert forms.copy_values(run)["reflections"] == 3
+    assert "--reflections 3" in forms.command_line(form.cleaned_data)
+    assert forms.request_body(form.cleaned_data)["reflections"] == 3
+    without = forms.QueryForm(GOOD | {"reflections": "0"})
+    assert without.is_valid()
+    assert "reflections" not in without.run(owner).options
+    assert "reflections" not in forms.request_body(without.cleaned_data)

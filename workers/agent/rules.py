@@ -13,8 +13,8 @@
 - A run that is paused, or waits for a person's reply, does nothing until a person has it go on; one that failed or was
   stopped may go on too.
 - A label that concludes a description is tested while reflections are left. One that fails goes back to the agent,
-  which goes on in ordinary rounds; one that passes, or that cannot be tested, concludes the run, as does a limit that is
-  reached by then.
+  which goes on in ordinary rounds; one that passes, or that cannot be tested, concludes the run. So does a limit that
+  is reached by then.
 - A note that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
 
 It does nothing itself: `loop` takes the steps that it names.

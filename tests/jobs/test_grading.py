@@ -1,0 +1,83 @@
+"""A label tested while its run goes on, in the real laboratory: a neuron with two causes, and an agent that names one
+of them at first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from experiments.core import notify
+from experiments.models import CheckStatus, LabelCheck, Run
+from tests.support.builders import make_run
+from tests.support.playback import Playback
+from tests.support.tiny_run import here, kinds, play
+from workers import registry
+from workers.jobs import catalogue
+from workers.jobs import laboratory as place
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MODEL = "synthetic:toybox-eyes"
+ONE = "[DESCRIPTION]: It responds to balls.\n[LABEL]: balls"
+BOTH = "[DESCRIPTION]: It responds to balls and to cones.\n[LABEL]: balls\n[LABEL 2]: cones"
+
+
+@pytest.fixture(autouse=True)
+def quick(quick_laboratory: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    from tests.conftest import QUICK_IMAGES
+
+    written = {"tiny": ("Tiny agent", "tests.support.tiny_run.load_backbone")}
+    monkeypatch.setattr(registry, "BACKBONES", registry.BACKBONES | written)
+    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
+    place.build_laboratory.cache_clear()
+    notify.muted.set()
+    yield
+    place.build_laboratory.cache_clear()
+    notify.muted.clear()
+
+
+def asked(owner: User, backbone: Playback, layer: str, reflections: int = 2) -> Run:
+    catalogue.look_at_model(MODEL)
+    here["backbone"] = backbone
+    options = {"reflections": reflections, "label_check": False}
+    what = {"system_kind": "synthetic", "model": MODEL, "layer": layer, "unit": 0, "toolset": "toybox"}
+    return make_run(owner, **what, backbone="tiny", options=options)
+
+
+def test_a_label_that_misses_a_second_cause_goes_back_and_the_better_one_passes(owner: User) -> None:
+    backbone = Playback(ONE, BOTH)
+    run = play(asked(owner, backbone, "or"))
+    assert kinds(run) == ["started", "reply", "graded", "reply", "graded", "concluded"]
+    first, second = (each.content for each in run.events.filter(kind="graded").order_by("seq"))
+    assert (first.label, first.passed, first.left) == ("balls", False, 1)
+    assert first.generated_auc >= 0.9  # only natural images tell that there is more
+    assert first.described < 0.75 <= second.described
+    assert any("does not describe" in each.title for each in first.images)
+    assert second.passed
+    assert "failed: balls" in backbone.heard[-1].text
+    assert run.conclusion["labels"] == ["balls", "cones"]
+    assert run.rounds == 2
+
+
+def test_an_easy_label_passes_at_once(owner: User) -> None:
+    run = play(asked(owner, Playback(ONE), "mono"))
+    assert kinds(run) == ["started", "reply", "graded", "concluded"]
+    assert run.events.get(kind="graded").content.passed
+
+
+def test_a_label_that_cannot_be_tested_says_why_and_concludes(owner: User) -> None:
+    vague = "[DESCRIPTION]: Various things drive it.\n[LABEL]: various things"
+    run = play(asked(owner, Playback(vague), "mono"))
+    grade = run.events.get(kind="graded").content
+    assert "various things" in grade.reason
+    assert not grade.passed
+    assert run.status == "concluded"
+
+
+def test_the_same_label_is_measured_once(owner: User) -> None:
+    play(asked(owner, Playback(ONE), "mono"))
+    play(asked(owner, Playback(ONE), "mono"))
+    assert [each.status for each in LabelCheck.objects.all()] == [CheckStatus.DONE]
