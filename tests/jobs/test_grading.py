@@ -13,8 +13,7 @@ from django.contrib.auth.models import User
 from experiments.core import notify
 from experiments.models import CheckStatus, LabelCheck, Run
 from tests.support.builders import make_run
-from tests.support.playback import Playback
-from tests.support.tiny_run import here, kinds, play
+from tests.support.tiny_run import Seeing, here, kinds, play
 from workers import registry
 from workers.jobs import catalogue
 from workers.jobs import laboratory as place
@@ -39,7 +38,7 @@ def quick(quick_laboratory: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
     notify.muted.clear()
 
 
-def asked(owner: User, backbone: Playback, layer: str, reflections: int = 2) -> Run:
+def asked(owner: User, backbone: Seeing, layer: str, reflections: int = 2) -> Run:
     catalogue.look_at_model(MODEL)
     here["backbone"] = backbone
     options = {"reflections": reflections, "label_check": False}
@@ -48,7 +47,7 @@ def asked(owner: User, backbone: Playback, layer: str, reflections: int = 2) -> 
 
 
 def test_a_label_that_misses_a_second_cause_goes_back_and_the_better_one_passes(owner: User) -> None:
-    backbone = Playback(ONE, BOTH)
+    backbone = Seeing(ONE, BOTH)
     run = play(asked(owner, backbone, "or"))
     assert kinds(run) == ["started", "reply", "graded", "reply", "graded", "concluded"]
     first, second = (each.content for each in run.events.filter(kind="graded").order_by("seq"))
@@ -63,14 +62,14 @@ def test_a_label_that_misses_a_second_cause_goes_back_and_the_better_one_passes(
 
 
 def test_an_easy_label_passes_at_once(owner: User) -> None:
-    run = play(asked(owner, Playback(ONE), "mono"))
+    run = play(asked(owner, Seeing(ONE), "mono"))
     assert kinds(run) == ["started", "reply", "graded", "concluded"]
     assert run.events.get(kind="graded").content.passed
 
 
 def test_a_label_that_cannot_be_tested_says_why_and_concludes(owner: User) -> None:
     vague = "[DESCRIPTION]: Various things drive it.\n[LABEL]: various things"
-    run = play(asked(owner, Playback(vague), "mono"))
+    run = play(asked(owner, Seeing(vague), "mono"))
     grade = run.events.get(kind="graded").content
     assert "various things" in grade.reason
     assert not grade.passed
@@ -78,6 +77,6 @@ def test_a_label_that_cannot_be_tested_says_why_and_concludes(owner: User) -> No
 
 
 def test_the_same_label_is_measured_once(owner: User) -> None:
-    play(asked(owner, Playback(ONE), "mono"))
-    play(asked(owner, Playback(ONE), "mono"))
+    play(asked(owner, Seeing(ONE), "mono"))
+    play(asked(owner, Seeing(ONE), "mono"))
     assert [each.status for each in LabelCheck.objects.all()] == [CheckStatus.DONE]
