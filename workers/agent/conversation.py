@@ -48,7 +48,7 @@ _SILENT = (
 )
 _NOTE = "A note from a person who follows this investigation. Take it into account:"
 _READ = "How your reply was read:"
-GRADE_HEADER = "Your label was tested on images that you have not seen, and failed"
+_GRADE_HEADER = "Your label was tested on images that you have not seen, and failed"
 """First words of what is told of a failed label."""
 _GRADE_ADVICE = (
     "The label may be too broad, too narrow or wrong, or there may be a second cause that it does not name. "
@@ -129,7 +129,7 @@ def _grade_parts(grade: Graded) -> tuple[Part, ...]:
     }
     lines = [f"{name}: {value:.2f}" for name, value in figures.items() if value is not None]
     label = " ".join(grade.label.split())
-    parts: list[Part] = ["\n".join([f"{GRADE_HEADER}: {label}", *lines, "The images that tell most:"])]
+    parts: list[Part] = ["\n".join([f"{_GRADE_HEADER}: {label}", *lines, "The images that tell most:"])]
     for number, observation in enumerate(grade.images, 1):
         line = _line(number, observation, {})
         parts += [line, ImagePart(observation.masked or observation.image, line)]

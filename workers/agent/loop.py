@@ -141,7 +141,7 @@ def start(
     )
 
 
-def refuse_to_grade(step: rules.Grade) -> Graded:
+def _refuse_to_grade(step: rules.Grade) -> Graded:
     """A grader for where no label can be tested."""
     return Graded(step.round, " OR ".join(step.labels), left=step.left, reason="Labels cannot be tested here.")
 
@@ -151,7 +151,7 @@ def play_round(
     backbone: Backbone,
     run_program: Runner,
     load: Callable[[str], Image],
-    grade: Grader = refuse_to_grade,
+    grade: Grader = _refuse_to_grade,
 ) -> bool:
     """Play on until the next reply is to be asked for. True while the run goes on, False once it stands still.
 

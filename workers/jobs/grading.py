@@ -55,7 +55,7 @@ class LabelGrader:
         if check.status != CheckStatus.DONE:
             reason = check.reason or "The check came to no result."
             return Graded(step.round, label, left=step.left, reason=reason)
-        return grade_result(step, label, read_check(check))
+        return _grade_result(step, label, read_check(check))
 
     def _finish(self, check: LabelCheck) -> LabelCheck:
         """Perform the check in this thread, or wait for whoever is at it. Raises Cancelled, LeaseLost."""
@@ -67,7 +67,7 @@ class LabelGrader:
         return check
 
 
-def grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
+def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
     """The grade by the rule of this module. Without generated images there is none, and a reason."""
     natural, drawn = result.natural or NaturalResult(), result.generated or GeneratedResult()
     auc = drawn.auc.value
