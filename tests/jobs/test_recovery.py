@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
+from redis import Redis
 
 from experiments.core import notify, queue
-from experiments.models import Run
+from experiments.models import LabelCheck, Layer, Run, Unit, VisionModelRow
 from tests.support.builders import make_run
 from workers.jobs import recovery
 
@@ -70,3 +72,22 @@ def test_enqueueing_survives_a_dead_redis_and_does_not_wait_for_it(
     assert Run.objects.get().status == "queued"
     assert f"advance {run.pk} could not be enqueued" in caplog.text
     assert waits == [], "a request that asks a question would take as long"
+
+
+def test_checks_that_nobody_is_at_are_enqueued_again_and_no_others(redis_url: str) -> None:
+    model = VisionModelRow.objects.create(name="toybox", revision="1")
+    layer = Layer.objects.create(model=model, position=0, name="layer4", path="layer4", kind="conv", units=9)
+    unit = Unit.objects.create(layer=layer, number=7)
+    rows = [("lost", "queued", LONG_AGO), ("dead", "running", LONG_AGO), ("fresh", "queued", timezone.now())]
+    rows += [("done", "done", LONG_AGO), ("unfinished", "unfinished", LONG_AGO)]
+    checks = {
+        name: LabelCheck.objects.create(key=name, unit=unit, text=name, options={}, status=status, beat=beat).pk
+        for name, status, beat in rows
+    }
+    recovery.recover_runs()
+    recovery.recover_runs()  # the lost one waits its minute again; a dead one is claimed by whoever comes first
+    with Redis.from_url(redis_url) as connection:
+        sent = [json.loads(message)["headers"]["id"].partition("-")[0] for message in connection.lrange("long", 0, -1)]
+    asked = [int(each) for each in sent if int(each) in checks.values()]
+    assert asked.count(checks["lost"]) == 1
+    assert set(asked) == {checks["lost"], checks["dead"]}

@@ -17,8 +17,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from experiments.core import notify
-from experiments.core.queue import ask_for_work
-from experiments.models import Job, JobKind, JobStatus, UnitProfile
+from experiments.core.queue import ask_for, ask_for_work
+from experiments.models import CheckStatus, Job, JobKind, JobStatus, LabelCheck, UnitProfile
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
 from workers.jobs.routine import Routine
@@ -32,6 +32,8 @@ TELL_EVERY = 0.5
 """Seconds between two reports, and between two looks at whether somebody stopped the work."""
 SILENCE = timedelta(seconds=60)
 """A job of which nothing was heard for so long is enqueued again."""
+MOST_CHECKS = 100
+"""Checks that one sweep enqueues again."""
 
 
 @shared_task(name="workers.jobs.long.write_catalogue")
@@ -155,6 +157,15 @@ def _reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: 
         notify.keep_report(topic, what, done, total, seconds=kept)
 
     return report
+
+
+def recover_checks() -> None:
+    """The same of checks of labels: nobody is at them, and their message may be lost."""
+    now = timezone.now()
+    silent = LabelCheck.objects.filter(status__in=(CheckStatus.QUEUED, CheckStatus.RUNNING), beat__lt=now - SILENCE)
+    for check_id in silent.values_list("pk", flat=True)[:MOST_CHECKS]:
+        LabelCheck.objects.filter(pk=check_id, status=CheckStatus.QUEUED).update(beat=now)
+        ask_for("check_label", check_id)
 
 
 def recover_jobs() -> None:

@@ -38,6 +38,7 @@ def recover_runs() -> None:
         log.warning("Run %s was lost and is enqueued again.", run_id)
         enqueue(run_id)
     long.recover_jobs()
+    long.recover_checks()
     thumbnails.request_missing()
     exchange.remove_expired()
 
