@@ -8,7 +8,7 @@ figure that could not be measured is not held against the label. Source of the i
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from experiments.core.label_checks import choose_method, request_check
 from experiments.display.label_checks import read_check
@@ -88,7 +88,7 @@ def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
         bright_positives=reached,
         described=described,
         left=step.left,
-        images=_choose_images(natural, drawn, mark),
+        images=_choose_images(drawn, mark),
     )
 
 
@@ -105,8 +105,11 @@ def _of_brightest(natural: NaturalResult) -> list[float]:
     return [said for _, said in sorted(known, reverse=True)[:BRIGHTEST]]
 
 
-def _choose_images(natural: NaturalResult, drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
-    """What went otherwise than the label says, the worst first; then a few of what went as it says."""
+def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
+    """What went otherwise than the label says, the worst first; then a few of what went as it says.
+
+    Natural images are not among them: the label that comes next is tested on these, and the agent must not know them.
+    """
     level = drawn.exemplar_mean or 0.0 if mark is None else mark
     positive = sorted(drawn.positive, key=lambda each: each.activation)
     neutral = sorted(drawn.neutral, key=lambda each: -each.activation)
@@ -114,26 +117,21 @@ def _choose_images(natural: NaturalResult, drawn: GeneratedResult, mark: float |
     bright = [each for each in neutral if each.activation > level][:TELLING]
     right = [each for each in reversed(positive) if each.activation > level][:SHOWN]
     dark = [each for each in reversed(neutral) if each.activation <= level][:SHOWN]
-    return (
-        *_as_observations([*failed, *bright], Origin.GENERATED),
-        *_as_observations(natural.bright_without, Origin.EXTERNAL, "natural image that the label does not describe"),
-        *_as_observations(natural.dark_with, Origin.EXTERNAL, "natural image that the label describes"),
-        *_as_observations([*right, *dark], Origin.GENERATED),
-    )
+    return _as_observations([*failed, *bright, *right, *dark])
 
 
-def _as_observations(images: Iterable[CheckImage], origin: Origin, title: str = "") -> Sequence[Observation]:
-    """Images of a check as a run shows them; without a title it is their prompt."""
-    return [
+def _as_observations(images: Iterable[CheckImage]) -> tuple[Observation, ...]:
+    """Images of a check as a run shows them, called by their prompts."""
+    return tuple(
         Observation(
-            title=title or each.prompt,
+            title=each.prompt,
             activation=each.activation,
             image=each.image,
             masked=each.masked,
-            origin=origin,
+            origin=Origin.GENERATED,
             prompt=each.prompt,
             seed=each.seed,
             measured=True,
         )
         for each in images
-    ]
+    )
