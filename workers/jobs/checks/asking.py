@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from workers.errors import ContentRefused, RequestError
+from workers.errors import ContentRefused, MissingPart
 from workers.jobs.images import read_image
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Backbone, Message, Progress, usage_of
@@ -24,12 +24,12 @@ Spend = Callable[[Usage], None]
 
 
 def find_backbone(key: str, model: str, *, sees: bool, unpriced: bool) -> Backbone:
-    """The backbone, if it can do what is wanted. Raises RequestError, MissingPart."""
+    """The backbone, if it can do what is wanted. Raises MissingPart."""
     backbone = laboratory().backbone(key, model)
     if sees and not backbone.sees:
-        raise RequestError(f"{backbone.label} cannot look at images. Choose a vision-language model.")
+        raise MissingPart(f"{backbone.label} cannot look at images. Choose a vision-language model.")
     if not backbone.price_known and not unpriced:
-        raise RequestError(
+        raise MissingPart(
             f"No price is known for {backbone.label}, so no allowance can hold. Allow it without a price, or have an "
             "admin add one: Settings, Models says where."
         )
