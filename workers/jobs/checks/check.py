@@ -16,7 +16,6 @@ import msgspec
 from django.db.models import Q
 from django.utils import timezone
 
-from experiments.core import notify
 from experiments.models import CheckStatus, LabelCheck
 from workers.errors import Cancelled, MachineryError, MissingPart, RequestError
 from workers.jobs import lease
@@ -57,7 +56,6 @@ def perform(check_id: int, progress: Progress) -> LabelCheck | None:
     check.seconds += time.monotonic() - began
     check.measured = timezone.now()
     check.save(update_fields=[*_HEADLINE, "status", "reason", "seconds", "measured", "result"])
-    notify.publish_topic(f"check:{check.pk}")
     return check
 
 

@@ -187,7 +187,8 @@ def _measure_surprise(concept: Concept, count: int, scenes: int, things: float) 
     """
     chance = math.prod(1 / len(CHOICES[name]) for name in concept.named)
     if concept.count > 1:
-        chance = min(1.0, math.comb(round(things) + 1, concept.count) * chance**concept.count)
+        most = max(round(things) + 1, concept.count)
+        chance = min(1.0, math.comb(most, concept.count) * chance**concept.count)
     elif concept.about_things:
         chance = 1 - (1 - chance) ** things
     share = count / scenes
