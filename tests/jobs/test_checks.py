@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.label_checks import BACKBONE, CheckMethod, choose_method, request_check
@@ -16,7 +17,7 @@ from tests.support.provider import Provider, refuses, says
 from workers.errors import Cancelled
 from workers.jobs import catalogue
 from workers.jobs import laboratory as place
-from workers.jobs.checks.check import perform
+from workers.jobs.checks.check import finish, perform
 from workers.protocols import no_progress
 from workers.record.label_checks import CheckResult
 
@@ -102,6 +103,18 @@ def test_nothing_is_drawn_or_measured_twice() -> None:
     LabelCheck.objects.filter(pk=first.pk).update(status=CheckStatus.QUEUED)
     perform(first.pk, no_progress)
     assert (GeneratedImage.objects.count(), Measurement.objects.count()) == (drawn, measured)
+
+
+def test_a_check_that_another_worker_measures_is_waited_for() -> None:
+    row = request_check(unit(), "cubes", method(), enqueue=False)
+    running = LabelCheck.objects.filter(pk=row.pk)
+    running.update(status=CheckStatus.RUNNING, beat=timezone.now())
+
+    def end(what: str, done: int, total: int) -> None:
+        assert what.startswith("Waiting")
+        running.update(status=CheckStatus.DONE, pearson=0.5)
+
+    assert finish(row.pk, end).pearson == 0.5
 
 
 @pytest.mark.parametrize("text", ["various things", "something nice", "zebras in a forest"])

@@ -86,14 +86,13 @@ def work(job: Job, progress: Progress) -> str:
 
 def check_conclusion(run: Run, progress: Progress) -> LabelCheck | None:
     """The check of what a run concluded, measured here; None where none is wanted or there is no label."""
-    from workers.jobs.checks.check import perform
+    from workers.jobs.checks.check import finish
 
     if run.status != Status.CONCLUDED or not label_checks.is_wanted(run):
         return None
     check = label_checks.request_check_of(run, enqueue=False)
     if check is not None and check.is_open:
-        perform(check.pk, progress)
-        check.refresh_from_db()
+        return finish(check.pk, progress)
     return check
 
 

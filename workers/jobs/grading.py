@@ -7,14 +7,13 @@ figure that could not be measured is not held against the label. Source of the i
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 from experiments.core.label_checks import choose_method, request_check
 from experiments.display.label_checks import read_check
-from experiments.models import CheckStatus, LabelCheck, Layer, Run, Unit
+from experiments.models import CheckStatus, Layer, Run, Unit
 from workers.agent.rules import Grade
-from workers.jobs.checks.check import perform
+from workers.jobs.checks.check import finish
 from workers.jobs.run_log import DatabaseRunLog
 from workers.record.events import Graded
 from workers.record.experiments import Observation
@@ -32,8 +31,6 @@ SHOWN = 4
 """Images of either kind that went as the label says."""
 TELLING = 6
 """Images of each kind that did not."""
-LOOK_EVERY = 0.5
-"""Seconds between two looks at a check that another worker performs."""
 
 
 class LabelGrader:
@@ -51,20 +48,11 @@ class LabelGrader:
         unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
         method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
         check = request_check(unit, label, method, enqueue=False, unpriced=run.unpriced)
-        check = self._finish(check)
+        check = finish(check.pk, self.run_log.progress) if check.is_open else check
         if check.status != CheckStatus.DONE:
             reason = check.reason or "The check came to no result."
             return Graded(step.round, label, left=step.left, reason=reason)
         return _grade_result(step, label, read_check(check))
-
-    def _finish(self, check: LabelCheck) -> LabelCheck:
-        """Perform the check in this thread, or wait for whoever is at it. Raises Cancelled, LeaseLost."""
-        while check.status in (CheckStatus.QUEUED, CheckStatus.RUNNING):
-            if perform(check.pk, self.run_log.progress) is None:
-                self.run_log.progress("Another worker tests the label", 0, 1)
-                time.sleep(LOOK_EVERY)
-            check.refresh_from_db()
-        return check
 
 
 def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:

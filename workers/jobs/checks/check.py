@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 SILENCE = timedelta(seconds=60)
 """A check of which nothing was heard for so long is anybody's."""
+LOOK_EVERY = 0.5
+"""Seconds between two looks at a check that another worker measures."""
 
 
 def perform(check_id: int, progress: Progress) -> LabelCheck | None:
@@ -56,6 +58,20 @@ def perform(check_id: int, progress: Progress) -> LabelCheck | None:
     check.seconds += time.monotonic() - began
     check.measured = timezone.now()
     check.save(update_fields=[*_HEADLINE, "status", "reason", "seconds", "measured", "result"])
+    return check
+
+
+def finish(check_id: int, progress: Progress) -> LabelCheck:
+    """The check once nobody is at it any more: measured here, or waited for where another worker measures it.
+
+    Raises Cancelled.
+    """
+    while (check := perform(check_id, progress)) is None:
+        check = LabelCheck.objects.get(pk=check_id)
+        if check.status not in (CheckStatus.QUEUED, CheckStatus.RUNNING, CheckStatus.UNFINISHED):
+            break
+        progress("Waiting for the check of another worker", 0, 1)
+        time.sleep(LOOK_EVERY)
     return check
 
 

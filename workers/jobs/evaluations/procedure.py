@@ -9,7 +9,7 @@ from experiments.core.label_checks import choose_method, request_check
 from experiments.models import CheckStatus, Evaluation, EvaluationItem, Layer, Unit
 from workers.errors import BackboneUnavailable, RequestError
 from workers.jobs import catalogue
-from workers.jobs.checks.check import perform
+from workers.jobs.checks.check import finish
 from workers.jobs.evaluations.sources import find_label
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult
@@ -44,11 +44,12 @@ def _check_item(evaluation: Evaluation, item: EvaluationItem, progress: Progress
     check = request_check(item.unit, item.label, method, enqueue=False, unpriced=evaluation.unpriced)
     item.label_check = check
     item.save(update_fields=["label_check", "label"])
-    if check.status != CheckStatus.DONE:
-        check = perform(check.pk, progress) or check
-        check.refresh_from_db()
+    if check.is_open:
+        check = finish(check.pk, progress)
     if check.status == CheckStatus.UNFINISHED:
         raise BackboneUnavailable(check.reason)
+    if check.status == CheckStatus.FAILED:
+        raise RequestError(f"Its check failed: {check.reason}")
     if check.status == CheckStatus.UNTESTABLE:
         item.reason = check.reason
     names = ("pearson", "auprc", "generated_auc", "base_rate")
