@@ -12,7 +12,8 @@ from workers import registry
 from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.procedure import Procedure, label_and_check
 from workers.jobs.evaluations.sources import AGENT
-from workers.jobs.evaluations.synthetic import choose_neurons, score_truth
+from workers.jobs.evaluations.synthetic import choose_neurons
+from workers.jobs.evaluations.truth import score_truth
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult, Figure
 
@@ -35,7 +36,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 
 def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
     label_and_check(evaluation, item, progress)
-    score_truth(item)
+    score_truth(evaluation, item, progress)
 
 
 def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:

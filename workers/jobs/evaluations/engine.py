@@ -147,7 +147,7 @@ def _finish(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
 def _explain_budget(evaluation: Evaluation) -> str:
     """Why no further item is begun; "" while the budget lasts."""
     evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
-    spent = _find_cost(evaluation)
+    spent = find_cost(evaluation)
     if evaluation.cost_limit is not None and spent >= evaluation.cost_limit > 0:
         return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
     if evaluation.seconds_limit is not None and evaluation.seconds >= evaluation.seconds_limit:
@@ -155,11 +155,12 @@ def _explain_budget(evaluation: Evaluation) -> str:
     return ""
 
 
-def _find_cost(evaluation: Evaluation) -> float:
-    """US dollars, of its runs and its checks, as far as prices are known."""
+def find_cost(evaluation: Evaluation) -> float:
+    """US dollars, of its runs, its checks and what was asked beside them, as far as prices are known."""
     runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
     checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
-    return float(runs + checks)
+    beside = sum(float(scores.get("cost") or 0) for scores in evaluation.items.values_list("scores", flat=True))
+    return float(runs + checks) + beside
 
 
 def summarise(evaluation: Evaluation) -> None:

@@ -11,10 +11,10 @@ from experiments.pairwise import sources
 from workers.jobs.checks.asking import ask, find_backbone
 from workers.jobs.checks.images import store
 from workers.jobs.evaluations.playing import play, spec_of
+from workers.jobs.evaluations.truth import note_cost
 from workers.jobs.laboratory import laboratory
 from workers.metrics import one_shot
 from workers.protocols import Picture, Progress
-from workers.record.limits import Usage
 
 AGENT, ONE_SHOT, SHUFFLED = "agent", "one-shot", "shuffled"
 WORDS = {AGENT: "Agent", ONE_SHOT: "One-shot labeller", SHUFFLED: "Shuffled labels"}
@@ -61,14 +61,9 @@ def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress
         return laboratory().one_shot_labeller("toybox").label(masked)
     backbone = find_backbone(evaluation.backbone, evaluation.backbone_model, sees=True, unpriced=evaluation.unpriced)
     request = one_shot.ask_for_label(store([Picture(each) for each in masked]))
-    said = ask(backbone, request, one_shot.parse_one_label, partial(_note_cost, item), progress, evaluation.seed)
+    said = ask(backbone, request, one_shot.parse_one_label, partial(note_cost, item), progress, evaluation.seed)
     item.reason = "" if said else f"{backbone.label} gave no label that can be read."
     return said or ""
-
-
-def _note_cost(item: EvaluationItem, usage: Usage) -> None:
-    """What a reply took stays with the item."""
-    item.scores = {**item.scores, "cost": float(item.scores.get("cost") or 0) + usage.cost}
 
 
 def _deal(evaluation: Evaluation, item: EvaluationItem) -> str:

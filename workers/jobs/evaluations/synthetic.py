@@ -10,12 +10,12 @@ import random
 from collections.abc import Sequence
 
 from experiments.models import Evaluation, EvaluationItem
-from workers import registry
 from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.pooled import compare_pooled
 from workers.jobs.evaluations.pooled_figures import add_pooled
 from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
+from workers.jobs.evaluations.truth import score_truth
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult, Figure
 
@@ -61,19 +61,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 
 def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
     label_and_check(evaluation, item, progress)
-    score_truth(item)
-
-
-def score_truth(item: EvaluationItem) -> None:
-    """Whether the label names exactly the concepts of the truth."""
-    assert item.unit is not None
-    truth = item.unit.layer.name_of(item.unit.number)
-    if item.label:
-        found = registry.load(registry.CONCEPT_MATCHERS, "toybox")(item.label, truth)
-        named = {"missing": ", ".join(found.missing), "extra": ", ".join(found.extra)}
-        item.scores = {**item.scores, "right": found.right, **named}
-    else:
-        item.scores = {**item.scores, "right": False}
+    score_truth(evaluation, item, progress)
 
 
 def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
