@@ -1,9 +1,10 @@
-"""Where weights lie and what they take: the device, the memory, how it is let go, how an error says that it ran out."""
+"""Where weights lie and what they take: the device, the memory, how it ran out; a part of a checkpoint that is read."""
 
 from __future__ import annotations
 
 import gc
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workers.errors import MachineryError, MissingPart
@@ -97,3 +98,27 @@ def gigabytes(count: float) -> str:
 def first_line(error: BaseException) -> str:
     """What an error says, in short."""
     return str(error).partition("\n")[0][:200] or type(error).__name__
+
+
+def load_part(kind: Any, folder: Path, **options: Any) -> Any:
+    """A network, processor or tokenizer of transformers from its folder. Raises MissingPart."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return kind.from_pretrained(folder, local_files_only=True, **options)
+    except Exception as error:  # whatever a damaged file makes transformers raise
+        raise MissingPart(
+            f"{folder} holds no {kind.__name__} that can be loaded ({first_line(error)}). Fetch or save it again."
+        ) from error
+
+
+def load_network(kind: Any, folder: Path, **options: Any) -> Any:
+    """A network of transformers whose weights are all there. Raises MissingPart."""
+    network, report = load_part(kind, folder, output_loading_info=True, **options)
+    if lost := sorted(report["missing_keys"]):
+        raise MissingPart(
+            f"{folder} is no whole {kind.__name__}: {len(lost)} of its weights are missing, such as {lost[0]}. "
+            "Fetch or save the checkpoint again, or name another."
+        )
+    return network

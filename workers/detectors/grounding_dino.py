@@ -25,7 +25,7 @@ from workers import hub
 from workers.errors import MissingPart, UnknownName
 from workers.model_cache import in_batches
 from workers.protocols import Detection, LabSettings
-from workers.weights import first_line
+from workers.weights import load_network, load_part
 
 DEFAULT = "IDEA-Research/grounding-dino-base,facebook/sam-vit-base"
 PAPER = "paper"
@@ -135,7 +135,7 @@ class _Dino:
 
         network = _network(GroundingDinoForObjectDetection, folder, settings)
         network.model.backbone = _SharedImageBackbone(network.model.backbone)
-        return cls(network, _load_part(GroundingDinoImageProcessorPil, folder), _load_part(BertTokenizer, folder))
+        return cls(network, load_part(GroundingDinoImageProcessorPil, folder), load_part(BertTokenizer, folder))
 
     @torch.no_grad()
     def boxes(self, image: Image, concepts: Sequence[str], manner: DetectionSettings = OURS) -> list[list[_Box]]:
@@ -197,7 +197,7 @@ class _Sam:
         """Raises MissingPart."""
         from transformers import SamImageProcessorPil, SamModel
 
-        return cls(_network(SamModel, folder, settings), _load_part(SamImageProcessorPil, folder))
+        return cls(_network(SamModel, folder, settings), load_part(SamImageProcessorPil, folder))
 
     @torch.no_grad()
     def detections(self, image: Image, found: dict[str, list[_Box]]) -> dict[str, list[Detection]]:
@@ -239,23 +239,5 @@ def _fill_mask(mask: Bools, box: _Box) -> Bools:
 
 def _network(kind: Any, folder: Path, settings: LabSettings) -> Any:
     """A network ready to look. Raises MissingPart if the checkpoint is of another kind or lacks weights."""
-    network, report = _load_part(kind, folder, dtype=getattr(torch, settings.precision), output_loading_info=True)
-    if lost := sorted(report["missing_keys"]):
-        raise MissingPart(
-            f"{folder} is no whole {kind.__name__}: {len(lost)} of its weights are missing, such as {lost[0]}. "
-            "Fetch or save the checkpoint again, or name another."
-        )
+    network = load_network(kind, folder, dtype=getattr(torch, settings.precision))
     return network.eval().requires_grad_(False).to(settings.device)
-
-
-def _load_part(kind: Any, folder: Path, **options: Any) -> Any:
-    """A network, processor or tokenizer from its folder. Raises MissingPart."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        return kind.from_pretrained(folder, local_files_only=True, **options)
-    except Exception as error:  # whatever a damaged file makes transformers raise
-        raise MissingPart(
-            f"{folder} holds no {kind.__name__} that can be loaded ({first_line(error)}). Fetch or save it again."
-        ) from error

@@ -22,11 +22,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from workers import hub
-from workers.errors import MissingPart, RequestError, UnknownName
+from workers.errors import RequestError, UnknownName
 from workers.lab.imaging import image_key
 from workers.model_cache import in_batches
 from workers.protocols import LabSettings, Picture, Progress, no_progress
-from workers.weights import check_finite, first_line
+from workers.weights import check_finite, load_network, load_part
 
 TEMPLATE = "a photo of {}."
 NEUTRAL = ("a photo.", "a photo of something.", "an image of a scene.")
@@ -124,16 +124,9 @@ class _Towers:
             )
         network_class, processor_class = (getattr(transformers, each) for each in _KINDS[kind])
         with _ALONE:
-            network, report = _load_part(
-                network_class, folder, dtype=torch.float32, weights_only=True, output_loading_info=True
-            )
-            processor = _load_part(processor_class, folder)
-            tokenizer = _load_part(transformers.PreTrainedTokenizerFast, folder)
-        if lost := sorted(report["missing_keys"]):
-            raise MissingPart(
-                f"{folder} is no whole {network_class.__name__}: {len(lost)} of its weights are missing, such as "
-                f"{lost[0]}. Fetch or save the checkpoint again, or name another."
-            )
+            network = load_network(network_class, folder, dtype=torch.float32, weights_only=True)
+            processor = load_part(processor_class, folder)
+            tokenizer = load_part(transformers.PreTrainedTokenizerFast, folder)
         network = network.to(settings.device, getattr(torch, settings.precision)).eval().requires_grad_(False)
         return cls(network, processor, tokenizer, kind == "siglip")
 
@@ -173,16 +166,3 @@ class _Towers:
     def _finish(self, found: Tensor) -> Tensor:
         check_finite(found, "The embedding", self.network.name_or_path)
         return normalize(found.float(), dim=-1).cpu()
-
-
-def _load_part(kind: Any, folder: Path, **options: Any) -> Any:
-    """A network, processor or tokenizer from its folder. Raises MissingPart."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        return kind.from_pretrained(folder, local_files_only=True, **options)
-    except Exception as error:  # whatever a damaged file makes transformers raise
-        raise MissingPart(
-            f"{folder} holds no {kind.__name__} that can be loaded ({first_line(error)}). Fetch or save it again."
-        ) from error
