@@ -126,6 +126,7 @@ def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation
     assert assert_one_story(site, fork)[: len(beginning)] == beginning
 
 
+@pytest.mark.more
 def test_a_run_goes_on_after_redis_was_killed(site: Installation) -> None:
     run = ask(site, unit=3)
     wait_for_event(site, run, "reply")

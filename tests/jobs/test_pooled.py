@@ -97,6 +97,7 @@ def test_a_label_is_paired_with_the_prompts_of_all_sources() -> None:
     assert one.scores["pooled_positive"] != other.scores["pooled_positive"]
 
 
+@pytest.mark.more
 def test_what_is_compared_is_kept_and_goes_on_where_it_was() -> None:
     evaluation = label({"agent": ["balls", "cubes"], "import:milan": ["cars", "cones"]})
     steps = compare_pooled(evaluation, no_progress)
@@ -118,6 +119,7 @@ def test_what_is_compared_is_kept_and_goes_on_where_it_was() -> None:
     assert list(compare_pooled(evaluation, stop)) == []
 
 
+@pytest.mark.more
 def test_a_budget_ends_the_comparison_between_two_units() -> None:
     evaluation = label({"agent": ["balls", "cubes"], "import:milan": ["cars", "cones"]})
     evaluation.seconds_limit, evaluation.seconds = 1.0, 1.0

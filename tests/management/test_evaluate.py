@@ -106,6 +106,7 @@ def test_stopped_half_way_it_keeps_what_is_done_and_goes_on(
     assert evaluate("--resume", str(Evaluation.objects.get().pk))["items"]["done"] == 3
 
 
+@pytest.mark.more
 def test_the_agent_and_the_one_shot_labeller_on_a_unit() -> None:
     told = evaluate("units", "--units", "1", "--layers", "layer4", "--source", "agent", "one-shot", "shuffled")
     run = Run.objects.get()

@@ -142,6 +142,7 @@ def test_the_question_it_asks_by_itself_names_the_class_of_a_logit() -> None:
     assert suggest_question(system_named("toybox", "layer4", "7"), "describe").startswith("What does unit 7 of layer4")
 
 
+@pytest.mark.more
 def test_on_a_fresh_state_folder_ctrl_c_pauses_it_and_resume_goes_on(quick_state_copy: Path) -> None:
     assert not (quick_state_copy / "maia.sqlite3").exists()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}

@@ -78,6 +78,7 @@ def test_verdicts_become_a_table_and_units_without_one_are_unfinished(prepared):
     assert repair(prepared, {first: True, second: False}).units == (second,)
 
 
+@pytest.mark.more
 def test_a_training_that_was_stopped_goes_on_and_ends_the_same(settings, tmp_path):
     dataset = registry.load(registry.DATASETS, "toybox-grounds:seed-1-of-160:train")(settings)
 
