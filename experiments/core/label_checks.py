@@ -18,9 +18,12 @@ from experiments.core import compatibility
 from experiments.core.params import clean_line
 from experiments.core.queue import ask_for
 from experiments.models import CheckStatus, LabelCheck, Layer, Run, Unit
+from experiments.models.stored import Scalar
 
 BACKBONE = "backbone"
 """Stands for a conversation with a language model where a plug-in could do the same."""
+PEOPLE = "people"
+"""As a judge: people say what natural images show, on a page, image by image."""
 
 
 @dataclass(frozen=True)
@@ -32,43 +35,58 @@ class CheckMethod:
     toolset: str
     """Whose generator draws."""
     writer: str
-    """Who writes prompts from the label: a key of `registry.PROMPT_WRITERS`, or `BACKBONE`."""
+    """Who writes prompts from the label: a key of `registry.PROMPT_WRITERS`, `BACKBONE`, or "" for nobody."""
     judge: str
-    """Who says what natural images show: a key of `registry.PRESENCE_JUDGES`, `BACKBONE`, or "" for nobody."""
+    """Who says what natural images show: of `registry.PRESENCE_JUDGES`, `BACKBONE`, `PEOPLE`, or "" for nobody."""
     backbone: str = ""
     backbone_model: str = ""
     seed: int = 0
+    judges: int = 1
+    """How many people judge each image, where people do."""
+
+    @property
+    def options(self) -> dict[str, Scalar]:
+        """What of it decides what is measured, by name."""
+        found = asdict(self)
+        if self.judge != PEOPLE:
+            del found["judges"]
+        return found
 
 
-def choose_method(model: str, backbone: str = "", backbone_model: str = "", dataset: str = "") -> CheckMethod:
-    """The method that suits a model: toybox is known exactly; elsewhere somebody must look."""
+def choose_method(
+    model: str, backbone: str = "", backbone_model: str = "", dataset: str = "", *, people: int = 0
+) -> CheckMethod:
+    """The method that suits a model: toybox is known exactly; elsewhere somebody must look.
+
+    `people`: how many judge each image, where people shall say what images show; 0 for the usual judge.
+    """
     fitting = compatibility.fitting(model)
     images = dataset or fitting["dataset"]
     toys = compatibility.is_toybox(model)
     asks = backbone not in ("", compatibility.SCRIPTED, compatibility.PERSON)
-    writer = compatibility.TOYBOX if toys else BACKBONE
+    writer = compatibility.TOYBOX if toys else BACKBONE if asks else ""
     judge = compatibility.TOYBOX if toys else settings.LAB_PRESENCE_JUDGE or (BACKBONE if asks else "")
-    return CheckMethod(
-        images, fitting["toolset"], writer, judge, *((backbone, backbone_model) if asks and not toys else ("", ""))
-    )
+    asked = (backbone, backbone_model) if asks and not toys else ("", "")
+    return CheckMethod(images, fitting["toolset"], writer, PEOPLE if people else judge, *asked, judges=max(people, 1))
 
 
 def request_check(
     unit: Unit, text: str, method: CheckMethod, *, enqueue: bool = True, unpriced: bool = False
 ) -> LabelCheck:
-    """The check of a label, begun unless it is there. One that failed or is unfinished is tried again.
+    """The check of a label, begun unless it is there. One that failed or is unfinished is tried again, but for one that
+    waits for people.
 
     `unpriced`: a backbone may be asked though its price is not known, so that no allowance holds.
     """
     label = clean_line(text)
     layer = unit.layer
-    named = [layer.model.name, layer.name, unit.number, label, asdict(method)]
+    named = [layer.model.name, layer.name, unit.number, label, method.options]
     key = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
     cost = {"cost_limit": settings.LABEL_CHECK_COST, "unpriced": unpriced}
     check, _ = LabelCheck.objects.get_or_create(
-        key=key, defaults={"unit": unit, "text": label, "dataset": method.dataset, "options": asdict(method) | cost}
+        key=key, defaults={"unit": unit, "text": label, "dataset": method.dataset, "options": method.options | cost}
     )
-    if check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED):
+    if check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED) and not check.waits_for_people:
         LabelCheck.objects.filter(pk=check.pk).update(status=CheckStatus.QUEUED, beat=timezone.now())
         check.refresh_from_db()
     if enqueue and check.status == CheckStatus.QUEUED:
@@ -76,10 +94,11 @@ def request_check(
     return check
 
 
-def request_check_of(run: Run, *, enqueue: bool = True) -> LabelCheck | None:
+def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> LabelCheck | None:
     """The check of what a run concluded; None where it gave no label, or its unit is not in the catalogue.
 
-    Several labels are alternatives of one.
+    Several labels are alternatives of one. `people` as in `choose_method`: their check takes nobody's place, so that
+    the run keeps its figures while people are asked.
     """
     labels = [clean_line(str(each)) for each in run.conclusion.get("labels", [])]
     layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
@@ -87,10 +106,12 @@ def request_check_of(run: Run, *, enqueue: bool = True) -> LabelCheck | None:
     if layer is None or not named or run.task not in ("describe", "free"):
         return None
     unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
-    method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
+    dataset = str(run.options.get("dataset") or "")
+    method = choose_method(run.model, run.backbone, run.backbone_model, dataset, people=people)
     check = request_check(unit, " OR ".join(named), method, enqueue=enqueue, unpriced=run.unpriced)
-    Run.objects.filter(pk=run.pk).update(label_check=check)
-    run.label_set.update(label_check=check)
+    free: dict[str, None] = {"label_check": None} if people else {}
+    Run.objects.filter(pk=run.pk, **free).update(label_check=check)
+    run.label_set.filter(**free).update(label_check=check)
     return check
 
 

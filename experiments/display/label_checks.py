@@ -59,7 +59,7 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
     """The mark of a check; of none, that there is none."""
     if check is None:
         return NOT_CHECKED
-    words = WORDS.get(check.status, check.status)
+    words = "waits for people" if check.waits_for_people else WORDS.get(check.status, check.status)
     if check.pearson is None:
         if check.generated_auc is None:
             return CheckMark(check.status, words, title=check.reason, pk=check.pk)

@@ -14,6 +14,7 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import clean_line
+from experiments.core.presence_questions import MOST_JUDGES
 from experiments.evaluations import lists
 from experiments.evaluations.form import NewEvaluation
 from experiments.models import Evaluation, EvaluationKind, Job, JobKind, JobStatus, LabelCheck, Role, Run, Unit
@@ -152,13 +153,15 @@ def _require_own(by: Actor, evaluation: Evaluation) -> None:
 
 
 @transaction.atomic
-def check_label(by: Actor, unit: Unit, text: str) -> LabelCheck:
-    """The check of a label of a unit, asked for unless it is there. The labels of that text are given it."""
+def check_label(by: Actor, unit: Unit, text: str, people: int = 0) -> LabelCheck:
+    """The check of a label of a unit, asked for unless it is there. The labels of that text are given it. `people`: how
+    many judge each image, 0 for the usual judge."""
     by.require(STARTS)
+    _require_judges(people)
     words = clean_line(text)
     if not words or len(words) > LABEL_CHARS:
         raise InvalidInput(f"Write a label of 1 to {LABEL_CHARS:,} characters.", "label")
-    method = label_checks.choose_method(unit.layer.model.name)
+    method = label_checks.choose_method(unit.layer.model.name, people=people)
     check = label_checks.request_check(unit, words, method)
     unit.labels.filter(text=text, label_check=None).update(label_check=check)
     audit.record(by, Verb.LABEL_CHECKED, check)
@@ -166,18 +169,25 @@ def check_label(by: Actor, unit: Unit, text: str) -> LabelCheck:
 
 
 @transaction.atomic
-def check_run(by: Actor, run: Run) -> LabelCheck:
-    """The check of what a run concluded. Raises StateConflict where there is nothing to check."""
+def check_run(by: Actor, run: Run, people: int = 0) -> LabelCheck:
+    """The check of what a run concluded; `people` as in `check_label`. Raises StateConflict where there is nothing to
+    check."""
     by.require(STARTS)
+    _require_judges(people)
     if not run.has_ended:
         raise StateConflict(f"Run {run.pk} has not ended: its conclusion is checked when there is one.")
-    check = label_checks.request_check_of(run)
+    check = label_checks.request_check_of(run, people=people)
     if check is None:
         raise StateConflict(
             f"Run {run.pk} concluded no label of a unit that the catalogue has: nothing can be checked."
         )
     audit.record(by, Verb.LABEL_CHECKED, check, run=run.pk)
     return check
+
+
+def _require_judges(people: int) -> None:
+    if not 0 <= people <= MOST_JUDGES:
+        raise InvalidInput(f"{people} people for each image: ask 1 to {MOST_JUDGES}.", "judges")
 
 
 def check_source(by: Actor, source: str, most: int = 1_000) -> Evaluation:

@@ -14,6 +14,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, Number, RowNumber, RowOut, Words, find
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
+from experiments.core.presence_questions import MOST_JUDGES
 from experiments.core.system_names import Names
 from experiments.display.label_checks import read_check
 from experiments.evaluations import actions, lists
@@ -33,6 +34,8 @@ class CheckIn(Body):
     label: RowNumber | None = None
     unit: RowNumber | None = Field(None, description="id of a unit; with `text`")
     text: str = Field("", max_length=actions.LABEL_CHARS, examples=["red balls"])
+    judge: Literal["", "people"] = Field("", description="who says what natural images show; empty for the usual judge")
+    judges: int = Field(1, ge=1, le=MOST_JUDGES, description="people who judge each image, where people do")
 
 
 class CheckOut(RowOut):
@@ -129,18 +132,18 @@ def _shape(row: LabelCheck, names: Names, *, full: bool = False) -> CheckResultO
 def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOut]:
     """Takes a researcher. The same label of the same unit is tested once, whoever asks."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
-    by = Actor.behind(request, user)
+    by, people = Actor.behind(request, user), wanted.judges if wanted.judge else 0
     if wanted.run is not None:
-        check = actions.check_run(by, find(Run.objects.all(), pk=wanted.run))
+        check = actions.check_run(by, find(Run.objects.all(), pk=wanted.run), people)
     elif wanted.label is not None:
         label = find(Label.objects.all(), pk=wanted.label)
         unit = label.units.select_related("layer__model").order_by("pk").first()
         if unit is None:
             raise Refusal("invalid", f"Label {label.pk} has no unit in the catalogue any more.")
-        check = actions.check_label(by, unit, label.text)
+        check = actions.check_label(by, unit, label.text, people)
     elif wanted.unit is not None:
         unit = find(Unit.objects.select_related("layer__model"), pk=wanted.unit)
-        check = actions.check_label(by, unit, wanted.text)
+        check = actions.check_label(by, unit, wanted.text, people)
     else:
         raise Refusal("invalid", "Say what is to be checked: a run, a label, or a unit with a text.")
     return Status(202, _shape(_find(check.pk), Names(user)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -13,8 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused
+from experiments.core.errors import ActionRefused, InvalidInput
+from experiments.core.label_checks import PEOPLE
+from experiments.core.presence_questions import MOST_JUDGES, count_judged, count_wanted, list_judges
 from experiments.core.system_names import Names
+from experiments.display.label_checks import HEAVY
 from experiments.evaluations import actions, lists
 from experiments.evaluations.check_evidence import read_evidence
 from experiments.models import Label, LabelCheck, Role, Run, Unit
@@ -47,11 +50,21 @@ def check(request: HtmxRequest, pk: int) -> HttpResponse:
         "unit_page": "" if hides else reverse("unit", args=place),
         "runs": row.runs.order_by("-pk")[:RUNS],
         "items": row.items.select_related("evaluation").order_by("-pk")[:RUNS],
+        "others": LabelCheck.objects.filter(unit=row.unit, text=row.text).exclude(pk=pk).defer(*HEAVY)[:RUNS],
+        **_describe_people(row),
+        "may_judge": role >= Role.REVIEWER,
         "may_ask": role >= actions.STARTS,
         "caveat": CAVEAT,
         **read_evidence(row, names),
     }
     return render(request, "evaluations/check.html", context)
+
+
+def _describe_people(row: LabelCheck) -> dict[str, Any]:
+    """How far people are who are asked about its images; once they have said all, that there are answers."""
+    if not row.waits_for_people:
+        return {"has_answers": row.questions.exists()}
+    return {"judged": count_judged(row), "wanted": count_wanted(row), "judges": list_judges(row)}
 
 
 @require_safe
@@ -73,9 +86,9 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
     if request.method == "POST":
         try:
             if of_run is not None:
-                return redirect(actions.check_run(actor, of_run))
+                return redirect(actions.check_run(actor, of_run, _read_people(request.POST)))
             assert of_label is not None
-            return redirect(actions.check_label(actor, _unit_of(of_label), of_label.text))
+            return redirect(actions.check_label(actor, _unit_of(of_label), of_label.text, _read_people(request.POST)))
         except ActionRefused as refusal:
             problem = str(refusal)
     context = {
@@ -85,8 +98,21 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
         "labels": of_run.labels if of_run else [of_label.text] if of_label else [],
         "called": _name_subject(of_run, of_label, names),
         "problem": problem,
+        "most_judges": MOST_JUDGES,
+        "judge": request.POST.get("judge", ""),
+        "judges": request.POST.get("judges", "1"),
     }
     return render(request, "evaluations/check_new.html", context, status=400 if problem else 200)
+
+
+def _read_people(given: QueryDict) -> int:
+    """How many people are to judge each image; 0 for the usual judge. Raises InvalidInput for what is no number."""
+    if given.get("judge") != PEOPLE:
+        return 0
+    typed = given.get("judges", "1").strip()
+    if not typed.isascii() or not typed.isdecimal() or int(typed[:9]) < 1:
+        raise InvalidInput(f"“{typed[:40]}” is no number of people: write 1 to {MOST_JUDGES}.", "judges")
+    return int(typed[:9])
 
 
 def _find_subject(run: int | None, label: int | None) -> tuple[Run | None, Label | None]:

@@ -1,4 +1,4 @@
-"""Figures of evaluations with their intervals, as small drawings."""
+"""Figures of evaluations with their intervals, as small drawings; images that wait for people to judge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 from django import template
 
+from experiments.core.access import role_in
 from experiments.display.plots import Axis, Interval
+from experiments.evaluations.judging import list_waiting
+from experiments.models import Role
 from workers.record.evaluations import Figure
 from workers.record.figures import figure
 
@@ -26,6 +29,13 @@ def interval_of(shown: Figure) -> dict[str, Any]:
     axis = SHARE if low >= 0 and high <= 1 else Axis(min(low, 0.0), max(high, 0.0) or 1.0, 0, 1000)
     goal = None if shown.goal is None else axis.at(shown.goal)
     return {"interval": Interval.on(axis, shown.value, shown.low, shown.high), "goal": goal}
+
+
+@register.inclusion_tag("evaluations/to_judge.html", takes_context=True)
+def images_to_judge(context: Any) -> dict[str, Any]:
+    """Checks that wait for people to say what images show, with what is left for the reader; nothing without any."""
+    request = context["request"]
+    return {"waiting": list_waiting(request.user), "may_judge": (role_in(request) or Role.VIEWER) >= Role.REVIEWER}
 
 
 @register.filter

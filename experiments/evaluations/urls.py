@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from experiments.evaluations import check_pages, pages
+from experiments.evaluations import check_pages, judging_pages, pages
 
 urlpatterns: list[URLPattern] = [
     path("evaluations/", pages.index, name="evaluations"),
@@ -20,5 +20,10 @@ urlpatterns: list[URLPattern] = [
     path("labels/<int:label>/check/", check_pages.new, name="label-check-new"),
     path("runs/<int:run>/check/new/", check_pages.new, name="run-check-new"),
     path("checks/<int:pk>/", check_pages.check, name="label-check"),
+    path("checks/<int:pk>/judge/", judging_pages.judge, name="check-judge"),
+    path("checks/<int:pk>/answer/", judging_pages.answer, name="check-answer"),
+    path("checks/<int:pk>/undo/", judging_pages.undo, name="check-undo"),
+    path("checks/<int:pk>/finish/", judging_pages.finish, name="check-finish"),
+    path("checks/<int:pk>/answers.csv", judging_pages.file, name="check-answers"),
     path("runs/<int:pk>/check/", check_pages.mark_of_run, name="run-check"),
 ]

@@ -11,6 +11,7 @@ from hashlib import blake2s
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -20,6 +21,7 @@ from experiments.core import access, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
+from experiments.evaluations import judging
 from experiments.installation import actions, dashboard, lists
 from experiments.models import Dataset, Job, JobKind, Layer, Role, VisionModelRow
 from experiments.pairwise import lists as pairwise_lists
@@ -62,10 +64,16 @@ def _draw_parts(request: HttpRequest) -> list[dict[str, Any]]:
         "may_ask": role >= Role.RESEARCHER,
         "to_review": review_lists.list_unfinished(request.user),
         "to_judge": pairwise_lists.list_unfinished(access.require(request)) if role >= Role.REVIEWER else [],
+        "images_to_judge": _list_images(access.require(request)) if role >= Role.REVIEWER else [],
     }
     html = {name: render_to_string(f"installation/overview/{name}.html", context) for name in PARTS}
     prints = {name: blake2s(text.encode(), digest_size=8).hexdigest() for name, text in html.items()}
     return [{"name": name, "print": prints[name], "html": html[name]} for name in PARTS]
+
+
+def _list_images(user: User) -> list[judging.OpenJudging]:
+    """Checks in which this person has images left to judge."""
+    return [each for each in judging.list_waiting(user) if each.left][: pairwise_lists.SHOWN]
 
 
 @require_safe

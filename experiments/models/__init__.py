@@ -27,6 +27,7 @@ from experiments.models.member import Member, Role
 from experiments.models.notification import Notification, NotificationKind
 from experiments.models.pairwise import Answer, Judge, Pair, PairKind, PairwiseTrial, Vote
 from experiments.models.plugin import Backbone, Toolset
+from experiments.models.presence import PresenceAnswer, PresenceChoice, PresenceQuestion
 from experiments.models.review import Adjudication, Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict
 from experiments.models.run import Outcome, Run, SavedView
 from experiments.models.search_text import RunSummary, SearchText, TextKind

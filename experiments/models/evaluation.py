@@ -37,6 +37,9 @@ class LabelCheck(models.Model):
     created = models.DateTimeField(default=timezone.now)
     measured = models.DateTimeField(null=True, blank=True)
     beat = models.DateTimeField(default=timezone.now, help_text="when its worker was last known to be at it")
+    waits_for_people = models.BooleanField(
+        default=False, db_index=True, help_text="whether people are asked what its images show"
+    )
     seconds = models.FloatField(default=0.0)
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)

@@ -32,6 +32,7 @@ RUN = {
     "change_limits",
     "fork_run",
     *("start_evaluation", "stop_evaluation", "resume_evaluation", "repair_evaluation", "ask_for_check"),
+    "finish_judging",
 }
 """What takes a researcher and the scope to run."""
 NOT_FOR_VIEWERS = {"list_shares", "list_all_shares", "read_agreement", "list_people", "list_invitations", "list_audit"}
@@ -80,6 +81,7 @@ BODIES: dict[str, Any] = {
     "resume_evaluation": {},
     "repair_evaluation": {"factor": 0},
     "ask_for_check": {"run": 1},
+    "create_answer": {"question": 1, "answer": "yes"},
     "ask_judge": {"backbone": "openai:gpt-4o"},
     "create_queue": {"name": "Own", "runs": [1]},
     "put_run_up": {"run": 1},

@@ -95,6 +95,11 @@ SAME: dict[str, str] = {
     "label-check": "read_label_check list_label_checks",
     "label-check-new": "ask_for_check",
     "run-check-new": "ask_for_check",
+    "check-judge": "list_checks_to_judge next_question",
+    "check-answer": "create_answer",
+    "check-undo": "undo_answer",
+    "check-finish": "finish_judging",
+    "check-answers": "fetch_answers",
     # search, files in and out, links
     "search": "search_all",
     "exports": "list_exports read_export",

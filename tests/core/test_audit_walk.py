@@ -113,6 +113,9 @@ WRITES: dict[str, Case] = {
     "evaluation-delete": ("/evaluations/{evaluation}/delete/", {}, "evaluation.deleted"),
     "label-check-new": ("/labels/{label}/check/", {}, "label.checked"),
     "run-check-new": ("/runs/{labelled}/check/new/", {}, "label.checked"),
+    "check-answer": ("/checks/{asking}/answer/", {"question": "{question}", "answer": "yes"}, "image.judged"),
+    "check-undo": ("/checks/{asking}/undo/", {}, "judgement.undone"),
+    "check-finish": ("/checks/{asking}/finish/", {}, "judging.finished"),
 }
 """Name of an address -> where an admin sends what, and the verb by which it is recorded."""
 QUIET = {
@@ -134,6 +137,8 @@ BEFORE = {
     "run-program-stop": ("run-reply",),
     "pairwise-undo": ("pairwise-answer",),
     "pairwise-stop": ("pairwise-ask",),
+    "check-undo": ("check-answer",),
+    "check-finish": ("check-answer",),
     "settings-you-sessions": (),
 }
 """What has to be sent before, so that there is something to do."""
@@ -199,6 +204,7 @@ def test_no_address_that_writes_is_forgotten(as_admin: Client, ids: dict[str, An
 
 # --- the API ---
 
+ANSWER = {"question": 0, "answer": "yes"}
 OPERATIONS: dict[str, Case] = {
     "rename_me": ("/me", {"name": "Ada"}, "person.renamed"),
     "end_sessions": ("/me/sessions", {}, "sessions.ended"),
@@ -273,6 +279,9 @@ OPERATIONS: dict[str, Case] = {
     "repair_evaluation": ("/evaluations/{evaluation}/repair", {"factor": 0}, "evaluation.resumed"),
     "delete_evaluation": ("/evaluations/{evaluation}", {}, "evaluation.deleted"),
     "ask_for_check": ("/checks", {"unit": 0, "text": "blue cones"}, "label.checked"),
+    "create_answer": ("/checks/{asking}/answers", ANSWER, "image.judged"),
+    "undo_answer": ("/checks/{asking}/undo", {}, "judgement.undone"),
+    "finish_judging": ("/checks/{asking}/finish", {}, "judging.finished"),
 }
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
 SILENT = {
@@ -293,6 +302,8 @@ EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
     "give_final_verdict": SUBMITTED,
     "undo_vote": (("POST", "/trials/{trial}/votes", {"pair": 0, "answer": "first"}),),
     "stop_judge": (("POST", "/trials/{trial}/judges", {"backbone": "openai:gpt-4o"}),),
+    "undo_answer": (("POST", "/checks/{asking}/answers", ANSWER),),
+    "finish_judging": (("POST", "/checks/{asking}/answers", ANSWER),),
     "send_reply": (REPLY,),
     "stop_program": (REPLY, ("POST", "/runs/{by_hand}/reply/send", {})),
 }
@@ -309,11 +320,11 @@ def test_no_operation_that_writes_is_forgotten() -> None:
 def test_what_a_script_writes_is_recorded_with_its_token(admin: User, ids: dict[str, Any], name: str) -> None:
     script = Script(admin)
     for method, earlier, content in EARLIER.get(name, ()):
-        sent = {field: ids["pair"] if field == "pair" else value for field, value in content.items()}
+        sent = {field: ids[field] if field in ("pair", "question") else value for field, value in content.items()}
         assert script.send(method, earlier.format(**ids), sent, If_Match="*").status_code < 400
     ids = {**ids, "judge": Judge.objects.values_list("pk", flat=True).first()}
     path, body, verb = OPERATIONS[name]
-    known = {"units": [{"layer_id": ids["layer"], "number": 1}], "pair": ids["pair"]}
+    known = {"units": [{"layer_id": ids["layer"], "number": 1}], "pair": ids["pair"], "question": ids["question"]}
     known |= {"runs": [ids["concluded"]], "run": ids["concluded"], "unit": ids["unit"]}
     sent = dict(body) | {field: known[field] for field in known.keys() & body.keys() if name != "create_run"}
     last = newest()

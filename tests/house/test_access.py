@@ -53,6 +53,7 @@ READ = {
     "evaluation-file": "/evaluations/{evaluation}/figures.csv",
     "evaluations-compare": "/evaluations/compare/",
     "label-check": "/checks/{check}/",
+    "check-answers": "/checks/{check}/answers.csv",
     "run-check": "/runs/{run}/check/",
     "pulse": "/pulse/",
     "units": "/units/",
@@ -131,6 +132,7 @@ ASK = {
     "evaluation-resume": "/evaluations/{evaluation}/resume/",
     "evaluation-repair": "/evaluations/{evaluation}/repair/",
     "evaluation-delete": "/evaluations/{evaluation}/delete/",
+    "check-finish": "/checks/{check}/finish/",
 }
 """What a researcher may ask of a worker, or say, or close of their own."""
 ADMIN = {
@@ -172,6 +174,8 @@ REVIEW = {
     "pairwise-close": "/pairwise/{trial}/close/",
     "pairwise-ask": "/pairwise/{trial}/ask/",
     "pairwise-stop": "/pairwise/{trial}/judges/1/stop/",
+    "check-answer": "/checks/{check}/answer/",
+    "check-undo": "/checks/{check}/undo/",
     "review-undo": "/review/{queue}/undo/",
     "review-final": "/review/{queue}/items/1/final/",
 }
@@ -181,6 +185,7 @@ REVIEW_READ = {
     "review-ahead": "/review/{queue}/items/1/ahead/",
     "pairwise-new": "/pairwise/new/",
     "pairwise-judge": "/pairwise/{trial}/judge/",
+    "check-judge": "/checks/{check}/judge/",
 }
 
 

@@ -220,7 +220,7 @@ def test_a_script_is_sent_the_pair_after_those_it_holds(as_reviewer: Client, tri
     keys = list(trial.pairs.values_list("pk", flat=True))
     sent = {"pair": keys[0], "answer": "neither", "holds": [keys[1], keys[2]]}
     response = as_reviewer.post(f"/pairwise/{trial.pk}/answer/", sent, headers={"HX-Request": "true"})
-    assert f'data-pair="{keys[3]}" hidden' in response.content.decode()
+    assert f'data-item="{keys[3]}" hidden' in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_undo_takes_the_last_answer_back_and_shows_its_pair(as_reviewer: Client,
         as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair, "answer": "first"})
     page = as_reviewer.post(f"/pairwise/{trial.pk}/undo/", follow=True).content.decode()
     assert Vote.objects.get().pair_id == one
-    assert page.index(f'data-pair="{two}"') < page.index(f'data-pair="{two + 1}"')
+    assert page.index(f'data-item="{two}"') < page.index(f'data-item="{two + 1}"')
     assert "1</span> of 18" in page
 
 

@@ -87,6 +87,7 @@ def fill(owner: User) -> World:
     thread = Thread.objects.create(run=run, on="run")
     thread.comments.create(author=owner, text="Too few.")
     check = evaluations.make_check(unit, "red balls", CheckStatus.DONE, Random(0))
+    check.questions.create(position=1, image_id=KEY, probe_position=0)  # people were asked once
     Run.objects.filter(pk=run.pk).update(label_check=check)
     run.refresh_from_db()
     evaluation = evaluations.make_evaluation(owner, EvaluationKind.SYNTHETIC, [check], [run], Random(0))

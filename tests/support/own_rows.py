@@ -29,6 +29,7 @@ from experiments.models import (
     VisionModelRow,
 )
 from tests.conftest import member
+from tests.support import judged_images
 from tests.support.api_world import World
 from tests.support.builders import make_run, started
 from workers.record.decoding import decode
@@ -59,6 +60,7 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
     labelled.conclusion = {"labels": ["blue cones"]}
     labelled.save()
     Backbone.objects.get_or_create(key="scripted", defaults={"label": "Scripted scientist"})
+    asking = judged_images.make_waiting(unit)
     return {
         "run": world.run.pk,
         "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
@@ -85,6 +87,8 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
         "unit": unit.pk,
         "labelled": labelled.pk,
         "evaluation": evaluation(admin, "stopped").pk,
+        "asking": asking.pk,
+        "question": asking.questions.filter(expected=None).earliest("pk").pk,
         "moving": evaluation(admin, "queued").pk,
     }
 

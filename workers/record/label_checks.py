@@ -73,6 +73,8 @@ class NaturalResult:
     ceiling: Reference | None = None
     """The truth, where it is known."""
     judge_error: JudgeError | None = None
+    agreement: Estimate = NONE
+    """Share of equal pairs of answers to one image, where two people or more judge."""
     activations: tuple[float, ...] = ()
     expected: tuple[float | None, ...] = ()
     """What the judge said of each image, None where it could not be read."""

@@ -16,12 +16,15 @@ import msgspec
 from django.db.models import Q
 from django.utils import timezone
 
+from experiments.core.label_checks import PEOPLE
+from experiments.core.presence_questions import describe_waiting
 from experiments.models import CheckStatus, LabelCheck
 from workers.errors import Cancelled, MachineryError, MissingPart, RequestError
 from workers.jobs import lease
 from workers.jobs.checks.generated import check_generated
 from workers.jobs.checks.known_cases import measure_error
 from workers.jobs.checks.natural import check_natural
+from workers.jobs.checks.people import measure_people, must_wait, try_generated
 from workers.jobs.checks.subject import CheckedUnit
 from workers.jobs.routine import Routine
 from workers.protocols import Progress
@@ -85,9 +88,16 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
     """Fill the check's columns; how it ended, and why."""
     try:
         unit = CheckedUnit.of(check, progress)
+        by_people = check.options.get("judge") == PEOPLE
+        if by_people and must_wait(check, unit, progress):
+            return CheckStatus.UNFINISHED, describe_waiting(check)
         natural = check_natural(check, unit, progress)
-        generated = check_generated(check, unit, natural.activations, progress)
-        if not natural.problem:
+        generate = try_generated if by_people else check_generated
+        generated = generate(check, unit, natural.activations, progress)
+        if by_people:
+            error, agreement = measure_people(check)
+            natural = replace(natural, judge_error=error, agreement=agreement)
+        elif not natural.problem:
             natural = replace(natural, judge_error=measure_error(check, unit, generated, progress))
     except Cancelled:
         raise

@@ -25,6 +25,7 @@ MAIA, SAIA = 7, 10
 """Prompts on either side: of the two means and of "AUC of the 7 + 7"; of predictiveness."""
 SEEDS = 3
 """Images of each of the 7 + 7 prompts."""
+NOBODY = "Nobody was named who could write prompts from the label: ask for the check of a run with a language model."
 
 
 def check_generated(
@@ -33,6 +34,8 @@ def check_generated(
     """`controls`: activations of the probe set. Raises RequestError for a label that cannot be tested, Cancelled, and
     what the writer and the generator raise."""
     toolset = str(check.options["toolset"])
+    if not check.options["writer"]:
+        return GeneratedResult(problem=NOBODY)
     writer, prompts = _write_prompts(check, progress)
     seeds = [derive_seed(int(str(check.options.get("seed") or 0)), "label check", at) for at in range(SEEDS)]
     sides = [_draw_side(toolset, side, seeds, progress) for side in (prompts.positive, prompts.neutral)]

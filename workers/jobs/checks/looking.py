@@ -22,7 +22,7 @@ from workers.jobs.checks.images import store
 from workers.jobs.laboratory import laboratory
 from workers.lab.probe import ProbeSet
 from workers.metrics import presence, prompt_writing
-from workers.metrics.importance import sample_by_importance
+from workers.metrics.importance import ImportanceSample, sample_by_importance
 from workers.protocols import Backbone, Progress, WrittenPrompts
 from workers.record.limits import Usage
 
@@ -52,8 +52,7 @@ def look(
     progress: Progress,
 ) -> JudgeAnswers:
     """What the check's backbone says of a weighted sample of the images; NaN for all others."""
-    guess = activations - float(np.median(activations))  # with no cheaper judge, the unit itself says where to look
-    sample = sample_by_importance(activations, guess, SAMPLE, seed=int(str(check.options.get("seed") or 0)))
+    sample = draw_sample(check, activations, SAMPLE)
     asked = np.unique(sample.positions)
     kept: dict[str, float | None] = check.kept.setdefault("answers", {})
     missing = [int(at) for at in asked if str(int(positions[at])) not in kept]
@@ -71,6 +70,12 @@ def look(
     unread = int(np.isnan(answers[asked]).sum())
     judge = _backbone_of(check, sees=True).label
     return JudgeAnswers(judge, answers, free=False, weights=weights, unread=unread)
+
+
+def draw_sample(check: LabelCheck, activations: Floats, count: int) -> ImportanceSample:
+    """So many draws of images, by what they add to the correlation."""
+    guess = activations - float(np.median(activations))  # with no cheaper judge, the unit itself says where to look
+    return sample_by_importance(activations, guess, count, seed=int(str(check.options.get("seed") or 0)))
 
 
 def look_at(check: LabelCheck, label: str, keys: Sequence[str], progress: Progress) -> list[float | None]:

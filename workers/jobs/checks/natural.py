@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from experiments.models import LabelCheck
 from workers.errors import MissingPart, RequestError
 from workers.jobs.checks.answers import Floats, JudgeAnswers
+from workers.jobs.checks.held_out import read_held_out
 from workers.jobs.checks.images import measure, store
 from workers.jobs.checks.presence import judge_presence
 from workers.jobs.checks.subject import CheckedUnit
@@ -32,21 +33,18 @@ FLOOR_RESAMPLES = 2
 def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> NaturalResult:
     """Raises RequestError if the label has no content that can be tested, Cancelled, and what the judge raises."""
     lab, spec = unit.lab, unit.spec
-    probe = lab.probe(spec.model, check.dataset)
     try:
-        positions, table = probe.activations(spec.layer, progress)
+        held = read_held_out(check, unit, progress)
     except MissingPart as error:
         return NaturalResult(dataset=check.dataset, problem=str(error))
-    own = set() if probe.is_fresh else {each.index for each in unit.exemplars}
-    held = np.array([at for at, position in enumerate(positions) if int(position) not in own])
-    activations = table[held, spec.unit].astype(np.float64)
-    said = judge_presence(check, check.text, probe, positions[held], activations, progress)
+    probe, positions, activations = held.probe, held.positions, held.activations
+    said = judge_presence(check, check.text, probe, positions, activations, progress)
     if said.problem:
         return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem)
     threshold = lab.index(spec.model, check.dataset).unit(spec.layer, spec.unit, progress).quantile
     scores = score_natural(activations, said.answers, said.weights, threshold=threshold, seed=int(check.pk or 0))
-    references = _Floors(check, unit, probe, positions[held], table[held], said)
-    bright, dark = _surprises(unit, probe, positions[held], activations, said, progress)
+    references = _Floors(check, unit, probe, positions, held.table, said)
+    bright, dark = _surprises(unit, probe, positions, activations, said, progress)
     return NaturalResult(
         dataset=check.dataset,
         judge=said.judge,

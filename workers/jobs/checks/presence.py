@@ -1,7 +1,7 @@
-"""Who says whether an image shows what the label says: a plug-in that knows or sees, or a backbone that looks.
+"""Who says whether an image shows what the label says: a plug-in that knows or sees, a backbone that looks, or people.
 
-A plug-in is asked of all images. A backbone costs money, so it is asked of a sample, drawn where its answers decide the
-correlation (2506.07985) and weighted back; each answer is kept at once, so that none is paid for twice.
+A plug-in is asked of all images. A backbone costs money and people their time, so they are asked of a sample, drawn
+where answers decide the correlation (2506.07985) and weighted back; each answer is kept at once.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.core.label_checks import BACKBONE
+from experiments.core.label_checks import BACKBONE, PEOPLE
 from experiments.models import LabelCheck
 from workers import registry
 from workers.jobs.checks.answers import Floats, JudgeAnswers
 from workers.jobs.checks.looking import look
+from workers.jobs.checks.people import read_answers
 from workers.jobs.laboratory import laboratory
 from workers.lab.imaging import placeholder
 from workers.lab.probe import ProbeSet
@@ -39,6 +40,8 @@ def judge_presence(
     named = str(check.options.get("judge") or "")
     if not named:
         return JudgeAnswers("", np.full(len(positions), np.nan), problem=NOBODY)
+    if named == PEOPLE:
+        return read_answers(check, positions)
     if named == BACKBONE:
         return look(check, label, probe, positions, activations, progress)
     judge = laboratory().presence_judge(named)

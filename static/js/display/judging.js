@@ -1,34 +1,34 @@
-// Judging: the next pair lies behind the one on screen with its images loaded, so an answer shows it at once. Answers
-// are sent one after the other; one that does not arrive brings its pair back, with what went wrong.
+// Judging: the next of what is judged lies behind the one on screen with its images loaded, so an answer shows it at
+// once. Answers are sent one after the other; one that does not arrive brings its item back, with what went wrong.
 
 const deck = document.getElementById("deck");
 const undo = document.getElementById("undo");
 const trouble = document.getElementById("trouble");
 const waiting = document.getElementById("waiting");
 const far = document.getElementById("far");
-const ARROWS = { ArrowLeft: "first", ArrowRight: "second" };
+const ARROWS = { ArrowLeft: deck?.dataset.left, ArrowRight: deck?.dataset.right }; // answers, where the page has such
 let line = Promise.resolve();
-const on_the_way = new Set(); // pairs whose answers the server does not know yet
+const on_the_way = new Set(); // items whose answers the server does not know yet
 let began = performance.now();
 let whole = false;
 
-const current = () => deck.querySelector(".pair:not([hidden])");
+const current = () => deck.querySelector("[data-item]:not([hidden])");
 
-function choose(pair, answer) {
-  const form = pair.querySelector("form");
+function choose(item, answer) {
+  const form = item.querySelector("form");
   const body = new URLSearchParams(new FormData(form));
   body.set("answer", answer);
   body.set("seconds", ((performance.now() - began) / 1000).toFixed(1));
-  pair.remove();
+  item.remove();
   counted(1);
   show();
-  on_the_way.add(pair.dataset.pair);
-  line = line.then(() => send(form.action, body)).catch((error) => back(pair, error)).finally(() => { on_the_way.delete(pair.dataset.pair); end(); });
+  on_the_way.add(item.dataset.item);
+  line = line.then(() => send(form.action, body)).catch((error) => back(item, error)).finally(() => { on_the_way.delete(item.dataset.item); end(); });
 }
 
 async function send(address, body) {
-  const held = [...deck.querySelectorAll(".pair")].map((pair) => pair.dataset.pair);
-  for (const pair of [...held, ...on_the_way]) body.append("holds", pair);
+  const held = [...deck.querySelectorAll("[data-item]")].map((item) => item.dataset.item);
+  for (const item of [...held, ...on_the_way]) body.append("holds", item);
   const response = await fetch(address, { method: "POST", body, headers: { "HX-Request": "true" }, credentials: "same-origin" });
   if (response.redirected) { location.reload(); return; } // the session is over: the sign-in page leads back
   const text = await response.text();
@@ -38,10 +38,10 @@ async function send(address, body) {
 }
 
 function show() {
-  const next = deck.querySelector(".pair");
+  const next = deck.querySelector("[data-item]");
   waiting.hidden = Boolean(next);
   if (!next) return;
-  for (const pair of deck.querySelectorAll(".pair")) pair.hidden = pair !== next;
+  for (const item of deck.querySelectorAll("[data-item]")) item.hidden = item !== next;
   const box = next.querySelector("[name=whole]");
   if (box) box.checked = whole;
   for (const button of next.querySelectorAll("button")) button.disabled = false;
@@ -49,8 +49,8 @@ function show() {
   began = performance.now();
 }
 
-function back(pair, error) {
-  deck.prepend(pair);
+function back(item, error) {
+  deck.prepend(item);
   counted(-1);
   show();
   trouble.textContent = error instanceof TypeError ? "The server cannot be reached, so the answer was not kept. Choose again." : error.message;
@@ -66,13 +66,13 @@ function counted(step) {
 
 // Nothing is left on screen or on its way: the page says so itself.
 function end() {
-  if (on_the_way.size === 0 && !deck.querySelector(".pair")) location.reload();
+  if (on_the_way.size === 0 && !deck.querySelector("[data-item]")) location.reload();
 }
 
 if (deck) {
   deck.addEventListener("submit", (event) => {
     event.preventDefault();
-    choose(event.target.closest(".pair"), event.submitter.value);
+    choose(event.target.closest("[data-item]"), event.submitter.value);
   });
   deck.addEventListener("change", (event) => { if (event.target.name === "whole") whole = event.target.checked; });
   document.addEventListener("keydown", (event) => {

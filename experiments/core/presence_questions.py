@@ -1,0 +1,42 @@
+"""Asking people what natural images show, for the check of a label: which images lack answers, and how far that is.
+
+A worker puts the questions and says what came of them; pages and the API take the answers.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db.models import Count, QuerySet
+
+from experiments.models import LabelCheck, PresenceQuestion
+
+MOST_JUDGES = 10
+"""People who may be asked about one image."""
+
+
+def count_wanted(check: LabelCheck) -> int:
+    """How many people answer for each image, at least 1."""
+    wanted = check.options.get("judges")
+    return min(max(int(wanted), 1), MOST_JUDGES) if isinstance(wanted, int | float) else 1
+
+
+def list_open(check: LabelCheck) -> QuerySet[PresenceQuestion]:
+    """Questions of a check that lack answers, each with how many it has as `said`."""
+    return check.questions.annotate(said=Count("answers")).filter(said__lt=count_wanted(check))
+
+
+def count_judged(check: LabelCheck) -> tuple[int, int]:
+    """Images with enough answers, and all."""
+    every = check.questions.count()
+    return every - list_open(check).count(), every
+
+
+def list_judges(check: LabelCheck) -> QuerySet[User]:
+    """Who has said something of an image, by name."""
+    return User.objects.filter(presence_answers__question__label_check=check).distinct().order_by("username")
+
+
+def describe_waiting(check: LabelCheck) -> str:
+    """How far people are, as a check says why it is unfinished."""
+    judged, every = count_judged(check)
+    return f"It waits for people: {judged} of {every} images judged."

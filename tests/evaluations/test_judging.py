@@ -1,0 +1,327 @@
+"""People as judges of images: what each is shown, what is kept, when a check goes on, what stays hidden."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.core.label_checks import choose_method, request_check
+from experiments.evaluations import judging
+from experiments.models import AuditEntry, CheckStatus, LabelCheck, PresenceAnswer, Role, Run, Unit
+from tests.conftest import member
+from tests.support import trials
+from tests.support.api_world import Script
+from tests.support.builders import make_run
+from tests.support.judged_images import make_waiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_url")]
+SCRIPT = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def unit(db: None) -> Unit:
+    return trials.unit(7)
+
+
+@pytest.fixture
+def check(unit: Unit) -> LabelCheck:
+    """Five images, two of them known."""
+    return make_waiting(unit)
+
+
+@pytest.fixture
+def reviewer(db: None) -> User:
+    return member("reviewer", "REVIEWER")
+
+
+@pytest.fixture
+def as_reviewer(reviewer: User) -> Client:
+    client = Client()
+    client.force_login(reviewer)
+    return client
+
+
+def say(client: Client, check: LabelCheck, answer: str, question: int | None = None, **more: object):
+    """What the page sends; of the first image on it unless one is named."""
+    shown = question or on_screen(client, check)[0]
+    return client.post(f"/checks/{check.pk}/answer/", {"question": shown, "answer": answer, **more}, follow=True)
+
+
+def on_screen(client: Client, check: LabelCheck) -> list[int]:
+    """Questions of the page, in their order."""
+    page = client.get(f"/checks/{check.pk}/judge/").content.decode()
+    return [int(each) for each in re.findall(r'data-item="(\d+)"', page)]
+
+
+# --- what a judge sees ---
+
+
+def test_a_judge_sees_a_label_and_an_image_and_nothing_of_the_unit(as_reviewer: Client, check: LabelCheck) -> None:
+    other = trials.signed_in("other", "REVIEWER")
+    say(other, check, "no")
+    page = as_reviewer.get(f"/checks/{check.pk}/judge/").content.decode()
+    main = page[page.index("<main") : page.index("</main>")]
+    assert "red balls" in main
+    assert "0</span> of 5" not in main, "what another has judged is not asked again"
+    assert "Also judging: other" in main
+    for secret in ("layer4", "unit 7", "activation", "toybox", "expected", "known", "Does not show", "judged by"):
+        assert secret not in main
+    assert main.count("<article") == 3
+    assert main.count(" hidden>") >= 2, "those behind are loaded already"
+
+
+def test_the_same_is_blind_for_scripts(reviewer: User, check: LabelCheck) -> None:
+    script = Script(reviewer)
+    found = script.get(f"/checks/{check.pk}/next").json()
+    assert found.keys() == {"question", "judged", "images"}
+    assert found["question"].keys() == {"id", "label", "image"}
+    assert found["question"]["label"] == "red balls"
+    (listed,) = script.get("/judging").json()
+    assert listed.keys() == {"check", "label", "created", "images", "judged", "left", "judges"}
+    told = script.get(f"/checks/{check.pk}?full=true").json()
+    assert (told["natural"], told["generated"], told["pearson"]) == (None, None, None)
+    assert script.get(f"/checks/{check.pk}/answers.csv").status_code == 409
+
+
+def test_images_are_offered_by_lot_and_the_least_judged_first(unit: Unit) -> None:
+    check = make_waiting(unit, natural=30, judges=2)
+    people = [member(name, "REVIEWER") for name in ("ada", "ben", "cat")]
+    orders = {tuple(row.pk for row in judging.list_pending(check, each)) for each in people}
+    assert len(orders) == 3
+    ada, ben, _ = people
+    first = judging.list_pending(check, ben)[0]
+    PresenceAnswer.objects.create(question=first, user=ada, answer="yes")
+    assert judging.list_pending(check, ben)[-1].pk == first.pk
+    PresenceAnswer.objects.create(question=first, user=ben, answer="yes")
+    assert first.pk not in {row.pk for row in judging.list_pending(check, people[2])}, "it has enough answers"
+
+
+# --- answers ---
+
+
+def test_an_answer_is_kept_with_its_time_and_the_next_image_shown(as_reviewer: Client, check: LabelCheck) -> None:
+    one, two, three = on_screen(as_reviewer, check)
+    page = say(as_reviewer, check, "yes", one, seconds="2.5").content.decode()
+    kept = PresenceAnswer.objects.get()
+    assert (kept.question_id, kept.answer, kept.seconds) == (one, "yes", 2.5)
+    assert page.index(f'data-item="{two}"') < page.index(f'data-item="{three}"')
+    assert "1</span> of 5" in page
+    assert AuditEntry.objects.filter(verb="image.judged").count() == 1
+    check.refresh_from_db()
+    assert check.reason == "It waits for people: 1 of 5 images judged."
+
+
+def test_a_script_is_sent_the_image_after_those_it_holds(as_reviewer: Client, check: LabelCheck) -> None:
+    held = on_screen(as_reviewer, check)
+    body = {"question": held[0], "answer": "no", "holds": held[1:]}
+    response = as_reviewer.post(f"/checks/{check.pk}/answer/", body, headers=SCRIPT)
+    (sent,) = re.findall(r'data-item="(\d+)" hidden', response.content.decode())
+    assert int(sent) not in held
+
+
+def test_the_same_answer_twice_is_one_and_another_one_is_refused(as_reviewer: Client, check: LabelCheck) -> None:
+    question = on_screen(as_reviewer, check)[0]
+    for answer, status in (("yes", 200), ("yes", 200), ("no", 409)):
+        body = {"question": question, "answer": answer}
+        assert as_reviewer.post(f"/checks/{check.pk}/answer/", body, headers=SCRIPT).status_code == status
+    assert PresenceAnswer.objects.get().answer == "yes"
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        ({"answer": "maybe"}, "is no answer"),
+        ({"question": "999999"}, "not of this check"),
+        ({"question": "x"}, "not of"),
+    ],
+)
+def test_senseless_answers_are_refused_with_a_sentence(
+    as_reviewer: Client, check: LabelCheck, sent: dict[str, str], problem: str
+) -> None:
+    body = {"question": on_screen(as_reviewer, check)[0], "answer": "yes"} | sent
+    page = as_reviewer.post(f"/checks/{check.pk}/answer/", body, follow=True).content.decode()
+    assert problem in page
+    assert not PresenceAnswer.objects.exists()
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-1", "1e9", "soon", ""])
+def test_a_time_that_cannot_be_is_not_kept(as_reviewer: Client, check: LabelCheck, seconds: str) -> None:
+    say(as_reviewer, check, "yes", seconds=seconds)
+    assert PresenceAnswer.objects.get().seconds is None
+
+
+def test_undo_takes_the_last_answer_back_and_shows_its_image(as_reviewer: Client, check: LabelCheck) -> None:
+    one, two, _ = on_screen(as_reviewer, check)
+    say(as_reviewer, check, "yes", one)
+    say(as_reviewer, check, "no", two)
+    page = as_reviewer.post(f"/checks/{check.pk}/undo/", follow=True).content.decode()
+    assert PresenceAnswer.objects.get().question_id == one
+    assert re.findall(r'data-item="(\d+)"', page)[0] == str(two)
+    as_reviewer.post(f"/checks/{check.pk}/undo/")
+    as_reviewer.post(f"/checks/{check.pk}/undo/")
+    assert not PresenceAnswer.objects.exists()
+
+
+# --- when a check goes on ---
+
+
+def test_the_last_answer_has_a_worker_go_on(as_reviewer: Client, check: LabelCheck) -> None:
+    for _ in range(5):
+        check.refresh_from_db()
+        assert (check.status, check.waits_for_people) == (CheckStatus.UNFINISHED, True)
+        last = say(as_reviewer, check, "unsure")
+    assert last.redirect_chain[-1][0] == f"/checks/{check.pk}/"
+    check.refresh_from_db()
+    assert (check.status, check.waits_for_people, check.reason) == (CheckStatus.QUEUED, False, "")
+    refused = as_reviewer.post(f"/checks/{check.pk}/undo/", follow=True).content.decode()
+    assert "answers are complete" in refused
+    assert PresenceAnswer.objects.count() == 5
+
+
+def test_two_people_answer_each_image(as_reviewer: Client, unit: Unit) -> None:
+    check = make_waiting(unit, natural=2, known=0, judges=2)
+    say(as_reviewer, check, "yes")
+    say(as_reviewer, check, "yes")
+    page = as_reviewer.get(f"/checks/{check.pk}/judge/").content.decode()
+    assert "Nothing is left for you" in page
+    other = trials.signed_in("other", "REVIEWER")
+    say(other, check, "yes")
+    check.refresh_from_db()
+    assert (check.status, check.reason) == (CheckStatus.UNFINISHED, "It waits for people: 1 of 2 images judged.")
+    say(other, check, "no")
+    check.refresh_from_db()
+    assert check.status == CheckStatus.QUEUED
+
+
+def test_a_researcher_finishes_with_what_is_there(as_owner: Client, as_reviewer: Client, check: LabelCheck) -> None:
+    address = f"/checks/{check.pk}/finish/"
+    assert "Nobody has judged" in as_owner.post(address, follow=True).content.decode()
+    natural = check.questions.filter(expected=None).latest("pk").pk
+    say(as_reviewer, check, "yes", natural)
+    as_owner.post(address)
+    check.refresh_from_db()
+    assert (check.status, check.waits_for_people) == (CheckStatus.QUEUED, False)
+    assert as_reviewer.get(f"/checks/{check.pk}/judge/").status_code == 302
+    assert "Nobody is asked" in as_owner.post(address, follow=True).content.decode()
+
+
+def test_a_check_that_waits_is_not_begun_again(unit: Unit) -> None:
+    method = choose_method("toybox", people=1)
+    check = request_check(unit, "red balls", method, enqueue=False)
+    LabelCheck.objects.filter(pk=check.pk).update(status=CheckStatus.UNFINISHED, waits_for_people=True)
+    assert request_check(unit, "red balls", method).status == CheckStatus.UNFINISHED
+    LabelCheck.objects.filter(pk=check.pk).update(waits_for_people=False)
+    assert request_check(unit, "red balls", method).status == CheckStatus.QUEUED
+
+
+# --- asking for people ---
+
+
+def test_people_are_asked_on_a_check_of_its_own(as_owner: Client, unit: Unit) -> None:
+    label = trials.label(unit, "red balls", "person")
+    as_owner.post(f"/labels/{label.pk}/check/")
+    as_owner.post(f"/labels/{label.pk}/check/", {"judge": "people", "judges": "3"})
+    usual, people = LabelCheck.objects.order_by("pk")
+    assert (usual.options["judge"], "judges" in usual.options) == ("toybox", False)
+    assert (people.options["judge"], people.options["judges"]) == ("people", 3)
+    label.refresh_from_db()
+    assert label.label_check == usual
+    assert f'href="/checks/{people.pk}/"' in as_owner.get(usual.get_absolute_url()).content.decode()
+
+
+@pytest.mark.parametrize("judges", ["0", "11", "many", "-1", "", "9" * 30])
+def test_a_number_of_people_that_makes_no_sense_is_refused(as_owner: Client, unit: Unit, judges: str) -> None:
+    label = trials.label(unit, "red balls", "person")
+    refused = as_owner.post(f"/labels/{label.pk}/check/", {"judge": "people", "judges": judges})
+    assert refused.status_code == 400
+    assert "people" in refused.content.decode()
+    assert not LabelCheck.objects.exists()
+
+
+def test_a_run_keeps_its_figures_while_people_are_asked(as_owner: Client, owner: User, unit: Unit) -> None:
+    run = make_run(owner, status="concluded", conclusion={"labels": ["red balls"]})
+    Script(owner).post("/checks", {"run": run.pk})
+    usual = LabelCheck.objects.get()
+    asked = Script(owner).post("/checks", {"run": run.pk, "judge": "people", "judges": 2}).json()
+    assert asked["options"]["judges"] == 2
+    run.refresh_from_db()
+    assert run.label_check == usual
+    assert Script(owner).post("/checks", {"run": run.pk, "judge": "people", "judges": 11}).status_code == 422
+    assert Run.objects.count() == 1
+
+
+# --- where it stands ---
+
+
+@pytest.mark.parametrize("path", ["/review/", "/evaluations/", "/"])
+def test_who_may_judge_finds_the_images(as_reviewer: Client, owner: User, check: LabelCheck, path: str) -> None:
+    make_run(owner)
+    page = as_reviewer.get(path).content.decode()
+    assert f'href="/checks/{check.pk}/judge/"' in page
+    assert "red balls" in page
+    viewer = trials.signed_in("viewer", "VIEWER")
+    assert f'href="/checks/{check.pk}/judge/"' not in viewer.get(path).content.decode()
+
+
+def test_the_check_says_that_it_waits(as_owner: Client, check: LabelCheck) -> None:
+    page = as_owner.get(check.get_absolute_url()).content.decode()
+    assert "It waits for people" in page
+    assert "0 of 5 images judged" in page
+    assert "failed" not in page[page.index("<main") :]
+    assert "Judge images" not in page, "a researcher does not judge"
+    assert "Finish with what is there" in page
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.RESEARCHER])
+def test_only_reviewers_judge(check: LabelCheck, role: Role) -> None:
+    client = trials.signed_in("somebody", role.name)
+    question = check.questions.earliest("pk").pk
+    assert client.get(f"/checks/{check.pk}/judge/").status_code == 403
+    assert say(client, check, "yes", question).status_code == 403
+    assert client.post(f"/checks/{check.pk}/undo/").status_code == 403
+    assert not PresenceAnswer.objects.exists()
+
+
+# --- scripts and the file ---
+
+
+def test_a_script_judges_and_finishes(reviewer: User, check: LabelCheck) -> None:
+    script = Script(reviewer)
+    first = script.get(f"/checks/{check.pk}/next").json()["question"]
+    said = script.post(f"/checks/{check.pk}/answers", {"question": first["id"], "answer": "yes", "seconds": 1.5})
+    assert (said.status_code, said.json()["judged"], said.json()["images"]) == (201, 1, 5)
+    assert said.json()["question"]["id"] != first["id"]
+    assert script.post(f"/checks/{check.pk}/answers", {"question": first["id"], "answer": "no"}).status_code == 409
+    assert script.post(f"/checks/{check.pk}/undo").json()["question"]["id"] == first["id"]
+    while (found := script.get(f"/checks/{check.pk}/next").json())["question"]:
+        script.post(f"/checks/{check.pk}/answers", {"question": found["question"]["id"], "answer": "no"})
+    assert (found["judged"], script.get("/judging").json()) == (5, [])
+    assert script.post(f"/checks/{check.pk}/finish").status_code == 409
+    other = make_waiting(check.unit, "cones")
+    assert script.post(f"/checks/{other.pk}/finish").status_code == 409
+    question = other.questions.filter(expected=None).earliest("pk").pk
+    script.post(f"/checks/{other.pk}/answers", {"question": question, "answer": "no"})
+    assert script.post(f"/checks/{other.pk}/finish").json() == {"id": other.pk, "status": "queued"}
+
+
+def test_the_file_holds_every_answer_and_every_image(as_owner: Client, as_reviewer: Client, check: LabelCheck) -> None:
+    natural = check.questions.filter(expected=None).earliest("pk").pk
+    say(as_reviewer, check, "yes", natural, seconds="3")
+    address = f"/checks/{check.pk}/answers.csv"
+    assert as_owner.get(address).status_code == 404
+    as_owner.post(f"/checks/{check.pk}/finish/")
+    LabelCheck.objects.filter(pk=check.pk).update(text="=cmd()")
+    rows = list(csv.DictReader(io.StringIO(as_owner.get(address).content.decode())))
+    assert len(rows) == 5
+    assert [(row["judge"], row["answer"], row["seconds"]) for row in rows[:2]] == [
+        ("reviewer", "yes", "3.0"),
+        ("",) * 3,
+    ]
+    assert {row["label"] for row in rows} == {"'=cmd()"}
+    assert [row["expected"] for row in rows] == ["", "", "", "true", "false"]
+    assert as_owner.get("/checks/99999/answers.csv").status_code == 404

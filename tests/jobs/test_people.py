@@ -1,0 +1,190 @@
+"""A check whose judges are people, on the real laboratory: it draws, waits, and is measured by what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from experiments.core import notify
+from experiments.core.actors import Actor
+from experiments.core.label_checks import choose_method, request_check
+from experiments.evaluations import judging, judging_actions
+from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion, Unit
+from tests.conftest import member
+from tests.jobs.test_checks import quick, unit
+from workers.jobs import long
+from workers.jobs.checks import people
+from workers.jobs.checks.check import perform
+from workers.jobs.images import ImagesInDatabase
+from workers.jobs.laboratory import laboratory
+from workers.metrics.judge_agreement import measure_agreement
+from workers.protocols import Picture, no_progress
+from workers.record.label_checks import CheckResult, NaturalResult
+
+__all__ = ["quick"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
+Says = Callable[[PresenceQuestion], str]
+
+
+@pytest.fixture
+def reviewers(db: None) -> list[User]:
+    return [member(name, "REVIEWER") for name in ("ada", "ben")]
+
+
+def ask(text: str = "balls", judges: int = 1, of: Unit | None = None) -> LabelCheck:
+    """The check as the worker leaves it when it has put the questions."""
+    row = request_check(of or unit(), text, choose_method("synthetic:toybox-eyes", people=judges), enqueue=False)
+    return go_on(row)
+
+
+def go_on(check: LabelCheck) -> LabelCheck:
+    perform(check.pk, no_progress)
+    check.refresh_from_db()
+    return check
+
+
+def judge_all(check: LabelCheck, user: User, says: Says, most: int = 1_000) -> None:
+    """This person judges what they are offered, in its order."""
+    for _ in range(most):
+        check.refresh_from_db()
+        found = judging.list_next(check, user, 1)
+        if not found:
+            return
+        question = PresenceQuestion.objects.get(pk=found[0].pk)
+        judging_actions.answer(Actor(user), check.pk, question.pk, says(question))
+
+
+def look_closely(check: LabelCheck) -> Says:
+    """A person who errs never: what the scene behind an image says."""
+    images, exact = ImagesInDatabase(), laboratory().presence_judge("toybox")
+    keys = dict(check.questions.values_list("pk", "image"))
+    known = {pk: images.recall(key) for pk, key in keys.items()}
+    pictures = [Picture(images.load(keys[pk]), each.scene if each else None) for pk, each in known.items()]
+    said = dict(zip(known, exact.judge(check.text, pictures, no_progress), strict=True))
+    return lambda question: "yes" if (said[question.pk] or 0) >= 0.5 else "no"
+
+
+def natural_of(check: LabelCheck) -> NaturalResult:
+    found = msgspec.convert(check.result, CheckResult).natural
+    assert found is not None
+    return found
+
+
+def test_a_worker_draws_images_and_waits(reviewers: list[User]) -> None:
+    check = ask()
+    every = list(check.questions.all())
+    natural = [each for each in every if each.expected is None]
+    assert check.status == CheckStatus.UNFINISHED
+    assert check.waits_for_people
+    assert check.reason == f"It waits for people: 0 of {len(every)} images judged."
+    assert (check.result, check.pearson) == ({}, None)
+    assert sum(each.draws for each in natural) == people.DRAWS
+    assert len({each.probe_position for each in natural}) == len(natural)
+    assert sorted(each.expected for each in every if each.expected is not None) == [False] * 6 + [True] * 6
+    kinds = [each.expected is None for each in every]
+    assert False in kinds[: len(kinds) // 2], "known cases stand among the others"
+    told = Notification.objects.filter(url=f"/checks/{check.pk}/judge/")
+    assert {each.user.username for each in told} == {"ada", "ben"}
+    assert "balls" in told[0].words
+    assert perform(check.pk, no_progress) is not None  # somebody asks again: nothing is drawn twice
+    assert check.questions.count() == len(every)
+
+
+def test_the_sweeper_leaves_it_alone(reviewers: list[User]) -> None:
+    check = ask()
+    LabelCheck.objects.filter(pk=check.pk).update(beat=timezone.now() - 2 * long.SILENCE)
+    notify.muted.clear()
+    long.recover_checks()
+    check.refresh_from_db()
+    assert check.status == CheckStatus.UNFINISHED
+    assert check.beat < timezone.now() - long.SILENCE
+
+
+def test_answers_measure_the_label(reviewers: list[User]) -> None:
+    check = ask()
+    judge_all(check, reviewers[0], look_closely(check))
+    assert check.status == CheckStatus.QUEUED
+    check = go_on(check)
+    found = natural_of(check)
+    natural = check.questions.filter(expected=None).count()
+    assert (check.status, check.reason) == (CheckStatus.DONE, "")
+    assert (found.judge, found.exact, found.images, found.unread) == ("People (1)", False, natural, 0)
+    assert check.pearson is not None
+    assert check.pearson > 0.7
+    assert check.generated_auc is not None
+    assert found.judge_error is not None
+    assert (found.judge_error.n, found.judge_error.unread) == (12, 0)
+    assert found.judge_error.false_positives.high is not None
+    assert found.agreement.value is None
+    assert [floor.what for floor in found.floors if "drawn by lot" not in floor.what] == []
+    assert found.floors
+    assert found.ceiling is None
+    wrong = ask("cars")
+    judge_all(wrong, reviewers[1], look_closely(wrong))
+    wrong = go_on(wrong)
+    assert wrong.pearson is None or wrong.pearson < 0.3
+
+
+def test_half_of_the_answers_measure_it_with_fewer_images(reviewers: list[User]) -> None:
+    check = ask()
+    judge_all(check, reviewers[0], look_closely(check), most=36)
+    judging_actions.finish(Actor(member("boss", "RESEARCHER")), check.pk)
+    found = natural_of(go_on(check))
+    judged = check.questions.filter(expected=None, answers__isnull=False).count()
+    assert check.status == CheckStatus.DONE
+    assert found.images == judged
+    assert 20 < judged <= 36
+    assert found.unread == 0, "what nobody was shown is not unread"
+    assert found.judge_error is not None
+    assert found.judge_error.n == 36 - judged
+
+
+def test_two_people_are_averaged_and_compared(reviewers: list[User]) -> None:
+    check = ask(judges=2)
+    ada, ben = reviewers
+    right = look_closely(check)
+    judge_all(check, ada, right)
+    assert check.waits_for_people
+    first = check.questions.filter(expected=None).earliest("pk").pk
+    judge_all(check, ben, lambda each: "unsure" if each.pk == first else "no" if right(each) == "yes" else "yes")
+    found = natural_of(go_on(check))
+    asked = check.questions.count()
+    assert found.judge == "People (2)"
+    assert set(found.expected) - {None, 0.5} <= {0.0, 1.0}
+    assert list(found.expected).count(0.5) == check.questions.filter(expected=None).count() - 1
+    assert (found.agreement.value, found.agreement.n) == (0.0, asked)
+    assert PresenceAnswer.objects.count() == 2 * asked
+
+
+def test_a_label_of_which_nobody_can_tell_has_no_figure(reviewers: list[User]) -> None:
+    check = ask("something nice")
+    assert not check.questions.filter(expected__isnull=False).exists(), "nobody can draw it"
+    judge_all(check, reviewers[0], lambda _: "unsure")
+    check = go_on(check)
+    assert check.status == CheckStatus.UNTESTABLE
+    assert "Nobody could tell" in check.reason
+    assert check.pearson is None
+
+
+def test_people_judge_a_label_that_cannot_be_drawn(reviewers: list[User]) -> None:
+    check = ask("zebras in a forest")
+    judge_all(check, reviewers[0], lambda each: "yes" if each.position % 2 else "no")
+    check = go_on(check)
+    assert check.status == CheckStatus.DONE
+    assert check.pearson is not None
+    assert check.generated_auc is None
+    assert "zebras" in check.reason
+
+
+def test_agreement_is_the_share_of_equal_pairs() -> None:
+    assert measure_agreement([["yes"], []]).value is None
+    one = measure_agreement([["yes", "yes"], ["yes", "no"], ["no"]])
+    assert (one.value, one.n) == (0.5, 2)
+    three = measure_agreement([["yes", "yes", "no"]])
+    assert three.value == pytest.approx(1 / 3)
+    assert three.low is not None
+    assert three.low < 1 / 3
