@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -24,7 +25,9 @@ from experiments.evaluations.form import NewEvaluation
 from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS
 from experiments.evaluations.results import headline, read_prepared, read_result
 from experiments.models import Backbone, Dataset, Evaluation, EvaluationItem, Layer, Role, Toolset, VisionModelRow
-from experiments.pairwise import sources
+from experiments.pairwise import of_evaluation, sources
+from experiments.pairwise.actions import MANAGES
+from experiments.pairwise.lists import trials as list_trials
 from workers import registry
 from workers.record.evaluations import CAVEAT
 
@@ -143,7 +146,8 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     }
     if request.htmx.target == PROGRESS:
         return render(request, "evaluations/progress.html", context)
-    context |= _read_found(row, names) | _read_items(request, row, names)
+    context |= _read_found(row, names) | _read_items(request, row, names) | _read_trials(row, user)
+    context["may_compare"] = role >= MANAGES
     context["others"] = Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:OFFERED]
     return render(request, "evaluations/page.html", context)
 
@@ -164,6 +168,16 @@ def _read_found(row: Evaluation, names: Names) -> dict[str, Any]:
     ]
     drawings = [drawn for plot in result.plots if (drawn := drawing.draw_result(plot, link))]
     return {"result": result, "tables": tables, "drawings": drawings, "findings": findings}
+
+
+def _read_trials(row: Evaluation, user: User) -> dict[str, Any]:
+    """The trials of its labels, and what another one may compare."""
+    keys = of_evaluation.list_comparable(row)
+    return {
+        "comparable_kinds": of_evaluation.KINDS,
+        "comparable": [(key, of_evaluation.name_source(key), key != of_evaluation.SHUFFLED) for key in keys],
+        "trials": list_trials(user).filter(evaluation=row),
+    }
 
 
 def _link_items(row: Evaluation) -> dict[int, str]:
@@ -198,7 +212,7 @@ def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
         "item": item,
         "name": lists.name_item(item, names),
         "unit": reverse("unit", args=place) if place and not hides else "",
-        "source": sources.words(item.source) if item.source in sources.OURS else item.source,
+        "source": of_evaluation.name_source(item.source),
         "scores": scores,
     }
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from experiments.models import Evaluation
+from experiments.pairwise.of_evaluation import list_preferences, tabulate_preferences
 from workers.record.evaluations import Cell, EvaluationResult, Figure, Point, ResultPlot, ResultTable, Series
 
 T = TypeVar("T")
@@ -18,9 +19,11 @@ HIDDEN = "hidden until you have reviewed it"
 
 
 def read_result(row: Evaluation, hidden: Collection[int] = ()) -> EvaluationResult:
-    """All of the result that has the shape. What is said of the items in `hidden` stands blank: their systems are not
-    for the viewer's eyes yet."""
-    return _blank(_read(row.result), hidden) if hidden else _read(row.result)
+    """All of the result that has the shape, and what judges of its labels preferred, once their trials are closed.
+    What is said of the items in `hidden` stands blank: their systems are not for the viewer's eyes yet."""
+    found = _blank(_read(row.result), hidden) if hidden else _read(row.result)
+    figures, tables = list_preferences(row), tabulate_preferences(row)
+    return replace(found, figures=(*found.figures, *figures), tables=(*found.tables, *tables))
 
 
 def read_prepared(row: Evaluation) -> tuple[ResultTable, ...]:

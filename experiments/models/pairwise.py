@@ -43,6 +43,17 @@ class PairwiseTrial(models.Model):
         shape=dict[str, int], default=dict, blank=True, help_text="why -> how many comparisons are not in it"
     )
     closed = models.DateTimeField(null=True, blank=True)
+    evaluation = models.ForeignKey(
+        "experiments.Evaluation",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="trials",
+        help_text="whose labels are compared; empty for the labels that units have",
+    )
+    judges_wanted = models.PositiveIntegerField(
+        null=True, blank=True, help_text="people that shall judge each pair; empty for no number, 0 for none"
+    )
 
     class Meta:
         ordering = ["-created", "-pk"]

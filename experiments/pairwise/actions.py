@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils import timezone
@@ -12,6 +13,7 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.models import (
+    Evaluation,
     Job,
     JobKind,
     JobStatus,
@@ -25,9 +27,10 @@ from experiments.models import (
     Vote,
 )
 from experiments.models.job import MOVING
-from experiments.pairwise.form import NewTrial, draft_trial
-from experiments.pairwise.judging import FIRST, NEITHER, SECOND, answer_of, is_swapped, key_of
+from experiments.pairwise.form import USUAL, NewTrial, draft_trial
+from experiments.pairwise.judging import FIRST, NEITHER, SECOND, answer_of, count_votes, is_swapped, key_of
 from experiments.pairwise.lists import BLIND, judge_backbones
+from experiments.pairwise.of_evaluation import JUDGES, draft_trial_of
 from experiments.reviews.lists import reviewers
 
 LONGEST_SECONDS = 3600.0
@@ -46,9 +49,27 @@ def make_trial(by: Actor, form: NewTrial) -> PairwiseTrial:
     if not form.is_valid():
         field = next(iter(form.errors))
         raise InvalidInput(form.problems[0], field)
-    trial, pairs = draft_trial(form)
+    return _save_trial(by, *draft_trial(form))
+
+
+@transaction.atomic
+def make_trial_of(
+    by: Actor, evaluation: Evaluation, chosen: Sequence[str], *, most: int = USUAL, judges_wanted: int = JUDGES
+) -> PairwiseTrial:
+    """A trial between labels of an evaluation, as its items have them: each pair is offered until so many people have
+    judged it. With `judges_wanted` 0 it is for a model alone, and nobody is told.
+
+    Raises InvalidInput, StateConflict."""
+    return _save_trial(by, *draft_trial_of(evaluation, chosen, most, judges_wanted, evaluation.seed))
+
+
+def _save_trial(by: Actor, trial: PairwiseTrial, pairs: list[Pair]) -> PairwiseTrial:
+    """Keep what was drafted; everybody who may judge is told, but for who made it. Raises InvalidInput if it has
+    nothing to compare."""
     if not any(pair.kind == PairKind.PLAIN for pair in pairs):
-        raise InvalidInput("No unit has two different labels to compare: choose other sources or fewer filters.")
+        why = ", ".join(f"{count} {what}" for what, count in trial.left_out.items())
+        words = "No unit has two different labels to compare: choose other sources or fewer filters."
+        raise InvalidInput(f"{words} Left out: {why}." if why else words, "sources")
     trial.owner = by.person
     trial.save()
     units = Unit.objects.filter(pk__in={pair.unit_id for pair in pairs}).select_related("layer__model")
@@ -61,7 +82,7 @@ def make_trial(by: Actor, form: NewTrial) -> PairwiseTrial:
     count = len(pairs)
     audit.record(by, Verb.TRIAL_MADE, trial, pairs=count)
     words = f"{by.name} asks you to judge {count} pair{'s' * (count != 1)} of labels in “{trial.name}”."
-    for judge in reviewers().exclude(pk=by.person.pk):
+    for judge in reviewers().exclude(pk=by.person.pk) if trial.judges_wanted != 0 else ():
         notifications.notify_person(judge, NotificationKind.REVIEW, words, trial.get_absolute_url())
     return trial
 
@@ -113,8 +134,19 @@ def vote(by: Actor, trial_id: int, pair_id: int, said: str, seconds: float | Non
         raise StateConflict("You have judged this pair before, and that answer stands. Undo takes the last one back.")
     if new:
         audit.record(by, Verb.VOTE_CAST, pair, trial=trial_id)
+        _tell_enough(trial, pair)
     publish(trial_id)
     return row
+
+
+def _tell_enough(trial: PairwiseTrial, pair: Pair) -> None:
+    """Tell the owner, once the last vote that the trial wants is cast: that on this pair."""
+    wanted = trial.judges_wanted
+    if not wanted or pair.votes.filter(judge__user__isnull=False).count() != wanted:
+        return
+    if not count_votes(trial.pairs.all()).filter(given__lt=wanted).exists():
+        words = f"Every pair of “{trial.name}” has the {wanted} votes that were asked for: it can be closed."
+        notifications.notify_person(trial.owner, NotificationKind.REVIEW, words, trial.get_absolute_url())
 
 
 @transaction.atomic

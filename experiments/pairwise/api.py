@@ -18,9 +18,10 @@ from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut
 from experiments.api.once import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
-from experiments.models import Judge, PairwiseTrial, Role, TokenScope
+from experiments.models import Evaluation, Judge, PairwiseTrial, Role, TokenScope
 from experiments.pairwise import actions, judging, lists, sources, votes_csv
 from experiments.pairwise.form import MOST, USUAL, NewTrial
+from experiments.pairwise.of_evaluation import JUDGES, MOST_JUDGES
 from experiments.pairwise.results import trial_results
 
 router = Router(tags=["Pairwise trials"])
@@ -46,6 +47,14 @@ class TrialIn(Body):
     repeats: Percent = Field(10, description="pairs shown twice, in percent of those")
     known_answers: Percent = Field(10, description="pairs whose answer is known, in percent of those")
     seed: Whole = 0
+
+
+class TrialOfEvaluationIn(Body):
+    """Two sources of the evaluation or more, each compared with each."""
+
+    sources: list[Text] = Field(min_length=2, max_length=50, description="as agent, one-shot, person, import:milan")
+    most: int = Field(USUAL, ge=1, le=MOST, description="pairs of two sources")
+    judges_wanted: int = Field(JUDGES, ge=1, le=MOST_JUDGES, description="people that shall judge each pair")
 
 
 class JudgeIn(Body):
@@ -82,6 +91,10 @@ class TrialOut(RowOut):
     sources: Annotated[list[str], BeforeValidator(lambda keys: [sources.words(key) for key in keys])]
     pairs: int = Field(validation_alias="size")
     judged: int = Field(validation_alias="mine", description="by you")
+    left: int = Field(description="pairs that you are offered")
+    evaluation: int | None = Field(validation_alias="evaluation_id", description="whose labels are compared")
+    judges_wanted: int | None = Field(description="people that shall judge each pair; null for no number")
+    votes: int = Field(description="of people")
     left_out: dict[str, int]
 
 
@@ -101,7 +114,7 @@ class PairOut(RowOut):
 
 
 class NextPairOut(Schema):
-    """The next pair for you; null when you have judged all, or the trial is closed."""
+    """The next pair for you; null when you have judged all, every pair has its votes, or the trial is closed."""
 
     pair: PairOut | None
     judged: int
@@ -189,6 +202,23 @@ def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) 
         typed.update({name: str(value) for name, value in given.items()})
         typed.setlist("source", wanted.sources)
         trial = actions.make_trial(by, NewTrial(typed, sources.list_sources()))
+        return TrialOut.from_orm(find(lists.trials(by.person), pk=trial.pk)), reverse("api:read_trial", args=[trial.pk])
+
+    return Status(201, answer_once(request, response, by.person, make))
+
+
+@router.post("/evaluations/{pk}/trials", response={201: TrialOut}, summary="Compare labels of an evaluation")
+def create_trial_of_evaluation(
+    request: HttpRequest, pk: Id, wanted: TrialOfEvaluationIn, response: HttpResponse
+) -> Status[object]:
+    """Labels as the evaluation has them, two by two; each pair is offered until so many people have judged it. Takes an
+    admin. Once the trial is closed, its preferences stand in the result of the evaluation."""
+    by = Actor.behind(request, allow(request, actions.MANAGES, TokenScope.WRITE))
+    row = find(Evaluation.objects.all(), pk=pk)
+
+    def make() -> tuple[TrialOut, str]:
+        numbers = {"most": wanted.most, "judges_wanted": wanted.judges_wanted}
+        trial = actions.make_trial_of(by, row, wanted.sources, **numbers)
         return TrialOut.from_orm(find(lists.trials(by.person), pk=trial.pk)), reverse("api:read_trial", args=[trial.pk])
 
     return Status(201, answer_once(request, response, by.person, make))

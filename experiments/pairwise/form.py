@@ -12,7 +12,7 @@ from django.http import QueryDict
 from experiments.models import Pair, PairwiseTrial, Unit, UnitProfile
 from experiments.pairwise import sources
 from experiments.pairwise.sampling import plan_pairs
-from experiments.pairwise.sources import LabelSource
+from experiments.pairwise.sources import LabelsBySource, LabelSource
 
 MOST, USUAL = 2_000, 100
 """Pairs of two sources that a trial may have, and has unless somebody says otherwise."""
@@ -97,16 +97,22 @@ def draft_trial(form: NewTrial) -> tuple[PairwiseTrial, list[Pair]]:
     """What a form without problems asks for, with its pairs and what there is to show of each; neither is saved."""
     trial = form.trial
     known = sources.labels_of(form.units(), trial.sources)
-    units = form.units().filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
+    several = form.units().filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
+    return trial, draw_pairs(trial, form.cleaned_data["most"], known, several)
+
+
+def draw_pairs(trial: PairwiseTrial, most: int, known: LabelsBySource, several: QuerySet[Unit]) -> list[Pair]:
+    """The pairs of a trial that is to be, with what there is to show of each; `several` are the units that more than
+    one of its sources says something of."""
     # What synthetic neurons respond to, by id of the unit
-    rows = units.filter(layer__kind=CONCEPT).select_related("layer")
+    rows = several.filter(layer__kind=CONCEPT).select_related("layer")
     truths = {unit.pk: unit.layer.name_of(unit.number) for unit in rows if unit.layer.name_of(unit.number)}
     # Of the others the profile with the most exemplars, of equals the latest
-    written = UnitProfile.objects.filter(unit__in=units.order_by().values("pk"), written__isnull=False)
+    written = UnitProfile.objects.filter(unit__in=several.order_by().values("pk"), written__isnull=False)
     counted = written.exclude(unit__in=truths).annotate(seen=Count("exemplars")).filter(seen__gt=0)
     profiles = dict(counted.order_by("seen", "written", "pk").values_list("unit_id", "pk"))
-    pairs = plan_pairs(trial, form.cleaned_data["most"], known, truths.keys() | profiles.keys())
+    pairs = plan_pairs(trial, most, known, truths.keys() | profiles.keys())
     for pair in pairs:
         unit = pair.unit_id or 0
         pair.profile_id, pair.truth = profiles.get(unit), truths.get(unit, "")[:500]
-    return trial, pairs
+    return pairs

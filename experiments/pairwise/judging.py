@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from experiments.core.thumbnails import ImageUrls
 from experiments.models import Answer, Exemplar, Pair, PairwiseTrial, Vote
@@ -50,10 +52,35 @@ def answer_of(said: str, swapped: bool) -> Answer:
     return Answer.A if (said == FIRST) != swapped else Answer.B
 
 
+def count_votes(pairs: QuerySet[Pair]) -> QuerySet[Any]:
+    """Pairs, to be filtered by `given`: how many people have judged each."""
+    people = Vote.objects.filter(pair=OuterRef("pk"), judge__user__isnull=False).order_by().values("pair")
+    return pairs.alias(given=Coalesce(Subquery(people.annotate(count=Count("pk")).values("count")), 0))
+
+
+def offer(pairs: QuerySet[Pair], user: User) -> QuerySet[Any]:
+    """Those of the pairs that this person has not judged, and that do not have the votes yet that their trial wants."""
+    own = Vote.objects.filter(pair=OuterRef("pk"), judge__user=user)
+    open_ended, short = Q(trial__judges_wanted=None), Q(given__lt=F("trial__judges_wanted"))
+    return count_votes(pairs).filter(~Exists(own), open_ended | short)
+
+
 def pending(trial: PairwiseTrial, user: User) -> QuerySet[Pair]:
-    """What this person has not judged yet, in order."""
-    done = Vote.objects.filter(judge__trial=trial, judge__user=user).values("pair")
-    return trial.pairs.exclude(pk__in=done).order_by("position")
+    """What is offered to this person, in order: of a trial that wants so many votes of each pair, first what has the
+    fewest."""
+    rows = offer(trial.pairs.all(), user)
+    return rows.order_by("position") if trial.judges_wanted is None else rows.order_by("given", "position")
+
+
+def count_own(trial: PairwiseTrial, user: User) -> int:
+    """How many pairs this person has judged."""
+    return Vote.objects.filter(judge__trial=trial, judge__user=user).count()
+
+
+def count_full(trial: PairwiseTrial) -> int:
+    """How many pairs have the people's votes that the trial wants; 0 where it wants no number."""
+    wanted = trial.judges_wanted
+    return count_votes(trial.pairs.all()).filter(given__gte=wanted).count() if wanted else 0
 
 
 def next_pairs(trial: PairwiseTrial, user: User, count: int, held: Collection[int] = ()) -> list[PairView]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from experiments.models import Backbone, Judge, Pair, PairwiseTrial, Vote
+from experiments.pairwise import judging
 
 SHOWN = 5
 """Pairwise trials on the Overview."""
@@ -22,18 +23,23 @@ BLIND = {
 
 
 def trials(user: User) -> QuerySet[Any]:
-    """With `size`, the pairs of each, and `mine`, those that this person has judged."""
+    """With `size`, the pairs of each; `mine`, those that this person has judged; `left`, those that they are offered;
+    `votes`, of people."""
     last = Pair.objects.filter(trial=OuterRef("pk")).order_by("-position").values("position")[:1]
     own = Vote.objects.filter(judge__trial=OuterRef("pk"), judge__user=user).order_by()
     mine = own.values("judge").annotate(count=Count("pk")).values("count")
-    rows = PairwiseTrial.objects.select_related("owner")
-    return rows.annotate(size=Coalesce(Subquery(last), 0), mine=Coalesce(Subquery(mine), 0))
+    offered = judging.offer(Pair.objects.filter(trial=OuterRef("pk")), user).order_by().values("trial")
+    left = offered.annotate(count=Count("pk")).values("count")
+    people = Vote.objects.filter(judge__trial=OuterRef("pk"), judge__user__isnull=False).order_by()
+    votes = people.values("judge__trial").annotate(count=Count("pk")).values("count")
+    counts = {"size": last, "mine": mine, "left": left, "votes": votes}
+    rows = PairwiseTrial.objects.select_related("owner", "evaluation")
+    return rows.annotate(**{name: Coalesce(Subquery(query), 0) for name, query in counts.items()})
 
 
 def list_unfinished(user: User) -> list[Any]:
     """The newest open trials in which this person, who may judge, has something `left`."""
-    rows = trials(user).filter(closed=None).annotate(left=F("size") - F("mine"))
-    return list(rows.filter(left__gt=0)[:SHOWN])
+    return list(trials(user).filter(closed=None, left__gt=0)[:SHOWN])
 
 
 def judges(trial: PairwiseTrial) -> QuerySet[Any]:

@@ -17,13 +17,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused, StateConflict
+from experiments.core.errors import ActionRefused, InvalidInput, StateConflict
 from experiments.core.params import parse_key
-from experiments.models import Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
+from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, judging, lists, results, sources, votes_csv
 from experiments.pairwise.form import MOST, NewTrial, draft_trial
 
-"""Who makes and closes trials, and has backbones judge: as with queues, one who manages."""
 SHOWN = 100
 JUDGES = "judges"
 """The part of the page that follows the backbones at work; htmx asks for it by this id."""
@@ -85,7 +84,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     """How a trial was made and who has judged how much; once it is closed, what came of it."""
     user = access.require(request)
-    row = get_object_or_404(PairwiseTrial.objects.select_related("owner"), pk=pk)
+    row = get_object_or_404(lists.trials(user), pk=pk)
     role = access.role_in(request) or Role.VIEWER
     judges = [(judge, notify.read_progress(judge.job)) for judge in lists.judges(row)]
     kinds = dict(row.pairs.order_by().values_list("kind").annotate(Count("pk")))
@@ -96,6 +95,8 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
         "moving": any(judge.job and judge.job.is_moving for judge, _ in judges),
         "worker": worker_status.is_here(),
         "total": sum(kinds.values()),
+        "wanted": (row.judges_wanted or 0) * sum(kinds.values()),
+        "full": judging.count_full(row),
         "may_judge": role >= Role.REVIEWER and row.closed is None,
         "may_manage": role >= actions.MANAGES,
     }
@@ -140,13 +141,14 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(PairwiseTrial, pk=pk)
     if row.closed:
         return redirect(row)
-    total, left = row.pairs.count(), judging.pending(row, user).count()
+    done, left = judging.count_own(row, user), judging.pending(row, user).count()
     context = {
         "trial": row,
         "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url()), ("Judging", request.path)),
         "pairs": judging.next_pairs(row, user, AHEAD),
-        "total": total,
-        "done": total - left,
+        "total": done + left,
+        "done": done,
+        "full": done + left < row.pairs.count() and not left,
     }
     return render(request, "pairwise/judge.html", context)
 
@@ -190,6 +192,22 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 # --- managing -------------------------------------------------------------------------------------------------
+
+
+@require_POST
+def compare_labels(request: HttpRequest, evaluation: int) -> HttpResponse:
+    """Make a trial between labels of an evaluation."""
+    actor = Actor.of(request, actions.MANAGES)
+    row, sent = get_object_or_404(Evaluation, pk=evaluation), request.POST
+    most, judges = (_figure(sent.get(name, "")) for name in ("most", "judges"))
+    try:
+        if most is None or judges is None or judges < 1:
+            raise InvalidInput("Write how many pairs and how many judges a pair as whole numbers, 1 or more.", "judges")
+        chosen = sent.getlist("source")
+        return redirect(actions.make_trial_of(actor, row, chosen, most=int(most), judges_wanted=int(judges)))
+    except (ActionRefused, OverflowError, ValueError) as refusal:
+        messages.error(request, str(refusal))
+    return redirect("evaluation", evaluation)
 
 
 @require_POST

@@ -1,7 +1,7 @@
 """Who labels come from, and what each source says of a unit.
 
 A source is named by a key: `agent` for any agent and `agent:openai:gpt-4o` for one of them, `person`, `baseline`,
-`correction` for what reviewers corrected, and `import:milan` for labels of a file.
+`correction` for what reviewers corrected, and `import:milan` for labels of a file. Evaluations have more of their own.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ OURS = {
     IMPORT: "Imported",
 }
 """Sources that have words of their own."""
+OF_EVALUATIONS = {"one-shot": "One-shot labeller", "shuffled": "Shuffled labels"}
+"""Sources that an evaluation makes itself, and no label of a unit has."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,13 @@ LabelsBySource = Mapping[int, Mapping[str, SourceLabel]]
 
 def words(key: str) -> str:
     """What people call a source."""
-    if key in OURS:
-        return OURS[key]
+    if known := OURS.get(key) or OF_EVALUATIONS.get(key):
+        return known
     family, _, rest = key.partition(":")
     if family == IMPORT:
         return f"{rest} (imported)"
     backbone, _, model = rest.partition(":")
-    return model or registry.label(registry.BACKBONES, backbone)
+    return model or (registry.label(registry.BACKBONES, backbone) if backbone else key)
 
 
 def _keys_of(source: str, backbone: str, model: str) -> list[str]:

@@ -9,6 +9,7 @@ from experiments.pairwise import pages
 urlpatterns: list[URLPattern] = [
     path("pairwise/", pages.index, name="pairwise"),
     path("pairwise/new/", pages.new, name="pairwise-new"),
+    path("pairwise/evaluation/<int:evaluation>/", pages.compare_labels, name="pairwise-of-evaluation"),
     path("pairwise/<int:pk>/", pages.trial, name="pairwise-trial"),
     path("pairwise/<int:pk>/judge/", pages.judge, name="pairwise-judge"),
     path("pairwise/<int:pk>/answer/", pages.answer, name="pairwise-answer"),

@@ -77,6 +77,7 @@ BODIES: dict[str, Any] = {
     "create_export": {"what": "runs"},
     "create_vote": {"pair": 1, "answer": "first"},
     "create_trial": {"name": "Mine", "sources": ["agent", "person"]},
+    "create_trial_of_evaluation": {"sources": ["agent", "one-shot"]},
     "start_evaluation": {"kind": "synthetic", "backbone": "scripted"},
     "resume_evaluation": {},
     "repair_evaluation": {"factor": 0},

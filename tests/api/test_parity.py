@@ -73,6 +73,7 @@ SAME: dict[str, str] = {
     # two labels side by side
     "pairwise": "list_trials",
     "pairwise-new": "create_trial",
+    "pairwise-of-evaluation": "create_trial_of_evaluation",
     "pairwise-trial": "read_trial list_judges read_results",
     "pairwise-file": "fetch_votes",
     "pairwise-judge": "next_pair",

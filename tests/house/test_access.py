@@ -171,6 +171,7 @@ REVIEW = {
     "review-decline": "/review/{queue}/items/1/decline/",
     "pairwise-answer": "/pairwise/{trial}/answer/",
     "pairwise-undo": "/pairwise/{trial}/undo/",
+    "pairwise-of-evaluation": "/pairwise/evaluation/{evaluation}/",
     "pairwise-close": "/pairwise/{trial}/close/",
     "pairwise-ask": "/pairwise/{trial}/ask/",
     "pairwise-stop": "/pairwise/{trial}/judges/1/stop/",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.models import EvaluationItem, ItemStatus
-from workers.jobs.evaluations.sources import name_source
+from experiments.pairwise.of_evaluation import name_source
 from workers.metrics.intervals import estimate_difference, estimate_mean, estimate_median, estimate_share
 from workers.metrics.significance import compare_ranks, holm
 from workers.record.estimates import Estimate

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from experiments.models import EvaluationItem
+from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.sources import name_source
 from workers.record.evaluations import EvaluationResult, Figure, ResultTable
 
 _NOTE = "A label that is too narrow does not lose by them, it may win: r and AUPRC on natural images decide."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from functools import cache, partial
+from functools import partial
 
 from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Unit
 from experiments.pairwise import sources
+from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.checks.asking import ask, find_backbone
 from workers.jobs.checks.images import store
 from workers.jobs.evaluations.playing import play, spec_of
@@ -17,16 +18,8 @@ from workers.metrics import one_shot
 from workers.protocols import Picture, Progress
 
 AGENT, ONE_SHOT, SHUFFLED = "agent", "one-shot", "shuffled"
-WORDS = {AGENT: "Agent", ONE_SHOT: "One-shot labeller", SHUFFLED: "Shuffled labels"}
-"""Sources that an evaluation makes itself; the others are those of pairwise trials."""
 LATE = {SHUFFLED: 1}
 """Sources that come after all others, since they need what these give."""
-
-
-@cache
-def name_source(key: str) -> str:
-    """What people call a source."""
-    return WORDS.get(key) or sources.words(key)
 
 
 def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:

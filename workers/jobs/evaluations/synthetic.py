@@ -10,11 +10,12 @@ import random
 from collections.abc import Sequence
 
 from experiments.models import Evaluation, EvaluationItem
+from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.pooled import compare_pooled
 from workers.jobs.evaluations.pooled_figures import add_pooled
 from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
-from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, name_source
+from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED
 from workers.jobs.evaluations.truth import score_truth
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult, Figure

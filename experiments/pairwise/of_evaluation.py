@@ -1,0 +1,144 @@
+"""Trials between the labels of an evaluation: what each of its sources said of each unit then, and what came of it.
+
+The paper's Table 1 is one of synthetic neurons with ten judges a pair.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+from django.db.models import QuerySet
+
+from experiments.core.errors import InvalidInput, StateConflict
+from experiments.models import Evaluation, EvaluationKind, ItemStatus, Pair, PairwiseTrial, Unit
+from experiments.pairwise import sources
+from experiments.pairwise.form import MOST, draw_pairs
+from experiments.pairwise.results import JudgeScore, PreferenceCell, Preferences, trial_results
+from experiments.pairwise.sources import LabelsBySource, SourceLabel
+from workers.record.evaluations import Cell, Figure, ResultTable
+
+KINDS = frozenset({EvaluationKind.LABELS, EvaluationKind.SYNTHETIC, EvaluationKind.UNITS})
+"""Kinds of evaluation whose items are labels of several sources for the same units."""
+JUDGES, MOST_JUDGES = 10, 1_000
+"""People for each pair: as in the paper, and at most."""
+SHUFFLED = "shuffled"
+"""Labels of other units: a floor of checks, which says nothing of a source here."""
+NOTE = (
+    "Share of the votes that decide, with Wilson's 95 % intervals, each vote a case of its own; people and each model "
+    "apart. The intervals of the paper's Table 1 are narrower than its numbers of votes allow."
+)
+
+
+def name_source(key: str) -> str:
+    """What people call a source of an evaluation, which has one agent."""
+    return "Agent" if key == sources.AGENT else sources.words(key)
+
+
+def list_comparable(evaluation: Evaluation) -> list[str]:
+    """Keys of the sources that give labels, in the order of the items; none for a kind without several."""
+    if evaluation.kind not in KINDS:
+        return []
+    said = evaluation.items.filter(status=ItemStatus.DONE).exclude(label="").order_by("position")
+    return list(dict.fromkeys(said.values_list("source", flat=True)))
+
+
+def draft_trial_of(
+    evaluation: Evaluation, chosen: Sequence[str], most: int, judges_wanted: int, seed: int
+) -> tuple[PairwiseTrial, list[Pair]]:
+    """The trial with its pairs; neither is saved. Raises StateConflict for an evaluation of something else, and
+    InvalidInput."""
+    if evaluation.kind not in KINDS:
+        raise StateConflict("Only labels of units, of synthetic neurons or of files are compared two by two.")
+    there = list_comparable(evaluation)
+    if unknown := [key for key in chosen if key not in there]:
+        names = ", ".join(there) or "none yet"
+        raise InvalidInput(f"This evaluation has no labels of “{unknown[0][:60]}”. Choose of: {names}.", "sources")
+    if len(set(chosen)) < 2:
+        raise InvalidInput("Choose two sources or more.", "sources")
+    if not 1 <= most <= MOST:
+        raise InvalidInput(f"Choose 1 to {MOST:,} pairs of two sources, not {most}.", "most")
+    if not 0 <= judges_wanted <= MOST_JUDGES:
+        raise InvalidInput(f"Choose 1 to {MOST_JUDGES:,} judges a pair, not {judges_wanted}.", "judges_wanted")
+    trial = PairwiseTrial(
+        name=f"Two by two: {evaluation.name}"[:80],
+        sources=[key for key in there if key in chosen],
+        seed=seed,
+        evaluation=evaluation,
+        judges_wanted=judges_wanted,
+    )
+    known = _read_labels(evaluation, trial.sources)
+    several: QuerySet[Unit] = Unit.objects.filter(pk__in=[unit for unit, labels in known.items() if len(labels) > 1])
+    return trial, draw_pairs(trial, most, known, several)
+
+
+def _read_labels(evaluation: Evaluation, keys: Sequence[str]) -> LabelsBySource:
+    """What these sources said of each unit in the evaluation, whatever they have said of it since."""
+    said: dict[int, dict[str, SourceLabel]] = defaultdict(dict)
+    items = evaluation.items.filter(status=ItemStatus.DONE, source__in=keys, unit__isnull=False).exclude(label="")
+    for pk, unit, source, label, run in items.order_by("position").values_list(
+        "pk", "unit_id", "source", "label", "run_id"
+    ):
+        said[unit or 0][source] = SourceLabel(label, None, pk, run)
+    return said
+
+
+# --- what came of them ---
+
+
+def tabulate_preferences(evaluation: Evaluation) -> list[ResultTable]:
+    """A table for each closed trial: how often the labels of a source were preferred, by people and by each model."""
+    return [_tabulate(trial) for trial in _list_closed(evaluation)]
+
+
+def _list_closed(evaluation: Evaluation) -> QuerySet[PairwiseTrial]:
+    return evaluation.trials.exclude(closed=None).order_by("closed", "pk")
+
+
+def _tabulate(trial: PairwiseTrial) -> ResultTable:
+    found = _group_preferences(trial)
+    rows = [
+        (Cell(f"{name_source(one)} over {name_source(other).lower()}"), *map(_show, cells))
+        for (one, other), *cells in zip(
+            combinations(trial.sources, 2), *(_list_cells(table) for _, table in found), strict=True
+        )
+    ]
+    columns = ("Preferred", *(name for name, _ in found))
+    return ResultTable(f"two_way.{trial.pk}", trial.name, columns, tuple(rows), NOTE)
+
+
+def list_preferences(evaluation: Evaluation) -> list[Figure]:
+    """The same as figures: `two_way.agent-one-shot` for the judge of the evaluation itself, `two_way.people.…` and
+    `two_way.gpt-4o.…` for those of other trials. Of two of one name, the later stands."""
+    figures: dict[str, Figure] = {}
+    for trial in _list_closed(evaluation):
+        for name, table in _group_preferences(trial):
+            by = [] if trial.judges_wanted == 0 else [name.casefold()]
+            for (one, other), cell in zip(combinations(trial.sources, 2), _list_cells(table), strict=True):
+                # A dot would nest in the last line of `--json`
+                key = ".".join(each.replace(".", "_") for each in ("two_way", *by, f"{one}-{other}"))
+                share, label = cell.preferred, f"{name_source(one)} over {name_source(other).lower()}, by {name}"
+                note = f"{cell.neither} cannot tell" + (f", {cell.unread} unread" if cell.unread else "")
+                figures[key] = Figure(key, label, share.value, share.low, share.high, share.n, None, note)
+    return list(figures.values())
+
+
+def _group_preferences(trial: PairwiseTrial) -> list[tuple[str, Preferences]]:
+    """People together, where any judged, then each model."""
+    found = trial_results(trial)
+    models: Sequence[JudgeScore] = found.backbones
+    people = [("People", found.together)] if found.people or not models else []
+    return [*people, *((score.name, score.table) for score in models)]
+
+
+def _list_cells(table: Preferences) -> list[PreferenceCell]:
+    """Each two sources once, the one that comes first against the other."""
+    return [cell for at, (_, cells) in enumerate(table.rows) for cell in cells[at + 1 :] if cell]
+
+
+def _show(cell: PreferenceCell) -> Cell:
+    share = cell.preferred
+    if share.value is None:
+        return Cell("no vote decides")
+    return Cell(value=share.value, low=share.low, high=share.high, n=share.n)
