@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('experiments', '0005_evaluations_exported'),
+        ('experiments', '0006_people_as_judges'),
     ]
 
     operations = [
