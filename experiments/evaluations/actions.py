@@ -40,13 +40,16 @@ def start(by: Actor, form: NewEvaluation) -> Evaluation:
 
 
 @transaction.atomic
-def begin(by: Actor, evaluation: Evaluation) -> Evaluation:
-    """Save an evaluation that was drafted, and have a worker plan and do it."""
+def begin(by: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> Evaluation:
+    """Save an evaluation that was drafted, and have a worker plan and do it; else whoever called claims its job."""
     evaluation.owner = by.person
     evaluation.job = _make_job(by, evaluation)
     evaluation.save()
     audit.record(by, Verb.EVALUATION_STARTED, evaluation, kind=evaluation.kind)
-    queue.ask_for_work(evaluation.job.pk)
+    if enqueue:
+        queue.ask_for_work(evaluation.job.pk)
+    else:
+        Job.objects.filter(pk=evaluation.job.pk).update(status=JobStatus.STOPPED)
     return evaluation
 
 

@@ -24,6 +24,8 @@ EVERY = 0.1
 """Seconds between two changes of the line."""
 STOPPED = 130
 """What the shell is told of Ctrl+C."""
+SOON = 60.0
+"""Seconds below which nobody needs to know how long the rest takes."""
 WIDEST = 110
 """A line that is wider than the terminal would not replace itself."""
 
@@ -75,22 +77,30 @@ def prepare() -> None:
 
 
 class ProgressLine:
-    """A `Progress` for a terminal: what is done, how much of it. A pipe sees nothing of it."""
+    """A `Progress` for a terminal: what is done, how much of it, and what is left in time. A pipe sees a line every
+    `piped` seconds, or nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, piped: float = 0.0) -> None:
         self.stop = threading.Event()
+        self.piped = piped
         self.shown = 0.0
         self.open = False
         """Whether the cursor stands behind words of ours."""
+        self.pace = _Pace()
 
     def __call__(self, what: str, done: int, total: int) -> None:
         if self.stop.is_set():
             raise Cancelled("Stopped by Ctrl+C.")
         now = time.monotonic()
-        if sys.stderr.isatty() and (done == total or now - self.shown > EVERY):
+        is_terminal = sys.stderr.isatty()
+        left = self.pace.tell_left(done, total, now)
+        if is_terminal and (done == total or now - self.shown > EVERY):
             self.shown, self.open = now, done != total
-            count = f": {done:,} of {total:,}"
-            print(f"\r\033[K{what[:WIDEST]}{count}", end="" if self.open else "\n", file=sys.stderr, flush=True)
+            words = f"\r\033[K{what[:WIDEST]}: {done:,} of {total:,}{left}"
+            print(words, end="" if self.open else "\n", file=sys.stderr, flush=True)
+        elif not is_terminal and self.piped and now - self.shown > self.piped:
+            self.shown = now
+            print(f"{what}: {done:,} of {total:,}{left}", file=sys.stderr, flush=True)
 
     @contextmanager
     def until_ctrl_c(self, kept: str) -> Iterator[None]:
@@ -108,3 +118,20 @@ class ProgressLine:
             if self.open:
                 print(file=sys.stderr, flush=True)
                 self.open = False
+
+
+class _Pace:
+    """How long the rest takes, if it goes on as it went since this total was first told."""
+
+    def __init__(self) -> None:
+        self._total, self._first, self._begun = -1, 0, 0.0
+
+    def tell_left(self, done: int, total: int, now: float) -> str:
+        """As ", about 6 min left"; "" while nobody can say, or it is soon over."""
+        if total != self._total or done < self._first:
+            self._total, self._first, self._begun = total, done, now
+        passed, went = now - self._begun, done - self._first
+        if not went or passed < SOON:
+            return ""
+        rest = passed / went * (total - done)
+        return f", about {rest / 60:.0f} min left" if rest > SOON else ""

@@ -6,18 +6,18 @@ import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Avg, Count
 from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.actors import Actor
+from experiments.evaluations import actions
+from experiments.evaluations.forecast import predict
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
 from experiments.management.supervisor import welcome
-from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobKind, JobStatus, Run
+from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobStatus
 from workers import registry
 from workers.record.evaluations import CAVEAT
-from workers.record.statuses import Status
 
 ALL = "all"
 QUICK = {
@@ -27,6 +27,10 @@ QUICK = {
     EvaluationKind.BIAS: 1,
 }
 """What `all` evaluates, and of how many."""
+
+
+TELL_EVERY = 30.0
+"""Seconds between two lines on how far it is, where they go to a file."""
 
 
 class Command(FetchingCommand):
@@ -43,6 +47,12 @@ class Command(FetchingCommand):
         parser.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all with units")
         parser.add_argument("--dataset", default="", metavar="D", help="where images come from")
         parser.add_argument("--source", nargs="+", default=[], metavar="S", help="whose labels, as import:milan")
+        parser.add_argument(
+            "--repeats", type=int, metavar="N", help="seeds, of spurious features and biases; default: 1"
+        )
+        parser.add_argument(
+            "--reflections", type=int, metavar="N", help="how often a failed label goes back to the agent"
+        )
         parser.add_argument("--cost", type=float, metavar="USD", help="budget of the whole")
         parser.add_argument("--seconds", type=float, metavar="S", help="seconds of work for the whole")
         parser.add_argument("--unpriced", action="store_true", help="though no price of the backbone is known")
@@ -59,9 +69,9 @@ class Command(FetchingCommand):
                 raise CommandError(f"There is no evaluation {options['resume']}.")
             evaluations = [found]
         elif options["kind"] == ALL:
-            evaluations = [_make(EvaluationKind(kind), options | {"units": count}) for kind, count in QUICK.items()]
+            evaluations = [_begin(EvaluationKind(kind), options | {"units": count}) for kind, count in QUICK.items()]
         else:
-            evaluations = [_make(EvaluationKind(options["kind"]), options)]
+            evaluations = [_begin(EvaluationKind(options["kind"]), options)]
         results = {evaluation.kind: self.do(evaluation) for evaluation in evaluations}
         if options["json"]:
             (only,) = results.values() if len(results) == 1 else (results,)
@@ -71,8 +81,8 @@ class Command(FetchingCommand):
         """Do what is left of it, and tell its figures."""
         from workers.jobs import foreground
 
-        self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {_forecast(evaluation)}")
-        line = ProgressLine()
+        self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {_foretell(evaluation)}")
+        line = ProgressLine(piped=TELL_EVERY)
         with line.until_ctrl_c(f"Go on with: manage.py evaluate --resume {evaluation.pk}"):
             result = foreground.work(_claim(evaluation), line)
         evaluation.refresh_from_db()
@@ -85,19 +95,18 @@ class Command(FetchingCommand):
         return _nest(evaluation)
 
 
-def _make(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
-    """An evaluation as the options say."""
-    asked = {"units": options["units"], "model": options["model"], "layers": options["layers"]}
-    asked |= {"dataset": options["dataset"], "sources": options["source"]}
-    owner = welcome.owner()[0]
-    name = f"{kind.label}, seed {options['seed']}, {options['backbone_model'] or options['backbone']}"
-    job = Job.objects.create(
-        kind=JobKind.EVALUATION, subject=name, asked_by=Actor(owner).person, status=JobStatus.STOPPED
-    )
-    return Evaluation.objects.create(
+def _begin(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
+    """As from the page, but that this process does it."""
+    return actions.begin(Actor(welcome.owner()[0]), _draft(kind, options), enqueue=False)
+
+
+def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
+    """An evaluation as the options say, not saved."""
+    asked = {name: options[name] for name in ("units", "model", "layers", "dataset", "repeats", "reflections")}
+    asked["sources"] = options["source"]
+    return Evaluation(
         kind=kind,
-        name=name,
-        owner=owner,
+        name=f"{kind.label}, seed {options['seed']}, {options['backbone_model'] or options['backbone']}",
         backbone=options["backbone"],
         backbone_model=options["backbone_model"],
         seed=options["seed"],
@@ -105,7 +114,6 @@ def _make(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
         cost_limit=options["cost"],
         seconds_limit=options["seconds"],
         unpriced=options["unpriced"],
-        job=job,
     )
 
 
@@ -117,18 +125,21 @@ def _claim(evaluation: Evaluation) -> Job:
     return Job.objects.get(pk=evaluation.job_id or 0)
 
 
-def _forecast(evaluation: Evaluation) -> str:
-    """What a run of this backbone took so far, so that nobody waits unknowing."""
-    runs = Run.objects.filter(backbone=evaluation.backbone, status=Status.CONCLUDED)
-    if evaluation.backbone_model:
-        runs = runs.filter(backbone_model=evaluation.backbone_model)
-    took = runs.aggregate(seconds=Avg("seconds"), cost=Avg("cost"), rounds=Avg("rounds"), n=Count("pk"))
-    if not took["n"]:
-        return "No run of this backbone is recorded, so what one takes is not known yet."
-    return (
-        f"A run took {took['seconds']:.1f} s, {took['rounds']:.1f} requests and ${took['cost']:.2f} on average "
-        f"(n = {took['n']})."
-    )
+def _foretell(evaluation: Evaluation) -> str:
+    """What recorded runs and checks let expect, so that nobody waits unknowing."""
+    expected = predict(evaluation)
+    counts = f"{expected.runs} runs and {expected.checks} checks of labels at most"
+    if expected.seconds is None:
+        return f"{counts}. Nothing of the kind is recorded here, so what that takes is not known yet."
+    per_run = f" (a run takes {expected.requests:.1f} requests on average)" if expected.requests else ""
+    took = f"about {_minutes(expected.seconds.usual)}, up to {_minutes(expected.seconds.high)} of work"
+    cost = f", ${expected.cost.usual:.2f} to ${expected.cost.high:.2f}" if expected.cost else ""
+    rests = f"{expected.recorded} recorded runs and {expected.recorded_checks} checks"
+    return f"{counts}{per_run}: {took}{cost}, judging by {rests}."
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def _in_words(figure: dict[str, Any]) -> str:
