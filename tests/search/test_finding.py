@@ -16,7 +16,7 @@ from experiments.core.search_index.texts import PIECE, passage_of
 from experiments.models import Image, Label, Layer, Observation, Run, SearchText, TextKind, Unit, VisionModelRow
 from experiments.search import finding, runs
 from tests.support.builders import experiment, make_run, replied, started
-from workers.record.events import Ended, ExperimentEnded
+from workers.record.events import Ended, ExperimentEnded, Graded
 from workers.record.experiments import LogEntry
 from workers.record.experiments import Observation as Logged
 from workers.record.replies import Conclusion, Hypothesis
@@ -94,6 +94,19 @@ def test_every_text_of_a_run_is_found_in_its_event_once(way: str, run: Run) -> N
         assert (passage.kind, passage.seq) == place, typed
     observation = Observation.objects.get()
     assert SearchText.objects.get(kind=TextKind.TITLE).anchor == observation.pk
+
+
+def test_a_label_that_failed_its_test_is_found_there_and_one_concluded_with_where_it_is_concluded(
+    way: str, run: Run
+) -> None:
+    transcript.append(run.pk, "started", started())
+    transcript.append(run.pk, "graded", Graded(1, "spotted quokkas", pearson=0.1, left=1))
+    transcript.append(run.pk, "graded", Graded(2, "striped numbats", reason="Nothing testable, said the axolotl."))
+    transcript.append(run.pk, "concluded", Ended("", Conclusion("", ("striped numbats",))))
+    for typed, place in {"quokka": ("label", 2), "axolotl": ("output", 3), "numbats": ("label", 4)}.items():
+        (key,) = finding.find(words.parse_words(typed).terms, finding.SearchScope()).keys
+        passage = SearchText.objects.get(pk=key)
+        assert (passage.kind, passage.seq) == place, typed
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from experiments.core.search_index.normalize import normalize
 from experiments.core.search_index.words import LONGEST
 from experiments.models import Event, Label, Run, RunSummary, SearchText, TextKind, Unit
 from experiments.models.insertion import Prepared
-from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Note, Payload, Replied
+from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Graded, Note, Payload, Replied
 from workers.record.replies import Conclusion
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ def _texts_of(content: Payload) -> Iterator[Text]:
         case ExperimentEnded():
             said = [content.output, content.error, *(entry.text for entry in content.entries)]
             yield from ((TextKind.OUTPUT, content.number, text) for text in said)
+        case Graded():
+            # A label that is concluded with is found where it is concluded
+            if content.goes_back:
+                yield TextKind.LABEL, None, content.label
+            yield TextKind.OUTPUT, None, content.reason
         case Note():
             yield TextKind.NOTE, content.round, content.text
         case Ended():
