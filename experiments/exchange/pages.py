@@ -18,7 +18,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.bodies import UPLOAD
 from experiments.core.errors import InvalidInput
-from experiments.exchange import actions, export_query, form
+from experiments.exchange import actions, export_query, form, label_tests
 from experiments.exchange.downloads import own_exports, send_file
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Import, Role, VisionModelRow
@@ -130,8 +130,12 @@ def _fill_imports(user: User, more: dict[str, Any]) -> dict[str, Any]:
 def list_imports() -> dict[str, Any]:
     """The team's imports, with the runs that came of them."""
     rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:IMPORTS_SHOWN])
+    tests = label_tests.offer_tests(rows)
     return {
-        "imports": [(row, notify.read_progress(row.job), row.imported_runs.all()[:RUNS_SHOWN]) for row in rows],
+        "imports": [
+            (row, notify.read_progress(row.job), row.imported_runs.all()[:RUNS_SHOWN], tests.get(row.pk))
+            for row in rows
+        ],
         "moving": any(row.job.is_moving for row in rows),
         "worker": worker_status.is_here(),
     }

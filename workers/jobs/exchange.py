@@ -19,12 +19,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments.core.actors import Actor
 from experiments.exchange import (
     export_bundle,
     export_query,
     form,
     import_bundle,
     import_labels,
+    label_tests,
     maia_history,
     opinions,
     tables,
@@ -118,13 +120,25 @@ def take_import(job: Job, progress: Progress) -> str:
         raise ExchangeError("The file is not here any more: it was read, or stopped, before. Bring it again.")
     try:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
-        return take(row.path, ImportKind(row.kind), Source(row.name, owner, row), job.options, progress)
+        source = Source(row.name, owner, row)
+        if row.kind == ImportKind.LABELS:
+            return _take_and_test(row.path, source, job, Actor(job.asked_by), progress)
+        return take(row.path, ImportKind(row.kind), source, job.options, progress)
     finally:
         from workers.jobs import lease
 
         # Another worker goes on where this one stops, unless somebody stopped the job
         if not lease.stopping.is_set() or Job.objects.filter(pk=job.pk, stop_requested=True).exists():
             row.path.unlink(missing_ok=True)
+
+
+def _take_and_test(path: Path, source: Source, job: Job, by: Actor, progress: Progress) -> str:
+    """Labels are taken in; new ones are tested, where the installation tests by itself."""
+    named = str(job.options.get("model") or ""), " ".join(str(job.options.get("source") or "").split())
+    before = label_tests.count_labels(*named)
+    taken = take(path, ImportKind.LABELS, source, job.options, progress)
+    told = label_tests.begin(by, *named) if label_tests.count_labels(*named) > before else ""
+    return f"{taken} {told}".strip()
 
 
 def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], progress: Progress) -> str:
