@@ -4,6 +4,7 @@ its points as a table for those who do not see it."""
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,8 +19,12 @@ COLOURS = 6
 """Series that have a colour of their own."""
 MOST = 2_000
 """Points that are drawn; the table has them all."""
-ROW, NAME, NAME_CHARS = 26, 250, 40
-"""Height of a row of intervals, room for its name, characters of it."""
+ROW, TALL, NAME, NAME_CHARS, LINE = 26, 42, 250, 25, 17
+"""Height of a row of intervals, and where names take two lines; room for a name, characters and height of its line:
+on a phone letters are larger."""
+COLUMN_CHARS = 40
+ASIDE = 5
+"""How far intervals of neighbouring series stand apart."""
 BINS = 24
 
 
@@ -105,7 +110,9 @@ def _describe(row: PlotRow) -> str:
 
 def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
     """A row for each point, its value across."""
-    shape = Shape(720, 34 + ROW * len(rows), NAME, 18, 8, 26)
+    names = [textwrap.wrap(row.name, NAME_CHARS, max_lines=2, placeholder="…") for row in rows]
+    height = TALL if any(len(lines) > 1 for lines in names) else ROW
+    shape = Shape(720, 34 + height * len(rows), NAME, 18, 8, 26)
     x = _axis(_values(rows), shape.left, shape.edge)
     plot = Plot(shape, x, Axis(0, len(rows), shape.top, shape.floor), f"{source.title}, with 95 % intervals")
     for value in x.round_values:
@@ -114,8 +121,10 @@ def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -
         plot.add_below(value, f"{value:g}")
     for place, row in enumerate(rows):
         y, kind = plot.y.at(place + 0.5), kinds[row.series][0]
-        cut = row.name if len(row.name) <= NAME_CHARS else f"{row.name[: NAME_CHARS - 1]}…"
-        plot.texts.append(Text(shape.left - 10, y, cut, "end", "name"))
+        first = y - LINE * (len(names[place]) - 1) / 2
+        plot.texts += [
+            Text(shape.left - 10, first + LINE * at, words, "end", "name") for at, words in enumerate(names[place])
+        ]
         if row.point.low is not None and row.point.high is not None:
             plot.lines.append(PlotLine(x.at(row.point.low), x.at(row.point.high), y, y, f"whisker {kind}"))
         plot.add_dot(x.at(row.value), y, kind, _describe(row), row.link)
@@ -129,13 +138,15 @@ def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plo
     y = _axis(_values(rows), shape.floor, shape.top)
     plot = Plot(shape, x, y, f"{source.title}: {source.y} against {source.x}")
     _add_scales(plot, source)
-    for name, (kind, _) in kinds.items():
+    for place, (name, (kind, _)) in enumerate(kinds.items()):
         some = sorted((row for row in rows if row.series == name), key=lambda row: row.point.x)
         plot.add_path(((row.point.x, row.point.y) for row in some), kind)
         for row in some:
             at = x.at(row.point.x)
             if row.point.low is not None and row.point.high is not None:
-                plot.lines.append(PlotLine(at, at, y.at(row.point.low), y.at(row.point.high), f"whisker {kind}"))
+                beside = at + ASIDE * (place - (len(kinds) - 1) / 2)
+                ends = y.at(row.point.low), y.at(row.point.high)
+                plot.lines.append(PlotLine(beside, beside, *ends, f"whisker {kind}"))
             plot.add_dot(at, y.at(row.point.y), kind, f"{_describe(row)}", row.link)
     return plot
 
@@ -156,7 +167,7 @@ def _draw_strip(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Pl
     for value in y.round_values:
         plot.add_across(value, f"{value:g}")
     for column, (name, (kind, _)) in enumerate(kinds.items()):
-        plot.add_below(column + 0.5, name[:NAME_CHARS])
+        plot.add_below(column + 0.5, name[:COLUMN_CHARS])
         some = [row for row in rows if row.series == name]
         plot.add_dots(column, ((row.point.y, kind, _describe(row), row.link) for row in some))
     return plot

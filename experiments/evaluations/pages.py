@@ -23,7 +23,7 @@ from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.forecast import predict
 from experiments.evaluations.form import NewEvaluation
 from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS
-from experiments.evaluations.results import headline, read_prepared, read_result
+from experiments.evaluations.results import headline, name_scores, read_prepared, read_result
 from experiments.models import Backbone, Dataset, Evaluation, EvaluationItem, Layer, Role, Toolset, VisionModelRow
 from experiments.pairwise import of_evaluation, sources
 from experiments.pairwise.actions import MANAGES
@@ -34,8 +34,6 @@ from workers.record.evaluations import CAVEAT
 PER_PAGE, ITEMS_PER_PAGE = 30, 50
 PROGRESS = "progress"
 """The part of the page that follows the work; htmx asks for it by this id."""
-SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate"})
-"""Scores that have a place of their own beside the item."""
 OFFERED = 50
 """Others of its kind that a page offers to compare with."""
 
@@ -207,13 +205,12 @@ def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
     """An item with its address and its scores; those that tell a hidden truth are left out."""
     place = lists.place_of(item)
     hides = place is not None and names.holds_back(*place)
-    scores = {} if hides else {name: value for name, value in item.scores.items() if name not in SHOWN_ELSEWHERE}
     return {
         "item": item,
         "name": lists.name_item(item, names),
         "unit": reverse("unit", args=place) if place and not hides else "",
         "source": of_evaluation.name_source(item.source),
-        "scores": scores,
+        "scores": {} if hides else name_scores(item.scores),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -15,6 +15,22 @@ from workers.record.evaluations import Cell, EvaluationResult, Figure, Point, Re
 T = TypeVar("T")
 HEADLINE = 3
 """Figures that stand in the list."""
+SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate", "pool"})
+"""Scores that have a place of their own beside an item, or only tell which images were shared."""
+SCORES = {
+    "auprc": "AUPRC",
+    "generated_auc": "AUC of 7 + 7",
+    "missing": "misses",
+    "extra": "adds",
+    "pooled_positive": "entailed most",
+    "pooled_neutral": "entailed least",
+    "pooled_difference": "most less least, SD",
+    "pooled_problem": "pooled prompts",
+    "holding": "statements that hold",
+    "false": "false statements",
+    "agreement_by": "judged by",
+}
+"""What people call the scores of an item, where their names do not say it."""
 HIDDEN = "hidden until you have reviewed it"
 
 
@@ -70,6 +86,11 @@ def _blank(result: EvaluationResult, hidden: Collection[int]) -> EvaluationResul
         for plot in result.plots
     )
     return replace(result, tables=tables, plots=plots)
+
+
+def name_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores that stand beside an item, by what people call them."""
+    return {SCORES.get(name, name): value for name, value in scores.items() if name not in SHOWN_ELSEWHERE}
 
 
 def headline(row: Evaluation) -> list[Figure]:

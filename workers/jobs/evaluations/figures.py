@@ -94,15 +94,20 @@ def by_unit(items: Iterable[EvaluationItem], score: Score, missing: float | None
     return found
 
 
+def _estimate(values: NDArray[np.float64]) -> Estimate:
+    """The mean; of what is only ever 0 or 1 a share, whose interval does not shrink to a point."""
+    if len(values) and set(values) <= {0.0, 1.0}:
+        return estimate_share(float(values.sum()), len(values))
+    return estimate_mean(values, seed=SEED)
+
+
 def group_table(
     key: str, title: str, items: Sequence[EvaluationItem], score: Score, groups: Sequence[str], sources: Sequence[str]
 ) -> ResultTable:
     """The mean of a score by group and source, and over all, weighted by units (Table A3)."""
 
     def cells(name: str, chosen: Sequence[EvaluationItem]) -> tuple[Cell, ...]:
-        columns = [
-            estimate_mean(_numbers(score(each) for each in of_source(chosen, source)), seed=SEED) for source in sources
-        ]
+        columns = [_estimate(_numbers(score(each) for each in of_source(chosen, source))) for source in sources]
         return (Cell(name), *(Cell(value=each.value, low=each.low, high=each.high, n=each.n) for each in columns))
 
     rows = [cells(group, [each for each in items if each.group == group]) for group in groups]

@@ -12,7 +12,7 @@ from workers.jobs.evaluations import figures
 from workers.record.evaluations import EvaluationResult, Figure, ResultTable
 
 _NOTE = "A label that is too narrow does not lose by them, it may win: r and AUPRC on natural images decide."
-_SIDES = (("positive", "7 prompts entailed most"), ("neutral", "7 prompts entailed least"))
+_SIDES = (("positive", "entailed most"), ("neutral", "entailed least"))
 _POSITIVE, _NEUTRAL, _DIFFERENCE = (
     figures.score_of(f"pooled_{name}") for name in ("positive", "neutral", "difference")
 )
@@ -30,18 +30,21 @@ def add_pooled(
             name_source(source),
             figures.mean_figure(
                 f"pooled.{source}.{name}",
-                f"{name_source(source)}, pooled: mean activation on the {words}",
+                f"{name_source(source)}, pooled: mean activation on the 7 prompts {words}",
                 map(figures.score_of(f"pooled_{name}"), figures.of_source(items, source)),
             ),
         )
         for source in sources
         for name, words in _SIDES
     ]
+    short = [
+        (name, replace(figure, label=f"{name}, {figure.label.rpartition(' prompts ')[2]}")) for name, figure in means
+    ]
     return replace(
         result,
         figures=(*result.figures, *(figure for _, figure in means), *_compare(items, sources)),
         tables=(*result.tables, _write_table(items, groups, sources)),
-        plots=(*result.plots, figures.interval_plot("pooled", "Pooled prompts", "mean activation", means)),
+        plots=(*result.plots, figures.interval_plot("pooled", "Pooled prompts", "mean activation", short)),
         notes=(*result.notes, *_tell_lacking(items, sources)),
     )
 
