@@ -15,6 +15,7 @@ from tests.benches.bench_scripted import STATE
 from tests.support.toybox_run import play
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings
+from workers.record.estimates import Estimate
 from workers.record.events import Ended
 from workers.sandbox.host import ZygoteSandbox
 from workers.spurious.evaluation import SpuriousSpec, prepare, repair, score
@@ -32,11 +33,14 @@ def test_table_two_on_the_twin() -> None:
         found = compute_headline(tables, regularised=regularised)
         assert found
         rivals = "l1 fits" if regularised else "refits without a penalty"
-        print(
-            f"headline against {rivals}: {found.value:.2f} [{found.low:.2f}, {found.high:.2f}], {found.n} seeds", end=""
-        )
+        print(f"headline against {rivals}: {write(found.share)}, {found.share.n} seeds", end="")
         print(f"; agent {found.agent:.3f}, l1 {found.l1:.3f}, balanced {found.balanced:.3f}")
         assert found.gap > 0.05, "the data are too easy"
+
+
+def write(share: Estimate) -> str:
+    spread = "" if share.low is None else f" [{share.low:.2f}, {share.high:.2f}]"
+    return f"{share.value:.2f}{spread}"
 
 
 def measure(settings: LabSettings, sandbox: ZygoteSandbox, seed: int) -> Table2:

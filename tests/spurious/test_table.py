@@ -103,13 +103,13 @@ def test_the_headline_is_of_means_over_seeds(table):
         table.row(key, regularised=way).accuracy
         for key, way in (("agent", False), ("l1_top", True), ("balanced_top", True))
     )
-    assert found.value == pytest.approx((agent - l1) / (balanced - l1))
-    assert found.low == found.high == pytest.approx(found.value)
+    assert found.share.value == pytest.approx((agent - l1) / (balanced - l1))
+    assert found.share.low is None  # one seed has no spread
     worse = replace(table, rows=tuple(replace(row, accuracy=row.accuracy / 2) for row in table.rows))
     both = compute_headline([table, worse])
-    assert both.n == 2
+    assert both.share.n == 2
     assert both.agent == pytest.approx(agent * 0.75)
-    assert both.low <= both.value <= both.high
+    assert both.share.low <= both.share.value <= both.share.high
 
 
 def test_without_a_selective_unit_there_is_no_headline(table, splits):

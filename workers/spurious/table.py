@@ -13,7 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.metrics.intervals import estimate_gap
 from workers.protocols import Progress, no_progress
+from workers.record.estimates import Estimate
 from workers.spurious.features import GroupedFeatures
 from workers.spurious.regression import STRENGTHS, FittedRegression, fit, l1_units, tune_strength
 
@@ -23,7 +25,6 @@ SETS = 10
 """Balanced sets."""
 PER_CELL = 20
 """Images of each class on each ground in a balanced set: 320 of four and four."""
-RESAMPLES = 10_000
 
 RowKey = Literal["original", "l1_all", "random", "l1_top", "agent", "balanced_all", "balanced_top"]
 TITLES: Mapping[RowKey, str] = {
@@ -245,12 +246,8 @@ def _row(
 class Headline:
     """(agent - l1 of as many units, unbalanced) / (l1 of as many, balanced - unbalanced), on means over seeds."""
 
-    value: float
-    """NaN where there is no gap to close."""
-    low: float
-    high: float
-    """95 % interval: percentiles of the bootstrap over seeds; of one seed the value itself."""
-    n: int
+    share: Estimate
+    """With the bootstrap over seeds; None where there is no gap to close."""
     agent: float
     l1: float
     balanced: float
@@ -272,16 +269,8 @@ def compute_headline(tables: Sequence[Table2], *, regularised: bool = True) -> H
             means.append((agent.accuracy, rivals[0].accuracy, rivals[1].accuracy))
     if not means:
         return None
-    found = np.array(means)
-    agent_mean, l1, balanced = found.mean(0)
-    drawn = np.random.default_rng(0).integers(0, len(found), (RESAMPLES, len(found)))
-    low, high = np.nanpercentile(_ratio(found[drawn].mean(1)), [2.5, 97.5])
-    value = float(_ratio(found.mean(0)[None])[0])
-    gap = float(balanced - l1)
-    return Headline(value, float(low), float(high), len(found), float(agent_mean), float(l1), float(balanced), gap)
-
-
-def _ratio(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of (n, 3): agent, l1, balanced."""
-    gap = means[:, 2] - means[:, 1]
-    return (means[:, 0] - means[:, 1]) / np.where(gap == 0, np.nan, gap)
+    agent, l1, balanced = np.array(means).T
+    share = estimate_gap(agent, l1, balanced)
+    return Headline(
+        share, float(agent.mean()), float(l1.mean()), float(balanced.mean()), float(balanced.mean() - l1.mean())
+    )

@@ -35,6 +35,11 @@ _prepared: dict[tuple[str, int, int], PreparedUnits] = {}
 """Seeds that this process has made ready; another reads them from disk, but for the rows that no verdict changes."""
 
 
+_scored: dict[tuple[str, int], tuple[dict[int, bool], Table2]] = {}
+"""By model and units: the latest verdicts with their table, whose fits take seconds, while figures are written again
+and again as later seeds are judged."""
+
+
 def _prepare_seed(evaluation: Evaluation, seed: int, progress: Progress) -> PreparedUnits:
     """Dataset, classifier, features and units of a seed; what was done before is read."""
     dataset, units = str(evaluation.options.get("dataset") or ""), int(evaluation.options.get("units") or USUAL)
@@ -87,7 +92,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         }
         if own and len(judged) == len(own):
             ready = _prepare_seed(evaluation, seed, no_progress)
-            found.append((ready, judged, score(ready, judged)))
+            found.append((ready, judged, _score_once(ready, judged)))
         elif own:
             notes.append(f"Seed {seed} is unfinished: {len(judged)} of {len(own)} units are judged.")
     if not found:
@@ -103,6 +108,15 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
 
 
+def _score_once(ready: PreparedUnits, judged: dict[int, bool]) -> Table2:
+    key = ready.model, len(ready.units)
+    verdicts, table = _scored.get(key, (None, None))
+    if table is None or verdicts != judged:
+        table = score(ready, judged)
+        _scored[key] = judged, table
+    return table
+
+
 def _list_headlines(tables: Sequence[Table2], notes: list[str]) -> list[Figure]:
     figures = []
     for key, regularised, words in (("headline", True, "l1 fits"), ("headline_refit", False, "refits without penalty")):
@@ -111,9 +125,11 @@ def _list_headlines(tables: Sequence[Table2], notes: list[str]) -> list[Figure]:
             notes.append("No seed has a selective unit, so there is no headline.")
             return []
         label = f"Share of the gap that the agent's units close, against {words}"
-        figures.append(Figure(key, label, found.value, found.low, found.high, found.n, GOAL if regularised else None))
+        goal = GOAL if regularised else None
+        share = found.share
+        figures.append(Figure(key, label, share.value, share.low, share.high, share.n, goal, share.why))
         if regularised:
-            figures.append(Figure("gap", "The gap: balanced less unbalanced data", found.gap, n=found.n))
+            figures.append(Figure("gap", "The gap: balanced less unbalanced data", found.gap, n=share.n))
             if found.gap < EASY:
                 notes.append(f"The gap of {found.gap:.3f} is below {EASY}: these data are too easy for the question.")
     return figures

@@ -1,0 +1,63 @@
+"""The paper's two applications by one command, on small data: units judged and a classifier repaired; biases found."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from experiments.core import notify
+from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run
+from workers.jobs import laboratory as place
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.more]
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, settings):
+    settings.STATE = tmp_path
+    place.build_laboratory.cache_clear()
+    yield
+    place.build_laboratory.cache_clear()
+    notify.muted.clear()
+
+
+def evaluate(*options: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("evaluate", *options, "--json", stdout=out, stderr=StringIO())
+    found: dict[str, Any] = json.loads(out.getvalue().splitlines()[-1])
+    return found
+
+
+def test_units_of_a_classifier_are_judged_and_its_head_is_repaired() -> None:
+    small = "toybox-grounds:seed-{seed}-of-240"
+    told = evaluate("spurious", "--dataset", small, "--units", "4", "--seed", "0", "--repeats", "2")
+    assert told["items"]["failed"] == 0
+    assert told["items"]["done"] == told["items"]["of"] == EvaluationItem.objects.count() >= 8
+    assert set(EvaluationItem.objects.values_list("label", flat=True)) <= {"SELECTIVE", "SPURIOUS"}
+    row = Evaluation.objects.get()
+    table = next(each for each in row.result["tables"] if each["key"] == "table2")
+    assert len(table["rows"]) > 8
+    assert told["accuracy"]["original_refit"]["n"] == 2
+    runs = Run.objects.count()
+    row.options = {**row.options, "repair": 0.0}
+    row.save()
+    again = evaluate("--resume", str(row.pk))
+    assert Run.objects.count() == runs  # nothing is judged twice
+    assert again["accuracy"] == told["accuracy"]
+    row.refresh_from_db()
+    assert any(each["key"].startswith("repair") for each in row.result["tables"])
+
+
+def test_a_planted_bias_is_found_with_its_two_image_sets() -> None:
+    told = evaluate("bias", "--units", "1", "--seed", "4")
+    item = EvaluationItem.objects.get()
+    assert item.status == ItemStatus.DONE
+    assert told["items"] == {"done": 1, "of": 1, "failed": 0}
+    sets = [name for name, images in item.evidence.items() if images]
+    assert {name.split()[0] for name in sets} == {"with", "without"}
+    assert item.scores["holding"] >= 1
