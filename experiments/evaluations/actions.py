@@ -15,9 +15,20 @@ from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import clean_line
 from experiments.core.presence_questions import MOST_JUDGES
-from experiments.evaluations import lists
+from experiments.evaluations import lists, people
 from experiments.evaluations.form import NewEvaluation
-from experiments.models import Evaluation, EvaluationKind, Job, JobKind, JobStatus, LabelCheck, Role, Run, Unit
+from experiments.models import (
+    Evaluation,
+    EvaluationItem,
+    EvaluationKind,
+    Job,
+    JobKind,
+    JobStatus,
+    LabelCheck,
+    Role,
+    Run,
+    Unit,
+)
 from experiments.models.job import MOVING
 from experiments.pairwise import sources
 
@@ -129,6 +140,22 @@ def repair(by: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
     _work_again(by, evaluation, job)
     audit.record(by, Verb.EVALUATION_RESUMED, evaluation, repair=factor)
     return evaluation
+
+
+@transaction.atomic
+def ask_people(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
+    """Have people label a quarter of the units: an item and a run for each, which any researcher may write. What they
+    conclude is checked when the evaluation goes on. Raises StateConflict."""
+    _require_own(by, evaluation)
+    if evaluation.kind not in people.KINDS:
+        raise StateConflict("People label units and synthetic neurons; this evaluation is of something else.")
+    if not evaluation.planned:
+        raise StateConflict("Its units are not drawn yet: ask people once a worker has planned it.")
+    _lock_job(evaluation)  # of two who ask at once, one is first
+    added = people.add_items(by, evaluation)
+    if not added:
+        raise StateConflict("People have labels in this evaluation already, or it has no units.")
+    return added  # each of their runs is on record as one that was asked for
 
 
 @transaction.atomic

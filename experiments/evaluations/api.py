@@ -48,6 +48,7 @@ class EvaluationIn(Body):
     backbone: str = Field("", max_length=300, pattern=NO_NUL, examples=["openai:gpt-4o"])
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] | None = None
     reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] | None = None
+    judge: str = Field("", max_length=300, pattern=NO_NUL, description="a backbone that prefers labels two by two")
     seed: Whole = 0
     cost: Limit | None = Field(None, description="US dollars for the whole")
     seconds: Limit | None = Field(None, description="seconds of work for the whole")
@@ -101,6 +102,7 @@ class EvaluationOut(RowOut):
     failed_items: int
     lacking_items: int
     open_items: int
+    waiting_items: int = Field(description="of the open ones those that wait for people")
     cost: float = Field(description="US dollars of its runs and checks, as far as prices are known")
     seconds: float
     progress: JobProgress = Field(None, validation_alias="job")
@@ -317,6 +319,15 @@ def repair_evaluation(request: HttpRequest, pk: Id, wanted: RepairIn) -> Evaluat
     """Of an evaluation of spurious features: accuracy by group before and after comes as tables of its result."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     actions.repair(Actor.behind(request, user), _find(pk), wanted.factor)
+    return _shape(_find(pk))
+
+
+@router.post("/evaluations/{pk}/people", response=EvaluationOut, summary="Ask people for labels")
+def ask_people_for_labels(request: HttpRequest, pk: Id) -> EvaluationOut:
+    """Of a quarter of the units: an item and a run for each, which any researcher may write. What they conclude is
+    checked when the evaluation is resumed; `waiting_items` says how many have not."""
+    user = allow(request, actions.STARTS, TokenScope.RUN)
+    actions.ask_people(Actor.behind(request, user), _find(pk))
     return _shape(_find(pk))
 
 

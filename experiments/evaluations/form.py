@@ -10,7 +10,8 @@ from django.http import QueryDict
 
 from experiments.core import compatibility
 from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS, PAPER, Kind
-from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
+from experiments.models import Dataset, Evaluation, EvaluationKind, Layer, Toolset, VisionModelRow
+from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
 
 MOST_UNITS, MOST_REPEATS, MOST_REFLECTIONS = 5_000, 20, 10
@@ -34,6 +35,7 @@ class NewEvaluation(forms.Form):
     dataset = forms.CharField(required=False, max_length=500)
     toolset = forms.CharField(required=False, max_length=100)
     backbone = forms.CharField(required=False, max_length=300)
+    judge = forms.CharField(required=False, max_length=300)
     repeats = forms.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
     reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
     seed = forms.IntegerField(required=False, min_value=0, max_value=BIGGEST)
@@ -53,6 +55,7 @@ class NewEvaluation(forms.Form):
         "dataset": "Dataset",
         "toolset": "Toolset",
         "backbone": "Backbone",
+        "judge": "Judge",
         "repeats": "Seeds",
         "reflections": "Reflections",
         "seed": "Seed",
@@ -83,6 +86,7 @@ class NewEvaluation(forms.Form):
         if kind is None:
             return given
         self._check_backbone(kind, given)
+        self._check_judge(kind, given)
         if kind.key == "labels" and not given.get("source"):
             self.add_error("source", "Choose whose labels are tested.")
         self._check_model(kind, given)
@@ -106,6 +110,16 @@ class NewEvaluation(forms.Form):
             words = f"No price is known for {given['backbone_model']}, so a budget cannot hold. Tick “Unpriced is fine”"
             self.add_error("backbone", f"{words}, or have an admin add the price (Settings, Models says where).")
         given["backbone"] = backbone
+
+    def _check_judge(self, kind: Kind, given: dict[str, Any]) -> None:
+        judge = given.get("judge", "") if "judge" in kind.asks else ""
+        given["judge"] = judge
+        offered = {each.value: each for each in list_judges(kind)}
+        if judge and judge not in offered:
+            self.add_error("judge", f"There is no backbone “{judge[:60]}” that could judge. Choose one of the list.")
+        elif judge and offered[judge].unpriced and not given.get("unpriced"):
+            words = f"No price is known for {offered[judge].label}, so a budget cannot hold. Tick “Unpriced is fine”"
+            self.add_error("judge", f"{words}, or have an admin add the price (Settings, Models says where).")
 
     def _check_model(self, kind: Kind, given: dict[str, Any]) -> None:
         layers = [each.strip() for each in given.get("layer", "").split(",") if each.strip()]
@@ -139,6 +153,7 @@ class NewEvaluation(forms.Form):
         options |= {"layers": given["layers"]} if given["layers"] else {}
         if given["source"] and "source" in kind.asks:
             options["sources"] = _join_sources(kind, given["source"])
+        options |= {"judge": given["judge"]} if given["judge"] else {}
         options |= {"reflections": given["reflections"]} if given["reflections"] and "reflections" in kind.asks else {}
         name = given["name"] or _name(kind, options, given["backbone_model"] or given["backbone"])
         return Evaluation(
@@ -152,6 +167,15 @@ class NewEvaluation(forms.Form):
             seconds_limit=given["seconds"] or None,
             unpriced=given["unpriced"],
         )
+
+
+def list_judges(kind: Kind) -> list[JudgeBackbone]:
+    """Who may judge labels two by two: where the truth is in words, the scripted scientist too."""
+    found = judge_backbones()
+    if kind.key == EvaluationKind.SYNTHETIC and compatibility.is_known(compatibility.SCRIPTED):
+        words = "Scripted scientist, by the words of the truth"
+        found.append(JudgeBackbone(compatibility.SCRIPTED, words, "", unpriced=False))
+    return found
 
 
 def _join_sources(kind: Kind, chosen: Sequence[str]) -> list[str]:

@@ -12,7 +12,8 @@ from django.db.models.functions import Coalesce
 from experiments.core.system_names import Names
 from experiments.display.label_checks import HEAVY, fetch_checks
 from experiments.evaluations.kinds import KINDS
-from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, JobStatus, LabelCheck
+from experiments.evaluations.people import IS_WAITING
+from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, JobStatus, Judge, LabelCheck
 from workers import registry
 
 OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
@@ -28,8 +29,9 @@ def list_evaluations(params: Mapping[str, str]) -> QuerySet[Any]:
 
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
-    """Each with how many items it has: `all_items`, `done_items`, `failed_items`, `lacking_items`, `open_items`; and
-    `cost`, US dollars of its runs and checks as far as prices are known."""
+    """Each with how many items it has: `all_items`, `done_items`, `failed_items`, `lacking_items`, `open_items`,
+    of which `waiting_items` wait for people; and `cost`, US dollars of its runs, its checks and its judge of labels two
+    by two, as far as prices are known."""
 
     def count(*statuses: str) -> Count:
         return Count("items", filter=Q(items__status__in=statuses))
@@ -37,6 +39,9 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
     items = EvaluationItem.objects.filter(evaluation=OuterRef("pk")).order_by().values("evaluation")
     runs = items.annotate(sum=Sum("run__cost")).values("sum")
     checks = items.annotate(sum=Sum("label_check__cost")).values("sum")
+    own = Judge.objects.filter(trial__evaluation=OuterRef("pk"), trial__judges_wanted=0).order_by()
+    judges = own.values("trial__evaluation").annotate(sum=Sum("cost")).values("sum")
+    waiting = EvaluationItem.objects.filter(IS_WAITING, evaluation=OuterRef("pk")).order_by().values("evaluation")
     return rows.select_related("owner", "job").annotate(
         all_items=Count("items"),
         done_items=count(ItemStatus.DONE),
@@ -44,7 +49,9 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
         lacking_items=count(ItemStatus.LACKING),
         open_items=count(*OPEN_ITEMS),
         cost=Coalesce(Subquery(runs), 0.0, output_field=FloatField())
-        + Coalesce(Subquery(checks), 0.0, output_field=FloatField()),
+        + Coalesce(Subquery(checks), 0.0, output_field=FloatField())
+        + Coalesce(Subquery(judges), 0.0, output_field=FloatField()),
+        waiting_items=Coalesce(Subquery(waiting.annotate(count=Count("pk")).values("count")), 0),
     )
 
 
@@ -69,6 +76,8 @@ def state_of(row: Any) -> EvaluationState:
         return EvaluationState(key, words, moving=True, left=left)
     if job is not None and job.status == JobStatus.FAILED:
         return EvaluationState("failed", "Failed", left=left)
+    if left and row.open_items == row.waiting_items > 0:
+        return EvaluationState("waiting", "Waits for people", left=True)
     if left:
         return EvaluationState("paused", "Unfinished", left=True)
     return EvaluationState("concluded", "Done")

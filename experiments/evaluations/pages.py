@@ -18,10 +18,10 @@ from experiments.core.errors import ActionRefused
 from experiments.core.paging import Page
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
-from experiments.evaluations import actions, drawing, files, lists, statements
+from experiments.evaluations import actions, drawing, files, lists, people, statements
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.forecast import predict
-from experiments.evaluations.form import NewEvaluation
+from experiments.evaluations.form import NewEvaluation, list_judges
 from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS
 from experiments.evaluations.results import headline, name_scores, read_prepared, read_result
 from experiments.models import Backbone, Dataset, Evaluation, EvaluationItem, Layer, Role, Toolset, VisionModelRow
@@ -117,6 +117,7 @@ def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dic
         "toolsets": Toolset.objects.all(),
         "backbones": backbones,
         "any_unpriced": any(unpriced for *_, unpriced in backbones),
+        "judges": list_judges(form.chosen_kind) if form.chosen_kind else [],
         "batches": BATCHES.items(),
         "images": IMAGES.items(),
     }
@@ -145,7 +146,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     if request.htmx.target == PROGRESS:
         return render(request, "evaluations/progress.html", context)
     context |= _read_found(row, names) | _read_items(request, row, names) | _read_trials(row, user)
-    context["may_compare"] = role >= MANAGES
+    context |= _read_written(row, names) | {"may_compare": role >= MANAGES, "may_write": role >= actions.STARTS}
     context["others"] = Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:OFFERED]
     return render(request, "evaluations/page.html", context)
 
@@ -175,6 +176,16 @@ def _read_trials(row: Evaluation, user: User) -> dict[str, Any]:
         "comparable_kinds": of_evaluation.KINDS,
         "comparable": [(key, of_evaluation.name_source(key), key != of_evaluation.SHUFFLED) for key in keys],
         "trials": list_trials(user).filter(evaluation=row),
+    }
+
+
+def _read_written(row: Evaluation, names: Names) -> dict[str, Any]:
+    """What people were asked to write, and how far they are."""
+    items = list(people.list_written(row))
+    return {
+        "people_kinds": people.KINDS,
+        "written": [(item, lists.name_item(item, names)) for item in items],
+        "written_done": sum(item.run is not None and item.run.has_ended for item in items),
     }
 
 
@@ -303,6 +314,17 @@ def repair(request: HttpRequest, pk: int) -> HttpResponse:
         factor = _read_figure(request.POST, "factor")
         actions.repair(actor, row, 0.0 if factor is None else factor)
     except (ActionRefused, ValueError) as refusal:
+        messages.error(request, str(refusal))
+    return redirect("evaluation", pk)
+
+
+@require_POST
+def ask_people(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have people label a quarter of the units."""
+    actor = Actor.of(request, actions.STARTS)
+    try:
+        actions.ask_people(actor, _find(pk))
+    except ActionRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("evaluation", pk)
 

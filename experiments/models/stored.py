@@ -42,6 +42,8 @@ class EvaluationOptions(TypedDict, total=False):
     repeats: int
     reflections: int
     repair: float
+    judge: str
+    people: bool
 
 
 class StoredConclusion(TypedDict, total=False):

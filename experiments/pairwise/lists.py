@@ -15,7 +15,7 @@ from experiments.pairwise import judging
 SHOWN = 5
 """Pairwise trials on the Overview."""
 BLIND = {
-    "scripted": "The scripted scientist has no eyes for pictures and reads no words: it would guess. "
+    "scripted": "The scripted scientist has no eyes for pictures: of exemplars it would guess. "
     "Ask a vision-language model.",
     "person": "A person judges on the page, signed in.",
 }

@@ -32,6 +32,7 @@ RUN = {
     "change_limits",
     "fork_run",
     *("start_evaluation", "stop_evaluation", "resume_evaluation", "repair_evaluation", "ask_for_check"),
+    "ask_people_for_labels",
     "finish_judging",
 }
 """What takes a researcher and the scope to run."""

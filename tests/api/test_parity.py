@@ -92,6 +92,7 @@ SAME: dict[str, str] = {
     "evaluation-stop": "stop_evaluation",
     "evaluation-resume": "resume_evaluation",
     "evaluation-repair": "repair_evaluation",
+    "evaluation-people": "ask_people_for_labels",
     "evaluation-delete": "delete_evaluation",
     "label-check": "read_label_check list_label_checks",
     "label-check-new": "ask_for_check",

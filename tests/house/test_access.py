@@ -131,6 +131,7 @@ ASK = {
     "evaluation-stop": "/evaluations/{evaluation}/stop/",
     "evaluation-resume": "/evaluations/{evaluation}/resume/",
     "evaluation-repair": "/evaluations/{evaluation}/repair/",
+    "evaluation-people": "/evaluations/{evaluation}/people/",
     "evaluation-delete": "/evaluations/{evaluation}/delete/",
     "check-finish": "/checks/{check}/finish/",
 }

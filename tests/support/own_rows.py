@@ -29,7 +29,7 @@ from experiments.models import (
     VisionModelRow,
 )
 from tests.conftest import member
-from tests.support import judged_images
+from tests.support import judged_images, trials
 from tests.support.api_world import World
 from tests.support.builders import make_run, started
 from workers.record.decoding import decode
@@ -90,6 +90,7 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
         "asking": asking.pk,
         "question": asking.questions.filter(expected=None).earliest("pk").pk,
         "moving": evaluation(admin, "queued").pk,
+        "compared": compared(admin).pk,
     }
 
 
@@ -98,6 +99,23 @@ def evaluation(owner: User, status: str) -> Evaluation:
     job = Job.objects.create(kind="evaluation", subject="own", asked_by=owner, status=status)
     row = Evaluation.objects.create(kind="spurious", name=f"{status} one", owner=owner, job=job, planned=True)
     row.items.create(position=1, group="seed 0", source="agent", unit_name="toybox / layer4 / unit 7")
+    return row
+
+
+def compared(owner: User) -> Evaluation:
+    """One of a synthetic neuron that two sources have labelled."""
+    row = Evaluation.objects.create(kind="synthetic", name="compared", owner=owner, planned=True)
+    neuron = trials.unit(0, trials.layer("concept", ("ball",)))
+    for position, (source, text) in enumerate((("agent", "balls"), ("one-shot", "red things")), 1):
+        row.items.create(
+            position=position,
+            group="mono",
+            source=source,
+            unit=neuron,
+            unit_name=str(neuron),
+            label=text,
+            status="done",
+        )
     return row
 
 

@@ -7,7 +7,7 @@ allowance it keeps what it has, and goes on there when it is asked again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -43,22 +43,33 @@ def judge(job: Job, progress: Progress) -> str:
     if found is None:
         raise RequestError("This work was asked for again elsewhere: the page of its trial has the newer one.")
     backbone = laboratory().backbone(found.backbone, found.backbone_model)
-    if not backbone.sees:
-        raise RequestError(BLIND.format(label=backbone.label))
     if not backbone.price_known and not found.unpriced:
         raise RequestError(PRICELESS.format(label=backbone.label))
     total = found.trial.pairs.count()
-    left = found.trial.pairs.exclude(pk__in=Vote.objects.filter(judge=found).values("pair")).order_by("position")
-    while pair := left.first():
+    for _ in judge_pairs(found, backbone, progress):
         found.refresh_from_db(fields=["cost"])
         if found.cost >= found.cost_limit:
             raise RequestError(
                 f"Its allowance of ${found.cost_limit:.2f} is used up: it has cost ${found.cost:.2f}. What it judged "
                 "is kept. Ask again with a higher limit to go on."
             )
-        _consider(found, backbone, pair, partial(progress, "Judging", total - left.count(), total))
-    progress("Judging", total, total)
     return f"All {total} pairs are judged."
+
+
+def judge_pairs(judge: Judge, backbone: Backbone, progress: Progress) -> Iterator[None]:
+    """Have the backbone judge every pair of the judge's trial that it has not judged; stops before each.
+
+    Raises RequestError if it would have to look at pictures and cannot, Cancelled, and what the backbone raises.
+    """
+    pairs = judge.trial.pairs
+    if not backbone.sees and pairs.filter(truth="").exists():
+        raise RequestError(BLIND.format(label=backbone.label))
+    total = pairs.count()
+    left = pairs.exclude(pk__in=Vote.objects.filter(judge=judge).values("pair")).order_by("position")
+    while pair := left.first():
+        yield
+        _consider(judge, backbone, pair, partial(progress, "Judging", total - left.count(), total))
+    progress("Judging", total, total)
 
 
 def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], None]) -> None:

@@ -10,13 +10,16 @@ from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.actors import Actor
-from experiments.evaluations import actions
+from experiments.core.compatibility import PERSON, SCRIPTED
+from experiments.evaluations import actions, people
 from experiments.evaluations.forecast import predict
+from experiments.evaluations.results import read_result
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
 from experiments.management.supervisor import welcome
 from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobStatus
 from workers import registry
+from workers.record.decoding import encode
 from workers.record.evaluations import CAVEAT
 
 ALL = "all"
@@ -53,6 +56,8 @@ class Command(FetchingCommand):
         parser.add_argument(
             "--reflections", type=int, metavar="N", help="how often a failed label goes back to the agent"
         )
+        parser.add_argument("--judge", default="", metavar="B[:M]", help="prefers labels two by two, as openai:gpt-4o")
+        parser.add_argument("--people", action="store_true", help="have people write labels of a quarter of the units")
         parser.add_argument("--cost", type=float, metavar="USD", help="budget of the whole")
         parser.add_argument("--seconds", type=float, metavar="S", help="seconds of work for the whole")
         parser.add_argument("--unpriced", action="store_true", help="though no price of the backbone is known")
@@ -67,6 +72,8 @@ class Command(FetchingCommand):
             found = Evaluation.objects.filter(pk=options["resume"]).first()
             if found is None:
                 raise CommandError(f"There is no evaluation {options['resume']}.")
+            if options["people"]:
+                _ask_people(found)
             evaluations = [found]
         elif options["kind"] == ALL:
             evaluations = [_begin(EvaluationKind(kind), options | {"units": count}) for kind, count in QUICK.items()]
@@ -87,7 +94,7 @@ class Command(FetchingCommand):
             result = foreground.work(_claim(evaluation), line)
         evaluation.refresh_from_db()
         self.stderr.write(result)
-        for figure in evaluation.result.get("figures", []):
+        for figure in map(encode, read_result(evaluation).figures):
             self.stderr.write(_in_words(figure))
         for note in evaluation.result.get("notes", []):
             self.stderr.write(note)
@@ -104,6 +111,7 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     """An evaluation as the options say, not saved."""
     asked = {name: options[name] for name in ("units", "model", "layers", "dataset", "repeats", "reflections")}
     asked["sources"] = options["source"]
+    asked |= {"judge": _check_judge(kind, options["judge"]), "people": options["people"] and kind in people.KINDS}
     return Evaluation(
         kind=kind,
         name=f"{kind.label}, seed {options['seed']}, {options['backbone_model'] or options['backbone']}",
@@ -115,6 +123,24 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
         seconds_limit=options["seconds"],
         unpriced=options["unpriced"],
     )
+
+
+def _check_judge(kind: EvaluationKind, judge: str) -> str:
+    """The judge of labels two by two. Raises CommandError for one that cannot be."""
+    if not judge or kind not in people.KINDS:
+        return ""
+    key = judge.partition(":")[0]
+    able = [each for each in registry.BACKBONES if each != PERSON and (each != SCRIPTED or kind == "synthetic")]
+    if key not in able:
+        raise CommandError(f"{judge!r} cannot judge here. Choose one of: {', '.join(able)}, as openai:gpt-4o.")
+    return judge
+
+
+def _ask_people(evaluation: Evaluation) -> None:
+    if evaluation.kind not in people.KINDS:
+        raise CommandError("People label units and synthetic neurons; this evaluation is of something else.")
+    evaluation.options = {**evaluation.options, "people": True}
+    evaluation.save(update_fields=["options"])
 
 
 def _claim(evaluation: Evaluation) -> Job:
@@ -154,7 +180,7 @@ def _in_words(figure: dict[str, Any]) -> str:
 def _nest(evaluation: Evaluation) -> dict[str, Any]:
     """The figures by their dotted names: {"mono": {"right": …, "low": …, "high": …, "n": …}}."""
     found: dict[str, Any] = {"evaluation": evaluation.pk, "kind": evaluation.kind}
-    for figure in evaluation.result.get("figures", []):
+    for figure in map(encode, read_result(evaluation).figures):
         *path, last = figure["key"].split(".")
         place = found
         for name in path:

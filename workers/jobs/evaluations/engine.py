@@ -9,15 +9,19 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 from django.db import transaction
 from django.db.models import Count, F, Sum
 
-from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job
+from experiments.core.actors import Actor
+from experiments.evaluations.people import add_items, list_waiting
+from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job, Judge
 from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
 from workers.jobs.evaluations import ablation, bias, labels, spurious, synthetic, units
 from workers.jobs.evaluations.procedure import Procedure
+from workers.jobs.evaluations.two_by_two import PROBLEM, find_judge
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
 
@@ -53,6 +57,8 @@ def evaluate(job: Job, progress: Progress) -> str:
     _check_price(evaluation)
     if not evaluation.planned:
         _plan(evaluation, procedure, progress)
+    if evaluation.options.get("people"):
+        add_items(Actor(evaluation.owner), evaluation, enqueue=False)  # the sweeper enqueues their runs
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
     try:
         why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)
@@ -61,10 +67,13 @@ def evaluate(job: Job, progress: Progress) -> str:
     counts = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
     done, total = sum(counts.values()) - counts.get(ItemStatus.PLANNED, 0), sum(counts.values())
     failed = f", {counts[ItemStatus.FAILED]} failed" if counts.get(ItemStatus.FAILED) else ""
-    return f"{why}Done: {done} of {total} items{failed}."
+    waiting = list_waiting(evaluation).count()
+    people = f", {waiting} wait{'s' * (waiting == 1)} for people" if waiting else ""
+    return f"{why}Done: {done} of {total} items{failed}{people}."
 
 
 def _check_price(evaluation: Evaluation) -> None:
+    find_judge(evaluation)  # raises before anything is spent
     if not evaluation.backbone or evaluation.unpriced:
         return
     backbone = laboratory().backbone(evaluation.backbone, evaluation.backbone_model)
@@ -89,12 +98,11 @@ def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> N
 
 
 def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
-    """Do item after item. Returns why it ends early, "" if all were done."""
+    """Do item after item, but for those that wait for people. Returns why it ends early, "" if all were done."""
     total = evaluation.items.count()
     looked = time.monotonic()
-    while (
-        item := evaluation.items.filter(status=ItemStatus.PLANNED).select_related("unit__layer__model", "run").first()
-    ):
+    left = evaluation.items.filter(status=ItemStatus.PLANNED).exclude(pk__in=list_waiting(evaluation).values("pk"))
+    while item := left.select_related("unit__layer__model", "run").first():
         if why := _explain_budget(evaluation):
             return why
         done = total - evaluation.items.filter(status=ItemStatus.PLANNED).count()
@@ -156,15 +164,19 @@ def _explain_budget(evaluation: Evaluation) -> str:
 
 
 def find_cost(evaluation: Evaluation) -> float:
-    """US dollars, of its runs, its checks and what was asked beside them, as far as prices are known."""
+    """US dollars, of its runs, its checks, its judge and what was asked beside them, as far as prices are known."""
     runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
     checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
+    judges = Judge.objects.filter(trial__evaluation=evaluation, trial__judges_wanted=0)
+    judged = judges.aggregate(spent=Sum("cost"))["spent"] or 0.0
     beside = sum(float(scores.get("cost") or 0) for scores in evaluation.items.values_list("scores", flat=True))
-    return float(runs + checks) + beside
+    return float(runs + checks + judged) + beside
 
 
 def summarise(evaluation: Evaluation) -> None:
     """Write the figures of what is there so far."""
     items = list(evaluation.items.select_related("label_check", "run", "unit__layer").order_by("position"))
     result = PROCEDURES[EvaluationKind(evaluation.kind)].summarise(evaluation, items)
+    if problem := evaluation.prepared.get(PROBLEM):
+        result = replace(result, notes=(*result.notes, str(problem)))
     Evaluation.objects.filter(pk=evaluation.pk).update(result=msgspec.to_builtins(result))

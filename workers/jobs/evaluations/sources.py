@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from functools import partial
 
+from experiments.core.compatibility import PERSON
 from experiments.core.params import clean_line
-from experiments.models import Evaluation, EvaluationItem, ItemStatus, Unit
+from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run, Unit
 from experiments.pairwise import sources
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.checks.asking import ask, find_backbone
@@ -28,10 +29,12 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
     Raises Cancelled, and what the source raises.
     """
     if item.source == AGENT:
-        run = play(evaluation, item, progress)
-        named = [clean_line(each) for each in run.labels if each.casefold() != "none"]
-        item.reason = "" if named else run.reason or "The agent concluded without a label."
-        return " OR ".join(dict.fromkeys(named))
+        return _read_labels(item, play(evaluation, item, progress), "The agent")
+    if item.source == PERSON and item.run is not None:
+        if item.run.backbone != PERSON:
+            item.reason = f"Run {item.run_id} was handed over to a backbone: no person labelled it."
+            return ""
+        return _read_labels(item, item.run, "A person")
     if item.source == ONE_SHOT:
         return _label_once(evaluation, item, progress)
     if item.source == SHUFFLED:
@@ -41,6 +44,13 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
         item.reason = f"{name_source(item.source)} says nothing of this unit."
         return ""
     return clean_line(found[item.source].text.replace("; ", " OR "))
+
+
+def _read_labels(item: EvaluationItem, run: Run, who: str) -> str:
+    """What a run concluded; "" for nothing, with the reason in the item."""
+    named = [clean_line(each) for each in run.labels if each.casefold() != "none"]
+    item.reason = "" if named else run.reason or f"{who} concluded without a label."
+    return " OR ".join(dict.fromkeys(named))
 
 
 def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:

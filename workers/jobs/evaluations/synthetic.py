@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.pooled import compare_pooled
 from workers.jobs.evaluations.pooled_figures import add_pooled
 from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED
 from workers.jobs.evaluations.truth import score_truth
+from workers.jobs.evaluations.two_by_two import finish_labels
 from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult, Figure
 
@@ -117,4 +117,4 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = Procedure(_plan, _do, _summarise, compare_pooled)
+PROCEDURE = Procedure(_plan, _do, _summarise, finish_labels)

@@ -19,6 +19,7 @@ from workers.record.limits import Usage
 from workers.toybox.scientist import bias, describing, spurious
 from workers.toybox.scientist.reading import read_conversation
 from workers.toybox.scientist.replies import PlannedReply, format_reply
+from workers.toybox.scientist.two_way import answer_two_way
 from workers.toybox.scientist.view import ScientistView
 
 _PLANS: Mapping[str, Callable[[ScientistView], PlannedReply]] = {
@@ -45,8 +46,7 @@ class ScriptedScientist:
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
         """The next reply; images are never looked at. Raises what `emit` raises."""
         del load
-        case = read_conversation(messages)
-        text = format_reply(_PLANS.get(case.task, describing.plan_reply)(ScientistView(case, seed)))
+        text = answer_two_way(messages) or _reply_in_run(messages, seed)
         # Word by word: at the set speed while somebody reads along, else at once
         rest = 0.0
         watched: Callable[[], bool] = getattr(emit, "is_watched", lambda: False)
@@ -58,6 +58,11 @@ class ScriptedScientist:
                 rest = 0.0
         heard = sum(len(message.text.split()) for message in messages)
         return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))
+
+
+def _reply_in_run(messages: Sequence[Message], seed: int) -> str:
+    case = read_conversation(messages)
+    return format_reply(_PLANS.get(case.task, describing.plan_reply)(ScientistView(case, seed)))
 
 
 def load(settings: LabSettings, model: str) -> ScriptedScientist:

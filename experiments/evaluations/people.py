@@ -1,0 +1,77 @@
+"""Labels that people write for a quarter of an evaluation's units (paper, Table 1): each in a run of its own, in the
+human editor, with the tools that the agent has. Until it has ended nobody reads what a synthetic neuron is called."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+from django.db.models import Max, Q, QuerySet
+
+from experiments.core.actors import Actor
+from experiments.core.compatibility import PERSON
+from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Run
+from experiments.runs.actions import add_run
+from workers import registry
+from workers.record import tasks
+from workers.record.statuses import ENDED, Status
+
+SHARE = 0.25
+"""Of the units of each group."""
+KINDS = frozenset({EvaluationKind.SYNTHETIC, EvaluationKind.UNITS})
+IS_WAITING = Q(
+    status=ItemStatus.PLANNED, source=PERSON, run__status__in=[each.value for each in Status if each not in ENDED]
+)
+"""Of items: a person has not concluded yet."""
+
+
+def list_written(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
+    """The items that people were asked for, in their order."""
+    rows = evaluation.items.filter(source=PERSON, run__isnull=False).order_by("position")
+    return rows.select_related("unit__layer__model", "run")
+
+
+def list_waiting(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
+    """Those of them whose run has not ended."""
+    return evaluation.items.filter(IS_WAITING)
+
+
+def add_items(by: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> list[EvaluationItem]:
+    """An item and a run for a quarter of the units of each group, one at least, drawn by the evaluation's seed. None
+    where labels of people are asked for already."""
+    if evaluation.items.filter(source=PERSON).exists():
+        return []
+    groups: dict[str, dict[int, EvaluationItem]] = defaultdict(dict)
+    for item in evaluation.items.select_related("unit__layer__model").order_by("position"):
+        if item.unit_id:
+            groups[item.group].setdefault(item.unit_id, item)
+    position = evaluation.items.aggregate(last=Max("position"))["last"] or 0
+    added = []
+    for group, units in groups.items():
+        count = max(1, round(SHARE * len(units)))
+        for unit in sorted(random.Random(f"people {evaluation.seed} {group}").sample(sorted(units), count)):
+            position += 1
+            run = add_run(by, _make_run(evaluation, units[unit]), enqueue=enqueue)
+            known = {"group": group, "unit": units[unit].unit, "unit_name": units[unit].unit_name}
+            added.append(evaluation.items.create(position=position, source=PERSON, run=run, **known))
+    return added
+
+
+def _make_run(evaluation: Evaluation, like: EvaluationItem) -> Run:
+    """A run on the same system as the agent's, that a person writes."""
+    assert like.unit is not None
+    layer, number = like.unit.layer, like.unit.number
+    place = (layer.kind, layer.model.name, layer.name, number, layer.name_of(number))
+    dataset = str(evaluation.options.get("dataset") or "")
+    return Run(
+        question=tasks.questions(*place)[tasks.USUAL],
+        task=tasks.USUAL,
+        system_kind=registry.SYSTEM_OF_LAYER[layer.kind],
+        model=layer.model.name,
+        layer=layer.name,
+        unit=number,
+        options={"label_check": False} | ({"dataset": dataset} if dataset else {}),
+        toolset=str(evaluation.options.get("toolset") or "toybox"),
+        backbone=PERSON,
+        seed=evaluation.seed,
+    )

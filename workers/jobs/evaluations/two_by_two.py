@@ -1,0 +1,105 @@
+"""A model judges the labels of an evaluation two by two (paper, Table 1): a pairwise trial of its own, made once all
+items are done, judged pair by pair, closed. Its shares are read from the trial; see `pairwise.of_evaluation`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from experiments.core.actors import Actor
+from experiments.core.compatibility import PERSON, SCRIPTED
+from experiments.core.errors import InvalidInput
+from experiments.evaluations.people import list_waiting
+from experiments.models import Dataset, Evaluation, Judge, PairwiseTrial, UnitProfile
+from experiments.pairwise import actions
+from experiments.pairwise.form import CONCEPT, MOST
+from experiments.pairwise.of_evaluation import SHUFFLED, list_comparable
+from workers.jobs import catalogue, unit_profiles
+from workers.jobs.checks.asking import find_backbone
+from workers.jobs.evaluations.pooled import compare_pooled
+from workers.jobs.evaluations.sources import AGENT
+from workers.jobs.judging import judge_pairs
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Backbone, Progress
+
+PROBLEM = "two_way_problem"
+"""Key of `Evaluation.prepared`: why nothing was compared."""
+
+
+def find_judge(evaluation: Evaluation) -> Backbone | None:
+    """The backbone that judges, None where none was asked for. Raises MissingPart, UnknownName."""
+    key, _, model = str(evaluation.options.get("judge") or "").partition(":")
+    if not key:
+        return None
+    return find_backbone(key, model, sees=key != SCRIPTED, unpriced=evaluation.unpriced)
+
+
+def finish_labels(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
+    """What takes labels of several sources: one pool of prompts, then the judge. Stops before each step."""
+    yield from compare_pooled(evaluation, progress)
+    yield from _judge_labels(evaluation, progress)
+
+
+def _judge_labels(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
+    """Have the judge prefer one label of each pair; stops before each step, and goes on where it was.
+
+    Raises RequestError, Cancelled, and what the backbone raises; what is judged by then is kept.
+    """
+    backbone = find_judge(evaluation)
+    if backbone is None:
+        return
+    yield from _write_exemplars(evaluation, progress)
+    judge = _find_open(evaluation) or _make(evaluation)
+    if judge is not None:
+        yield from judge_pairs(judge, backbone, progress)
+        actions.close_trial(Actor(evaluation.owner), judge.trial_id)
+
+
+def _find_open(evaluation: Evaluation) -> Judge | None:
+    """The judge whose trial is under way."""
+    return Judge.objects.select_related("trial").filter(trial__in=_own_trials(evaluation), trial__closed=None).first()
+
+
+def _own_trials(evaluation: Evaluation) -> list[PairwiseTrial]:
+    return list(evaluation.trials.filter(judges_wanted=0))
+
+
+@transaction.atomic
+def _make(evaluation: Evaluation) -> Judge | None:
+    """A new trial of the sources that no trial has compared yet, with its judge; None where there is none. Those of
+    them that came later are set against the agent."""
+    compared = {key for trial in _own_trials(evaluation) for key in trial.sources}
+    left_out = {SHUFFLED, *([PERSON] if list_waiting(evaluation).exists() else [])}
+    new = [key for key in list_comparable(evaluation) if key not in compared | left_out]
+    chosen = [AGENT, *new] if compared else new
+    problem, trial = "", None
+    if new:
+        try:
+            trial = actions.make_trial_of(Actor(evaluation.owner), evaluation, chosen, most=MOST, judges_wanted=0)
+        except InvalidInput as error:
+            problem = f"No labels were put before the judge: {error}"
+    elif not compared:
+        problem = "No labels were put before the judge: no source gave any."
+    evaluation.prepared = {**evaluation.prepared, PROBLEM: problem}
+    evaluation.save(update_fields=["prepared"])
+    if trial is None:
+        return None
+    key, _, model = str(evaluation.options.get("judge") or "").partition(":")
+    limit = evaluation.cost_limit or actions.MOST_COST
+    return Judge.objects.create(
+        trial=trial, backbone=key, backbone_model=model, cost_limit=limit, unpriced=evaluation.unpriced
+    )
+
+
+def _write_exemplars(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
+    """Have something to show of each unit without a known truth; stops before each that is still to do."""
+    key = str(evaluation.options.get("dataset") or laboratory().settings.dataset)
+    items = evaluation.items.filter(unit__isnull=False).exclude(unit__layer__kind=CONCEPT).exclude(label="")
+    units = set(items.exclude(unit__profiles__written__isnull=False).values_list("unit_id", flat=True))
+    if units and not Dataset.objects.filter(key=key).exists():
+        catalogue.write_dataset(key)
+    for unit in sorted(each for each in units if each):
+        yield
+        profile, _ = UnitProfile.objects.get_or_create(unit_id=unit, dataset=Dataset.objects.get(key=key))
+        unit_profiles.write(profile, progress)

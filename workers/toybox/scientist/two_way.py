@@ -1,0 +1,40 @@
+"""Two labels and a truth in words: which label names more exactly the concepts of the truth? Answers by the words of
+all three, as toybox knows them; of pictures it knows nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from workers.protocols import Message
+from workers.toybox.concept_match import match
+
+_TRUTH = re.compile(r"responds? to exactly this: “(.*)”\s*$", re.MULTILINE)
+_LABELS = re.compile(r"^Label A: “(.*)”\nLabel B: “(.*)”$", re.MULTILINE)
+
+
+def answer_two_way(messages: Sequence[Message]) -> str:
+    """The reply to a question about two labels; "" where the last message asks no such question."""
+    text = messages[-1].text if messages else ""
+    labels = _LABELS.search(text)
+    if labels is None:
+        return ""
+    truth = _TRUTH.search(text[: labels.start()])
+    if truth is None:
+        return "The truth is not given in words, and I have no eyes for pictures.\n\nANSWER: CANNOT TELL"
+    a, b = (_count_errors(label, truth[1]) for label in labels.groups())
+    said = "CANNOT TELL" if a == b else "A" if a < b else "B"
+    return f"A {_describe(a)}; B {_describe(b)}.\n\nANSWER: {said}"
+
+
+def _count_errors(label: str, truth: str) -> tuple[int, bool, bool]:
+    """Words missing and extra, whether they are joined otherwise than in the truth, and whether the other way round."""
+    found = match(label, truth)
+    return len(found.missing) + len(found.extra), not found.right, found.direction == "turned"
+
+
+def _describe(errors: tuple[int, bool, bool]) -> str:
+    words, wrong, turned = errors
+    if not wrong:
+        return "names the concepts of the truth" + (", the condition first" if turned else "")
+    return f"has {words} words missing or extra" if words else "joins the concepts otherwise than the truth"
