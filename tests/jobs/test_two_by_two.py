@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -70,20 +71,22 @@ def imported() -> list[Unit]:
 
 @pytest.fixture
 def evaluation(imported: list[Unit], owner: User) -> Evaluation:
-    """Of synthetic neurons, planned: two sources for two units, the scripted scientist as the judge."""
+    """Of synthetic neurons: two sources have labelled two units, and the scripted scientist is to judge."""
     job = Job.objects.create(kind="evaluation", subject="two", asked_by=owner)
     options: Any = {"judge": "scripted", "sources": ["import:milan", "import:dissect"]}
     row = Evaluation.objects.create(
         kind="synthetic", name="Two", owner=owner, backbone="scripted", planned=True, job=job, options=options
     )
-    pairs = [(unit, source) for unit in imported for source in options["sources"]]
-    for position, (unit, source) in enumerate(pairs, 1):
-        row.items.create(position=position, group="mono", source=source, unit=unit, unit_name=str(unit))
+    said = [(source, unit, text) for source, texts in SAID.items() for unit, text in zip(imported, texts, strict=True)]
+    for position, (source, unit, text) in enumerate(said, 1):
+        known = {"source": f"import:{source}", "label": text, "status": ItemStatus.DONE}
+        row.items.create(position=position, group="mono", unit=unit, unit_name=str(unit), **known)
     return row
 
 
 def go_on(evaluation: Evaluation) -> str:
     found = evaluate(Job.objects.get(pk=evaluation.job_id or 0), no_progress)
+    Job.objects.update(status="done")
     evaluation.refresh_from_db()
     return found
 
@@ -131,22 +134,22 @@ def test_a_judge_compares_once_all_items_are_done_and_its_trial_is_closed(evalua
 
 
 def test_one_command_evaluates_and_judges() -> None:
-    for layer in catalogue.look_at_model(MODEL).layers.all():
-        for number, name in enumerate(layer.names):
-            unit = Unit.objects.create(layer=layer, number=number)
-            for source, text in (("milan", name), ("dissect", "red things")):
-                Label.objects.create(text=text, source=source).units.add(unit)
+    layer = catalogue.look_at_model(MODEL).layers.get(name="mono")
+    for number, name in enumerate(layer.names):
+        unit = Unit.objects.create(layer=layer, number=number)
+        for source, text in (("milan", name), ("dissect", "red things")):
+            Label.objects.create(text=text, source=source).units.add(unit)
     out, asked = StringIO(), ("--source", "import:milan", "import:dissect", "shuffled", "--json")
     with pytest.raises(CommandError, match="'person' cannot judge"):
         call_command("evaluate", "synthetic", "--judge", "person", stdout=out)
     with pytest.raises(CommandError, match="'scripted' cannot judge"):
         call_command("evaluate", "units", "--judge", "scripted", stdout=out)
-    command = ("evaluate", "synthetic", "--model", MODEL, "--units", "4", "--judge", "scripted", *asked)
+    command = ("evaluate", "synthetic", "--model", MODEL, "--units", "2", "--judge", "scripted", *asked)
     call_command(*command, stdout=out, stderr=StringIO())
     told = json.loads(out.getvalue().splitlines()[-1])
     (share,) = told["two_way"].values()
-    assert (list(told["two_way"]), share["value"], share["n"]) == (["import:milan-import:dissect"], 1.0, 4)
-    assert share["low"] == pytest.approx(0.5101, abs=1e-3)  # Wilson, 4 of 4
+    assert (list(told["two_way"]), share["value"], share["n"]) == (["import:milan-import:dissect"], 1.0, 1)
+    assert share["low"] == pytest.approx(0.2065, abs=1e-3)  # Wilson, 1 of 1
     assert share["high"] == pytest.approx(1.0)
 
 
@@ -154,7 +157,7 @@ def test_a_judge_that_costs_counts_for_the_budget_and_goes_on(
     evaluation: Evaluation, settings: Any, tmp_path: Path
 ) -> None:
     prices = tmp_path / "prices.toml"
-    prices.write_text('["gpt-4o"]\ninput = 1000\noutput = 0\n')
+    prices.write_text('[models]\n"gpt-4o" = { prompt = 1000, completion = 0 }\n')
     with Provider(says("ANSWER: A", usage=(1000, 10))) as server:
         settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "key", server.url
         settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["gpt-4o"], prices
@@ -224,14 +227,20 @@ def test_who_writes_does_not_read_the_truth(evaluation: Evaluation, owner: User)
     assert not Names(owner).hides(run_of(item))
 
 
-def test_what_a_backbone_took_over_is_no_label_of_a_person(evaluation: Evaluation, owner: User) -> None:
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [({"backbone": "scripted"}, "handed over"), ({"status": "cancelled"}, r"not written to its end \(cancelled\)")],
+)
+def test_what_no_person_wrote_to_its_end_is_no_score_of_people(
+    evaluation: Evaluation, owner: User, change: dict[str, str], why: str
+) -> None:
     (item,) = actions.ask_people(Actor(owner), evaluation)
     conclude(run_of(item), "ball")
-    Run.objects.filter(pk=run_of(item).pk).update(backbone="scripted")
-    assert go_on(evaluation) == "Done: 5 of 5 items."
+    Run.objects.filter(pk=run_of(item).pk).update(**change)
+    assert go_on(evaluation) == "Done: 5 of 5 items, 1 failed."
     item.refresh_from_db()
-    assert (item.status, item.label) == (ItemStatus.LACKING, "")
-    assert "handed over" in item.reason
+    assert (item.status, item.label, item.scores) == (ItemStatus.FAILED, "", {})
+    assert re.search(why, item.reason)
 
 
 def test_the_command_asks_people_when_it_goes_on(evaluation: Evaluation) -> None:

@@ -10,6 +10,7 @@ from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run, Unit
 from experiments.pairwise import sources
 from experiments.pairwise.of_evaluation import name_source
+from workers.errors import RequestError
 from workers.jobs.checks.asking import ask, find_backbone
 from workers.jobs.checks.images import store
 from workers.jobs.evaluations.playing import play, spec_of
@@ -17,6 +18,7 @@ from workers.jobs.evaluations.truth import note_cost
 from workers.jobs.laboratory import laboratory
 from workers.metrics import one_shot
 from workers.protocols import Picture, Progress
+from workers.record.statuses import Status
 
 AGENT, ONE_SHOT, SHUFFLED = "agent", "one-shot", "shuffled"
 LATE = {SHUFFLED: 1}
@@ -26,15 +28,12 @@ LATE = {SHUFFLED: 1}
 def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:
     """The label that the item's source gives its unit; "" for none, with the reason in the item.
 
-    Raises Cancelled, and what the source raises.
+    Raises Cancelled, RequestError where a person's run was not theirs to its end, and what the source raises.
     """
     if item.source == AGENT:
         return _read_labels(item, play(evaluation, item, progress), "The agent")
     if item.source == PERSON and item.run is not None:
-        if item.run.backbone != PERSON:
-            item.reason = f"Run {item.run_id} was handed over to a backbone: no person labelled it."
-            return ""
-        return _read_labels(item, item.run, "A person")
+        return _read_labels(item, _require_written(item.run), "A person")
     if item.source == ONE_SHOT:
         return _label_once(evaluation, item, progress)
     if item.source == SHUFFLED:
@@ -44,6 +43,15 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
         item.reason = f"{name_source(item.source)} says nothing of this unit."
         return ""
     return clean_line(found[item.source].text.replace("; ", " OR "))
+
+
+def _require_written(run: Run) -> Run:
+    """The run, if a person wrote it to its end: else it says nothing of people. Raises RequestError."""
+    if run.backbone != PERSON:
+        raise RequestError(f"Run {run.pk} was handed over to a backbone: no person has labelled this unit.")
+    if run.status in (Status.CANCELLED, Status.FAILED):
+        raise RequestError(f"Run {run.pk} was not written to its end ({run.get_status_display().lower()}).")
+    return run
 
 
 def _read_labels(item: EvaluationItem, run: Run, who: str) -> str:
