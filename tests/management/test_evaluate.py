@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from experiments.core import notify
 from experiments.models import (
@@ -104,6 +106,16 @@ def test_stopped_half_way_it_keeps_what_is_done_and_goes_on(
     counts = [EvaluationItem.objects.filter(status=status).count() for status in (ItemStatus.DONE, ItemStatus.PLANNED)]
     assert counts == [1, 2]
     assert evaluate("--resume", str(Evaluation.objects.get().pk))["items"]["done"] == 3
+
+
+def test_of_a_worker_that_was_killed_it_is_taken_and_of_a_live_one_not(imported: list[Unit]) -> None:
+    told = evaluate("labels", "--source", "import:milan", "--model", MODEL, "--seconds", "0.001")
+    Evaluation.objects.update(seconds_limit=None)
+    Job.objects.update(status=JobStatus.RUNNING, beat=timezone.now())
+    with pytest.raises(CommandError, match="A worker is at evaluation"):
+        evaluate("--resume", str(told["evaluation"]))
+    Job.objects.update(beat=timezone.now() - timedelta(minutes=2))
+    assert evaluate("--resume", str(told["evaluation"]))["items"]["done"] == 3
 
 
 @pytest.mark.more

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Q
 from django.utils import timezone
 
 from experiments.core import notify
@@ -32,6 +34,8 @@ QUICK = {
 """What `all` evaluates, and of how many."""
 
 
+SILENCE = 60
+"""Seconds after which a worker that says nothing is taken to be gone."""
 TELL_EVERY = 30.0
 """Seconds between two lines on how far it is, where they go to a file."""
 
@@ -144,10 +148,14 @@ def _ask_people(evaluation: Evaluation) -> None:
 
 
 def _claim(evaluation: Evaluation) -> Job:
-    """The job of the evaluation, ours from now on. Raises CommandError if a worker is at it."""
-    free = Job.objects.filter(pk=evaluation.job_id or 0).exclude(status=JobStatus.RUNNING)
+    """The job of the evaluation, ours from now on. Raises CommandError if a worker is at it that is alive."""
+    silent = Q(beat__lt=timezone.now() - timedelta(seconds=SILENCE))
+    free = Job.objects.filter(~Q(status=JobStatus.RUNNING) | silent, pk=evaluation.job_id or 0)
     if not free.update(status=JobStatus.RUNNING, beat=timezone.now(), stop_requested=False):
-        raise CommandError(f"A worker is at evaluation {evaluation.pk}: its page says how far it is.")
+        raise CommandError(
+            f"A worker is at evaluation {evaluation.pk}: its page says how far it is. Of one that was killed the "
+            f"evaluation can be taken {SILENCE} seconds after it was last heard of."
+        )
     return Job.objects.get(pk=evaluation.job_id or 0)
 
 
