@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from workers.protocols import LabSettings
 from workers.record.events import Ended, ExperimentEnded
 from workers.record.systems import SystemSpec
 from workers.sandbox.host import ZygoteSandbox
+from workers.toybox.biased import FRESH
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,21 @@ def test_planted_biases_of_six_classes() -> None:
             for noun in model.planted:
                 rows.append(study(laboratory, sandbox, model, noun, seed))
                 print(write_line(noun, seed, rows[-1]), flush=True)
+    found, visible = print_sums(rows)
+    assert found >= 0.5 * visible
+
+
+def print_sums(rows: Sequence[Row]) -> tuple[int, int]:
+    """Returns how many planted biases were found, of how many that show."""
     visible = [row for row in rows if row.planted in row.real]
     found, false = sum(row.found for row in visible), sum(len(row.false) for row in rows)
     print(f"planted {len(rows)}, of these visible on fresh scenes {len(visible)}, of these found {found}")
     print(f"statements {sum(len(row.statements) for row in rows)}, false {false}, {false / len(rows):.3f} a run")
-    assert found >= 0.5 * len(visible)
+    return found, len(visible)
 
 
-def study(laboratory: Laboratory, sandbox: ZygoteSandbox, model: Any, noun: str, seed: int) -> Row:
+def study(laboratory: Laboratory, sandbox: ZygoteSandbox, model: Any, noun: str, seed: int, fresh: int = FRESH) -> Row:
+    """A run on a class; the truth is measured on `fresh` scenes."""
     unit = model.classes.index(noun)
     spec = SystemSpec("logit", model.name, "logits", unit)
     question = f"In which contexts does the model find “{noun}” (unit {unit} of logits) more or less probable?"
@@ -74,7 +83,7 @@ def study(laboratory: Laboratory, sandbox: ZygoteSandbox, model: Any, noun: str,
     assert isinstance(end, Ended)
     experiments = [event.payload.observations for event in events if isinstance(event.payload, ExperimentEnded)]
     statements = check_statements(end.conclusion.bias, experiments)
-    real = {each.context: each.size for each in model.list_effects(unit) if each.real}
+    real = {each.context: each.size for each in model.list_effects(unit, fresh) if each.real}
     return Row(statements, model.planted[noun], real, took)
 
 

@@ -43,13 +43,19 @@ def write(share: Estimate) -> str:
     return f"{share.value:.2f}{spread}"
 
 
-def measure(settings: LabSettings, sandbox: ZygoteSandbox, seed: int) -> Table2:
-    """The table of one seed, printed."""
+def measure(
+    settings: LabSettings,
+    sandbox: ZygoteSandbox,
+    seed: int,
+    spec: SpuriousSpec = SpuriousSpec(),  # noqa: B008  frozen
+    most: int | None = None,
+) -> Table2:
+    """The table of one seed, printed; `most` units are judged, where that is given."""
     began = time.monotonic()
-    prepared = prepare(settings, SpuriousSpec(), seed)
+    prepared = prepare(settings, spec, seed)
     ready = time.monotonic()
     laboratory, verdicts = Laboratory(settings), {}
-    for unit in tqdm(prepared.units, unit="unit"):
+    for unit in tqdm(prepared.units[:most], unit="unit"):
         system, question = prepared.system(unit), prepared.question(unit)
         events = play(laboratory, sandbox, system, seed=seed, task="spurious", question=question)
         end = events[-1].payload

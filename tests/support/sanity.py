@@ -1,23 +1,32 @@
 """Missing-label and extra-label tests of metrics (Oikarinen, Yan and Weng, ICML 2025): which fall for worse labels?
 
-A unit is an activation for each image and the images that truly show its concept. Half of these are taken from the
-label (too narrow), or as many others added (too broad); a sound metric falls. Used by a test and by a bench.
+A unit is an activation for each image, drawn by chance or measured, and the images that truly show its concept. Half of
+these are taken from the label (too narrow), or as many others added (too broad); a sound metric falls. Used by a test
+and by a bench.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
+from workers import registry
+from workers.lab.laboratory import Laboratory
 from workers.metrics.generated import score_generated, score_predictiveness
 from workers.metrics.natural import correlate
 from workers.metrics.ranking import area_under_curve, average_precision
+from workers.protocols import LabSettings, Picture
+from workers.toybox.dataset import ToyboxScenes
 
 Metric = Callable[[NDArray, NDArray], float]
 Unit = tuple[NDArray, NDArray]
 """Activations (n,) and presence (n,), bool."""
+FEWEST, AT_ONCE = 10, 50
+"""Scenes that show a real unit's concept, at least; scenes of a batch."""
 LEAST = 0.001
 """By how much a score must fall, of the range of the metric."""
 
@@ -65,6 +74,29 @@ def make_units(count: int, frequency: float, seed: int, n: int = 20_000) -> list
         there[rng.choice(n, max(2, round(frequency * n)), replace=False)] = True
         made.append((rng.normal(0, 1, n) + rng.uniform(1, 4) * there, there))
     return made
+
+
+def read_real_units(state: Path, seed: int, images: int) -> list[Unit]:
+    """The synthetic neurons of a seed, of toybox-eyes, over so many scenes: what the detector measures, and what the
+    scenes say of the truth as a label. Those that fewer than `FEWEST` scenes show are left out."""
+    settings, name = LabSettings(state), f"synthetic:toybox-eyes:seed-{seed}"
+    dataset, laboratory = ToyboxScenes(state, images), Laboratory(LabSettings(state))
+    layers = laboratory.layers(name)
+    scenes = [dataset.scene(at) for at in range(images)]
+    values: dict[str, list[NDArray]] = {layer.name: [] for layer in layers}
+    for start in range(0, images, AT_ONCE):
+        pictures = [dataset[at].image for at in range(start, min(start + AT_ONCE, images))]
+        for layer, maps in laboratory.model(name).maps(pictures, list(values)).items():
+            values[layer].append(maps.amax((2, 3)).numpy())
+    judge = registry.load(registry.PRESENCE_JUDGES, "toybox")(settings)
+    blank = Image.new("RGB", (1, 1))
+    shown = [Picture(blank, scene) for scene in scenes]
+    units = [
+        (np.concatenate(values[layer.name])[:, unit], np.array(judge.judge(truth, shown), bool))
+        for layer in layers
+        for unit, truth in enumerate(layer.names)
+    ]
+    return [(activations, there) for activations, there in units if there.sum() >= FEWEST]
 
 
 def share_falling(metric: str, units: Iterable[Unit], seed: int = 0) -> tuple[float, float]:
