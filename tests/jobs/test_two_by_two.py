@@ -19,6 +19,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.core.system_names import Names
 from experiments.evaluations import actions, lists
+from experiments.evaluations.results import read_result
 from experiments.models import (
     Evaluation,
     EvaluationItem,
@@ -174,6 +175,32 @@ def test_a_judge_that_costs_counts_for_the_budget_and_goes_on(
         assert go_on(evaluation) == "Done: 4 of 4 items."
         assert len(server.asked) == 2
     assert PairwiseTrial.objects.get().closed is not None
+
+
+def test_of_units_without_a_truth_a_judge_that_sees_is_shown_exemplars(
+    owner: User, settings: Any, tmp_path: Path
+) -> None:
+    job = Job.objects.create(kind="evaluation", subject="units", asked_by=owner)
+    evaluation = Evaluation.objects.create(kind="units", name="Units", owner=owner, planned=True, job=job)
+    evaluation.options = {"judge": "openai:gpt-4o", "model": "toybox", "dataset": "toybox"}
+    evaluation.save()
+    layer = catalogue.look_at_model("toybox").layers.get(name="layer4")
+    dead = set(place.laboratory().index("toybox", "toybox").layer("layer4").dead())
+    unit = Unit.objects.create(layer=layer, number=next(each for each in range(layer.units) if each not in dead))
+    for position, (source, text) in enumerate((("agent", "balls"), ("one-shot", "cars")), 1):
+        known = {"source": source, "label": text, "status": ItemStatus.DONE}
+        evaluation.items.create(position=position, group="layer4", unit=unit, unit_name=str(unit), **known)
+    with Provider(says("ANSWER: B", usage=(1000, 10))) as server:
+        settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "key", server.url
+        settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["gpt-4o"], tmp_path / "prices.toml"
+        place.build_laboratory.cache_clear()
+        assert go_on(evaluation) == "Done: 2 of 2 items."
+        (asked,) = server.asked
+    kinds = [part["type"] for part in asked["messages"][1]["content"]]
+    assert kinds.count("image_url") >= 2
+    assert unit.profiles.get().exemplars.exists()
+    (figure,) = read_result(evaluation).figures[-1:]
+    assert (figure.key, figure.n) == ("two_way.agent-one-shot", 1)
 
 
 def test_nothing_to_compare_is_said(evaluation: Evaluation) -> None:
