@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -16,7 +17,7 @@ from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
-from experiments.evaluations import actions, lists
+from experiments.evaluations import actions, lists, people
 from experiments.evaluations.comparison import FigurePair, ItemPair, score_of
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.form import MOST_REFLECTIONS, MOST_REPEATS, MOST_UNITS, NewEvaluation
@@ -183,8 +184,9 @@ def _shape(row: Any) -> EvaluationOut:
     return EvaluationOut.from_orm(row)
 
 
-def _shape_item(names: Names) -> Any:
-    """An item as the viewer may read it: what tells the truth of a system that is hidden from them is left out."""
+def _shape_item(names: Names, unread: Collection[int]) -> Any:
+    """An item as the viewer may read it: what tells the truth of a system that is hidden from them is left out, and the
+    labels of units that a person still writes of."""
 
     def shape(item: EvaluationItem) -> EvaluationItemOut:
         place = lists.place_of(item)
@@ -195,8 +197,8 @@ def _shape_item(names: Names) -> Any:
             unit=lists.name_item(item, names),
             options=item.options,
             run=item.run_id,
-            label=item.label,
-            check=item.label_check_id,
+            label="" if item.unit_id in unread else item.label,
+            check=None if item.unit_id in unread else item.label_check_id,
             score=score_of(item),
             scores={} if hides else item.scores,
             evidence=item.evidence,
@@ -295,7 +297,8 @@ def list_evaluation_items(
     user = allow(request)
     row = find(Evaluation.objects.all(), pk=pk)
     chosen = {"source": source, "group": group, "status": status, "order": "position"}
-    return page(request, lists.list_items(row, chosen), ["position"], paging, _shape_item(Names(user)))
+    shape = _shape_item(Names(user), people.list_being_written(row))
+    return page(request, lists.list_items(row, chosen), ["position"], paging, shape)
 
 
 @router.post("/evaluations/{pk}/stop", response=EvaluationOut, summary="Stop an evaluation")

@@ -199,10 +199,10 @@ def _link_items(row: Evaluation) -> dict[int, str]:
 
 
 def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
-    items = lists.list_items(row, request.GET)
+    items, unread = lists.list_items(row, request.GET), people.list_being_written(row)
     page = Page.of(request.GET, items.count(), ITEMS_PER_PAGE, "source", "group", "status", "order")
     return {
-        "items": [_describe_item(item, names) for item in items[page.start : page.end]],
+        "items": [_describe_item(item, names, item.unit_id in unread) for item in items[page.start : page.end]],
         "page": page,
         "filters": [
             (name, words, lists.list_choices(row, name), request.GET.get(name, ""))
@@ -212,8 +212,9 @@ def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
     }
 
 
-def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
-    """An item with its address and its scores; those that tell a hidden truth are left out."""
+def _describe_item(item: EvaluationItem, names: Names, unread: bool) -> dict[str, Any]:
+    """An item with its address and its scores; those that tell a hidden truth are left out. `unread`: a person still
+    writes of its unit."""
     place = lists.place_of(item)
     hides = place is not None and names.holds_back(*place)
     return {
@@ -222,6 +223,7 @@ def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
         "unit": reverse("unit", args=place) if place and not hides else "",
         "source": of_evaluation.name_source(item.source),
         "scores": {} if hides else name_scores(item.scores),
+        "unread": unread,
     }
 
 

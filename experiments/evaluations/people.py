@@ -36,6 +36,11 @@ def list_waiting(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
     return evaluation.items.filter(IS_WAITING)
 
 
+def list_being_written(evaluation: Evaluation) -> set[int]:
+    """Units of which a person writes: what others said of them is not shown meanwhile."""
+    return {unit for unit in list_waiting(evaluation).values_list("unit_id", flat=True) if unit}
+
+
 def add_items(by: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> list[EvaluationItem]:
     """An item and a run for a quarter of the units of each group, one at least, drawn by the evaluation's seed. None
     where labels of people are asked for already."""

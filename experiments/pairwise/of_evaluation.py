@@ -36,6 +36,11 @@ def name_source(key: str) -> str:
     return "Agent" if key == sources.AGENT else sources.words(key)
 
 
+def name_sources(trial: PairwiseTrial) -> list[str]:
+    """What people call the sources of a trial, of an evaluation or of labels of units."""
+    return [name_source(key) if trial.evaluation_id else sources.words(key) for key in trial.sources]
+
+
 def list_comparable(evaluation: Evaluation) -> list[str]:
     """Keys of the sources that give labels, in the order of the items; none for a kind without several."""
     if evaluation.kind not in KINDS:

@@ -22,6 +22,7 @@ from experiments.core.params import parse_key
 from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, judging, lists, results, sources, votes_csv
 from experiments.pairwise.form import MOST, NewTrial, draft_trial
+from experiments.pairwise.of_evaluation import name_sources
 
 SHOWN = 100
 JUDGES = "judges"
@@ -39,7 +40,7 @@ def index(request: HttpRequest) -> HttpResponse:
     role = access.role_in(request) or Role.VIEWER
     context = {
         "breadcrumbs": _list_breadcrumbs(),
-        "trials": [(row, [sources.words(key) for key in row.sources]) for row in lists.trials(user)[:SHOWN]],
+        "trials": [(row, name_sources(row)) for row in lists.trials(user)[:SHOWN]],
         "may_judge": role >= Role.REVIEWER,
         "may_manage": role >= actions.MANAGES,
     }
@@ -105,7 +106,7 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
     backbones = lists.judge_backbones() if role >= actions.MANAGES and row.closed is None else []
     context |= {
         "kinds": [(label, kinds[kind]) for kind, label in PairKind.choices if kinds.get(kind)],
-        "sources": [sources.words(key) for key in row.sources],
+        "sources": name_sources(row),
         "units": QueryDict(row.query).items(),
         "mine": next((judge.done for judge, _ in judges if judge.user_id == user.pk), 0),
         "backbones": backbones,
