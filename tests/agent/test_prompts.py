@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.run_log import RunLogInMemory
+from workers import registry
 from workers.agent import instructions
-from workers.agent.instructions import Known, assignment, render
+from workers.agent.instructions import Known, assignment, choose_example, render
+from workers.agent.loop import start
+from workers.agent.rules import Record, next_step
 from workers.errors import RequestError
+from workers.lab.reference import build_reference
+from workers.record.events import Reminder, Replied
 from workers.record.grammar.reply import parse
 from workers.record.limits import QUESTION_CHARS, Limits
 from workers.record.systems import SystemSpec
@@ -18,9 +24,9 @@ from workers.toybox.scientist import spurious
 FOLDER = Path(instructions.__file__).parent / "prompts"
 TASK_VARIABLES = {"question", "system", "budget"}
 VARIABLES = dict.fromkeys(TASKS, TASK_VARIABLES) | {
-    "system": {"reference"},
+    "system": {"reference", "example"},
     "continue": {"best", "exemplar_mean"},
-    "format": {"rounds"},
+    "format": {"rounds", "example"},
     "conclude_again": {"number"},
     "incomplete": {"missing", "rounds"},
     "set_aside": {"rounds"},
@@ -53,6 +59,24 @@ def test_a_missing_or_unknown_variable_is_an_error(name):
     for variable in values:
         with pytest.raises(ValueError, match=variable):
             render(name, **{key: value for key, value in values.items() if key != variable})
+
+
+@pytest.mark.parametrize("key", registry.TOOLSETS)
+def test_programs_that_are_shown_use_the_tools_that_there_are(key):
+    lacks = registry.TOOLSETS[key].lacks
+    reference = build_reference(lacks=lacks)
+    begun = start(
+        "Why?", "describe", UNIT, backbone="scripted", limits=Limits(), seed=0, reference=reference, versions={}
+    )
+    assert not [name for name in lacks if f"tools.{name}" in begun.instructions]
+    run_log = RunLogInMemory()
+    run_log.append("started", begun)
+    run_log.append("reply", Replied(1, "scripted", "I wonder.", "I wonder."))
+    step = next_step(run_log.events(), 0)
+    assert isinstance(step, Record)
+    assert isinstance(step.payload, Reminder)
+    assert "tools.log_experiment" in step.payload.text
+    assert not [name for name in lacks if f"tools.{name}" in step.payload.text]
 
 
 def test_what_is_filled_in_is_never_expanded_again():
@@ -95,15 +119,19 @@ def test_the_assignment_names_the_system_and_the_rounds_there_are():
 
 
 def test_what_is_kept_between_programs_and_what_is_bound_is_told():
-    told = " ".join(render("system", reference="(none)").split())
+    told = " ".join(render("system", reference="(none)", example="").split())
     assert "imports, and your own functions and classes" in told
     assert "`np`, `Image`, `math`, `random` and `statistics` need no import" in told
 
 
 def test_the_form_of_a_reply_that_the_agent_is_shown_is_one_that_we_can_read():
-    shown = parse(render("system", reference="(none)").partition("## The form of a reply")[2])
+    shown = parse(
+        render("system", reference="(none)", example=choose_example("", "text2image")).partition(
+            "## The form of a reply"
+        )[2]
+    )
     assert [each.status for each in shown.hypotheses] == ["open", "refuted", "supported"]
-    for code in (shown.code, parse(render("format", rounds="")).code):
+    for code in (shown.code, parse(render("format", rounds="", example=choose_example("", "dataset_exemplars"))).code):
         assert code
         compile(code, "prompt", "exec")
 

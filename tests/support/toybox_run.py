@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.support.run_log import RunLogInMemory
+from workers import registry
 from workers.agent.loop import Outcome, play_round, start
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
@@ -28,6 +29,7 @@ def play(
     task: str = "describe",
     question: str = QUESTION,
     limits: Limits = Limits(),  # noqa: B008  frozen
+    toolset: str = "toybox",
 ) -> Sequence[Event]:
     """Play a run to its end and return its events."""
     run_log, memory = RunLogInMemory(), ImagesInMemory()
@@ -40,13 +42,13 @@ def play(
             backbone="scripted",
             limits=limits,
             seed=seed,
-            reference=build_reference(),
+            reference=build_reference(lacks=registry.TOOLSETS[toolset].lacks),
             versions={},
         ),
     )
 
     def run_program(code: str, number: int, state: bytes) -> Outcome:
-        context = laboratory.experiment_context(spec, memory, seed, earlier=logged(run_log.events()))
+        context = laboratory.experiment_context(spec, memory, seed, toolset=toolset, earlier=logged(run_log.events()))
         facts = {**context.facts, "experiment.seed": seed + number}
         result = sandbox.run(code, context.calls(program_style(code)), facts, bounds=Bounds(), state=state)
         return Outcome(

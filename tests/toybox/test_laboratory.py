@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.toybox_run import play
 from workers import registry
 from workers.errors import ToolRefused
 from workers.lab.imaging import image_key
@@ -9,8 +10,10 @@ from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.protocols import LabSettings
 from workers.record.systems import SystemSpec
+from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.dataset import ToyboxScenes
 from workers.toybox.networks import nets
+from workers.toybox.world.scenes import NOUNS
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +74,24 @@ def test_toybox_refuses_a_prompt_with_unknown_words_and_says_what_it_knows(toybo
         context.tools.text2image(["xyzzy plugh"])
     context.tools.text2image(["a red ball beside a xyzzy", "a red ball"])
     assert "(toybox cannot draw xyzzy). Toybox knows these toys" in context.tools.entries[-1].text
+
+
+@pytest.mark.skipif(not nets.EYES_FILE.exists(), reason="toybox-eyes is not trained; run `manage.py train_toybox`")
+@pytest.mark.parametrize(
+    ("toolset", "steps"),
+    [
+        ("toybox-exemplars", {"exemplars"}),
+        ("toybox-generated", {"screen", "refine", "seek", "validate"}),
+        ("toybox-no-edits", {"exemplars", "screen", "refine", "seek", "validate"}),
+    ],
+)
+def test_the_scientist_concludes_with_what_an_ablated_toolset_leaves(toybox, toolset, steps):
+    spec = SystemSpec("synthetic", "synthetic:toybox-eyes", "mono", NOUNS.index("cone"))
+    with ZygoteSandbox() as sandbox:
+        events = play(toybox, sandbox, spec, seed=2, toolset=toolset)
+    results = [event.payload for event in events if event.kind == "result"]
+    assert [each.error for each in results if each.status != "ok"] == []
+    programs = [event.payload.code for event in events if event.kind == "reply" and event.payload.code]
+    assert steps <= {code.split("Step ")[1].split(":")[0] for code in programs} <= steps | {"crowd"}
+    assert events[-1].kind == "concluded"
+    assert "cone" in events[-1].payload.conclusion.labels[0]

@@ -10,12 +10,19 @@ from tests.support.paper_world import Run, never, responds_to
 from workers.agent.conversation import messages
 from workers.errors import Cancelled
 from workers.protocols import ImagePart, LabSettings, Message
-from workers.record.events import Replied
+from workers.record.events import ExperimentEnded, Graded, Replied
+from workers.record.experiments import LogEntry, Observation
 from workers.record.grammar.reply import parse as parse_reply
 from workers.record.limits import Limits
 from workers.toybox.concept_match import match
 from workers.toybox.scientist.backbone import ScriptedScientist, load
+from workers.toybox.scientist.designs import balanced_scenes, edited_scenes, write_lacking_edits
+from workers.toybox.scientist.idle import list_untested, pare_label
+from workers.toybox.scientist.reading import GRADED, read_conversation
+from workers.toybox.scientist.scoring import TrialEvidence, widen
+from workers.toybox.scientist.trials import Trial, read_trials
 from workers.toybox.world.concepts import parse_label
+from workers.toybox.world.edits import apply_edit
 from workers.toybox.world.prompts import read_prompt
 
 
@@ -44,6 +51,41 @@ def test_it_finds_a_thing_of_one_colour(red_balls):
 def test_it_finds_a_second_cause_a_condition_and_a_count(rule):
     run = Run(responds_to(rule.replace(" or ", " OR ")), seed=4).play()
     assert match(run.labels[0], rule).right
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_property_that_makes_no_difference_is_not_in_the_label(seed):
+    """Small boats are overlooked in company, so that large ones go with high activations though size is no cause."""
+
+    def rule(scene):
+        boats = [thing for thing in scene.things if thing.noun == "boat"]
+        seen = any(boat.size == "large" or len(scene.things) < 3 for boat in boats)
+        return 10.0 if seen and any(thing.noun == "snowman" for thing in scene.things) else 0.0
+
+    run = Run(rule, seed=seed).play()
+    assert match(run.labels[0], "snowman | boat").right
+
+
+def test_edits_pare_a_label_of_what_is_idle_alone():
+    (label,) = parse_label("large red balls with a small boat")
+    scene = edited_scenes([label], random.Random(0))[0]
+    widest = parse_label("red balls with a boat")
+    trials, wider = [], [each for each in widen(label) if each != label.partner]
+    for number in range(3):
+        trials.append(Trial(scene, 9.0, number, "pare", 1))
+        for place, each in enumerate(wider, 2):
+            (edit,) = write_lacking_edits(scene, label, each, random.Random(number))
+            changed = apply_edit(scene, edit, 0)
+            assert each.matches(changed)
+            assert not label.matches(changed)
+            trials.append(Trial(changed, 9.0 if widest[0].matches(changed) else 1.0, number, "pare", place, 1))
+    others = [
+        Trial(each, 0.0, 9, "screen", place) for place, each in enumerate(balanced_scenes(random.Random(1), [1] * 9))
+    ]
+    evidence = TrialEvidence([*trials, *others])
+    assert pare_label((label,), evidence) == widest
+    assert list_untested((label,), TrialEvidence(others)) != []
+    assert list_untested((label,), evidence) == []
 
 
 def test_it_looks_for_a_second_cause_before_it_concludes(red_balls):
@@ -217,6 +259,28 @@ def test_what_a_program_prints_is_not_taken_for_a_result():
     run.run_log.append("reply", Replied(1, "somebody", text, parsed.prose, (), parsed.code))
     assert run.play().labels == ("red balls",)
     assert "99.00" not in "".join(reply.text for reply in run.of("reply")[1:])
+
+
+def test_it_reads_what_the_conversation_tells_of_images_and_of_a_failed_label():
+    """Its reading hangs on the words of `agent.conversation`: neither can change alone."""
+    seen = Observation("a small red ball on sand by day", 7.5, "1" * 64)
+    edited = Observation("make the ball blue", -0.25, "2" * 64, original="1" * 64)
+    ended = ExperimentEnded(3, 4, "ok", (LogEntry((seen, edited), "why"),), "", seconds=1.0, exemplar_mean=6.25)
+    graded = Graded(4, "red balls", pearson=0.1, generated_auc=0.5, left=1, images=(seen,))
+    run = Run(responds_to("red balls"))
+    run.run_log.append("result", ended)
+    run.run_log.append("graded", graded)
+    case = read_conversation(messages(run.run_log.events()))
+    told, failed = case.reports
+    assert (told.number, told.status, told.notes) == (4, "ok", ("why",))
+    assert [(each.title, each.activation, each.source) for each in told.seen] == [
+        (seen.title, 7.5, None),
+        (edited.title, -0.25, 1),
+    ]
+    assert case.exemplar_mean == 6.25
+    assert case.done(GRADED) == 1
+    assert [(each.title, each.activation) for each in failed.seen] == [(seen.title, 7.5)]
+    assert [trial.scene.things[0].colour for trial in read_trials(case)] == ["red", "blue", "red"]
 
 
 # --- other tasks ------------------------------------------------------------------------------------

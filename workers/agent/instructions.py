@@ -17,6 +17,21 @@ from workers.record.systems import SystemSpec
 
 MOST_NAME_CHARS = 200
 
+_EXAMPLES = {
+    "dataset_exemplars": """\
+def run_experiment(system, tools):
+    activations, images = tools.dataset_exemplars(system)
+    titles = [f"exemplar {place}" for place in range(1, len(images) + 1)]
+    tools.log_experiment(activations, images, titles, "")""",
+    "text2image": """\
+def run_experiment(system, tools):
+    prompts = ["a first image", "the same image with one thing changed"]
+    images = tools.text2image(prompts)
+    activations, masked = system.neuron(images)
+    tools.log_experiment(activations, masked, prompts, "what this experiment tests")""",
+}
+"""A whole program for each of the tools that images come from."""
+
 _FOLDER = Path(__file__).parent / "prompts"
 
 
@@ -45,6 +60,14 @@ def render(name: str, **variables: str) -> str:
 @cache
 def _template(name: str) -> Template:
     return Template((_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def choose_example(reference: str, *tools: str) -> str:
+    """A short program with the first of these tools, keys of `_EXAMPLES`, that the reference describes.
+
+    A reference that describes none of them denies none either.
+    """
+    return _EXAMPLES[next((name for name in tools if f"### tools.{name}(" in reference), tools[0])]
 
 
 def assignment(task: str, question: str, system: SystemSpec, limits: Limits, known: Known) -> str:

@@ -19,7 +19,7 @@ from PIL.Image import Image
 
 from workers.agent import rules
 from workers.agent.conversation import messages
-from workers.agent.instructions import Known, assignment, render
+from workers.agent.instructions import Known, assignment, choose_example, render
 from workers.agent.run_log import RunLog
 from workers.errors import (
     AwaitsPerson,
@@ -133,7 +133,9 @@ def start(
         backbone=backbone,
         limits=limits,
         seed=seed,
-        instructions=render("system", reference=reference),
+        instructions=render(
+            "system", reference=reference, example=choose_example(reference, "text2image", "dataset_exemplars")
+        ),
         assignment=assignment(task, question, system, limits, known),
         reference=reference,
         versions=versions,

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.agent.answers import answer_of, format_tags, was_asked_for_more
-from workers.agent.instructions import render, rounds_told
+from workers.agent.instructions import choose_example, render, rounds_told
 from workers.record.events import (
     Ended,
     Event,
@@ -262,7 +262,8 @@ def _reading_note(events: Sequence[Event], latest: int) -> Reminder:
     reply, answer = _reply_at(events, latest), answer_of(events, latest)
     rounds = rounds_told(reply.round, limits(events))
     if answer.conclusion is None:
-        return Reminder(reply.round, "format", render("format", rounds=rounds))
+        example = choose_example(find_start(events).reference, "dataset_exemplars", "text2image")
+        return Reminder(reply.round, "format", render("format", rounds=rounds, example=example))
     if _has_unread_note(events, latest):
         return Reminder(reply.round, "set_aside", render("set_aside", rounds=rounds))
     missing = format_tags(answer.lacks(find_start(events).task))

@@ -7,9 +7,11 @@ the case alone.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 from workers.toybox.scientist import designs, findings, hypothesis_list, replies
+from workers.toybox.scientist.idle import list_untested
 from workers.toybox.scientist.reading import GRADED
 from workers.toybox.scientist.replies import PlannedReply
 from workers.toybox.scientist.scoring import Label
@@ -28,6 +30,8 @@ _SOUGHT, _BESIDE = 24, 4
 _CANDIDATES = 10
 _LEADING = 3
 _EDITED = 3
+_PARINGS, _PAIRED, _DOUBTS = 2, 4, 6
+"""How often a label is pared; images drawn of an alternative for it; things that are doubted at once."""
 _EDITS = {"noun": 2, "colour": 1, "size": 1, "ground": 1, "light": 1}
 
 
@@ -57,6 +61,8 @@ def _plan_tests(view: ScientistView) -> PlannedReply:
         return _seek(view)
     if view.case.has("edit_images") and _list_editable(view) and view.due("edit"):
         return _edit(view)
+    if view.case.has("edit_images") and view.due("pare", _PARINGS + again) and (doubts := _list_doubts(view)):
+        return _pare(view, doubts)
     if view.due("validate", VALIDATIONS + again) and view.tested(view.labels[0]) is None:
         return _validate(view)
     return _plan_conclusion(view)
@@ -155,6 +161,29 @@ def _edit(view: ScientistView) -> PlannedReply:
     )
     purpose = "one change at a time to fresh images of the leading concept"
     return _move(view, prose, replies.edit_program("edit", purpose, plan))
+
+
+def _list_doubts(view: ScientistView) -> list[tuple[Concept, Concept]]:
+    """What the leading label says and perhaps need not, as alternatives with wider concepts, that edits can tell."""
+    editable = _list_editable(view)
+    return [each for each in list_untested(view.labels[0], view.evidence) if each[0] in editable][:_DOUBTS]
+
+
+def _pare(view: ScientistView, doubts: Sequence[tuple[Concept, Concept]]) -> PlannedReply:
+    rng = view.rng("pare")
+    plan: dict[str, list[str]] = {}
+    for concept in dict.fromkeys(concept for concept, _ in doubts):
+        lacking = [wider for each, wider in doubts if each == concept]
+        for scene in designs.edited_scenes([concept] * view.fewer("pare", _PAIRED), rng):
+            plan[caption(scene)] = [
+                edit for wider in lacking for edit in designs.write_lacking_edits(scene, concept, wider, rng)
+            ]
+    prose = findings.of_edits(view) + (
+        f"\n\nDoes {phrase_label(view.labels[0])} say more than the unit needs? I take from fresh images one thing "
+        "at a time that it says, and nothing else: what makes no difference goes."
+    )
+    purpose = "what the leading label says and perhaps need not"
+    return _move(view, prose, replies.edit_program("pare", purpose, plan))
 
 
 def _validate(view: ScientistView) -> PlannedReply:

@@ -102,9 +102,26 @@ def write_edits(scene: Scene, rng: random.Random, each: Mapping[str, int]) -> li
     return edits + [f"remove the {thing.noun}" for thing in scene.things[1:]]
 
 
-def write_edit(scene: Scene, into: Concept) -> str:
-    """The words that bring a scene of one thing to show a concept of one property."""
-    (name,), noun = into.named, scene.things[0].noun
+def write_lacking_edits(scene: Scene, concept: Concept, wider: Concept, rng: random.Random) -> list[str]:
+    """The instruction that takes from a scene of `edited_scenes` what the wider concept does not say, if one can."""
+    if concept.partner and not wider.partner:
+        return [f"remove the {scene.things[1].noun}"]
+    lost = [name for name in concept.named if name not in wider.named]
+    place, names = 0, lost
+    if concept.partner and wider.partner and not lost:
+        place, names = 1, [name for name in concept.partner.named if name not in wider.partner.named]
+    edits = []
+    for name in names:
+        there = getattr(scene if name in ("ground", "light") else scene.things[place], name)
+        taken = {thing.noun for thing in scene.things} if name == "noun" else {there}
+        word = rng.choice([word for word in CHOICES[name] if word not in taken])
+        edits.append(write_edit(scene, Concept().having({name: word}), place))
+    return edits
+
+
+def write_edit(scene: Scene, into: Concept, place: int = 0) -> str:
+    """The words that bring one thing of a scene, or what is around it, to show a concept of one property."""
+    (name,), noun = into.named, scene.things[place].noun
     word = getattr(into, name)
     if name == "noun":
         return f"replace the {noun} with a {word}"

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from workers.toybox.scientist.idle import pare_label
 from workers.toybox.scientist.scoring import ENOUGH, SINGLES, Label, LabelScore
 from workers.toybox.scientist.trials import changed_property, pair_edits
 from workers.toybox.scientist.view import ScientistView
@@ -86,7 +87,8 @@ def choose_label(view: ScientistView) -> Label:
         return view.labels[0]
     if view.tests:
         passed = [each for each in view.tests if (found := view.tested(each)) and _beats_chance(found)]
-        return max(passed, key=view.evidence.worth, default=())
+        needed = [each for each in passed if pare_label(each, view.evidence) == each]
+        return max(needed or passed, key=view.evidence.worth, default=())
     return view.labels[0] if _beats_chance(view.evidence.measure(view.labels[0])) else ()
 
 

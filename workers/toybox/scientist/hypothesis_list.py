@@ -9,15 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workers.metrics.ranking import area_under_curve
+from workers.toybox.scientist.idle import find_idle
 from workers.toybox.scientist.reading import ListedHypothesis
 from workers.toybox.scientist.scoring import ENOUGH, Label, LabelScore, TrialEvidence, normalize_label
 from workers.toybox.world.concepts import parse_label, phrase_label
 
 _GOOD = 0.8
 _BAD = 0.7
-_NO_DIFFERENCE = 0.6
-"""An AUC, with a property against without it, below which the property is idle."""
 _MOST = 12
 
 _SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
@@ -47,25 +45,10 @@ def _judge(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypot
     if not label or not len(evidence):
         return hypothesis
     found = evidence.measure(label)
-    if idle := _idle(label, evidence):
-        return replace(hypothesis, status="refuted", reason=idle)
+    if idle := find_idle(label, evidence):
+        return replace(hypothesis, status="refuted", reason=str(idle))
     reason = f"{found}; AUC {found.auc:.2f}" if found.count else ""
     return replace(hypothesis, status=_judge_status(found), reason=reason)
-
-
-def _idle(label: Label, evidence: TrialEvidence) -> str:
-    """The figures that show a property of the label to make no difference; empty if each of them does."""
-    for concept in label:
-        for name in concept.named if len(concept.named) > 1 else ():
-            # Where the alternative is shown, and where it lacks that property alone and none is shown
-            lacks = evidence.shows(concept.having({name: None})) & ~evidence.match_label(label)
-            shown, without = evidence.activations[evidence.shows(concept)], evidence.activations[lacks]
-            if min(len(shown), len(without)) >= ENOUGH and area_under_curve(shown, without) < _NO_DIFFERENCE:
-                return (
-                    f"the {name} makes no difference: {shown.mean():.2f} on average with it, n={len(shown)}, "
-                    f"{without.mean():.2f} without, n={len(without)}"
-                )
-    return ""
 
 
 def _judge_status(found: LabelScore) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.metrics.ranking import area_under_curve
-from workers.toybox.scientist.trials import Trial
+from workers.toybox.scientist.trials import Trial, pair_edits
 from workers.toybox.world.concepts import Concept
 from workers.toybox.world.scenes import CHOICES, NOUNS
 
@@ -91,6 +91,13 @@ class TrialEvidence:
     @cached_property
     def _around(self) -> dict[str, NDArray[np.str_]]:
         return {name: np.array([getattr(trial.scene, name) for trial in self.trials]) for name in ("ground", "light")}
+
+    @cached_property
+    def edited(self) -> NDArray[np.int64]:
+        """The numbers of trials that are edits, each after that of its original, (n, 2)."""
+        places = {id(trial): row for row, trial in enumerate(self.trials)}
+        found = [(places[id(old)], places[id(new)]) for old, new in pair_edits(self.trials)]
+        return np.array(found, dtype=np.int64).reshape(-1, 2)
 
     def shows(self, concept: Concept) -> Mask:
         """Which trials show a concept."""
@@ -237,7 +244,10 @@ def _list_pairs(concept: Concept, joinable: Iterable[Concept]) -> list[Concept]:
 
 
 def widen(concept: Concept) -> list[Concept]:
-    """Every concept that says one thing less: without a property, one of a pair alone, one thing fewer, unrelated."""
+    """Every concept that says one thing less: without a property, one of a pair alone, one thing fewer, unrelated.
+
+    Of a pair also those in which the partner says one thing less.
+    """
     found = [concept.having({name: None}) for name in concept.named]
     if concept.count > 1:
         found.append(replace(concept, count=concept.count - 1))
@@ -245,6 +255,7 @@ def widen(concept: Concept) -> list[Concept]:
         around = {"ground": concept.ground, "light": concept.light}
         found += [replace(concept, partner=None, relation="with"), concept.partner.having(around)]
         found += [replace(concept, relation="with")] if concept.relation != "with" else []
+        found += [replace(concept, partner=each) for each in widen(concept.partner)]
     return [each for each in found if each.said]
 
 
@@ -268,7 +279,9 @@ def normalize_label(label: Label) -> Label:
 
 def includes(wide: Concept, narrow: Concept) -> bool:
     """Whether everything that the narrow concept describes, the wide one describes too."""
-    if wide.partner and (wide.partner != narrow.partner or wide.relation not in ("with", narrow.relation)):
+    if wide.partner and (not narrow.partner or wide.relation not in ("with", narrow.relation)):
+        return False
+    if wide.partner and narrow.partner and not includes(wide.partner, narrow.partner):
         return False
     return wide.count <= narrow.count and all(getattr(wide, name) == getattr(narrow, name) for name in wide.named)
 

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from workers.toybox.scientist.idle import pare_label
 from workers.toybox.scientist.reading import ConversationState
 from workers.toybox.scientist.scoring import (
     ALTERNATIVES,
@@ -34,6 +35,8 @@ _UNCOVERED = 0.2
 """Share of the exemplars that a label may leave unexplained."""
 _OFTEN = 0.5
 """Share of the exemplars outside whose bright regions a toy stands that may be a condition."""
+_PARED = 60
+"""So many labels are looked at, the best ones."""
 _BRIGHT = 3
 """Fewer bright images than this tell nothing."""
 _CLEAR = 3.0
@@ -126,7 +129,8 @@ class ScientistView:
             suggested = [self.suggested] if self.suggested else []
             return list(dict.fromkeys((*suggested, *(normalize_label((concept,)) for concept in hints))))
         found = search_labels(self.evidence, [*hints, *self.suggested, *self.pairs])
-        return list(dict.fromkeys(normalize_label(tuple(map(self._orient, label))) for label in found))
+        oriented = dict.fromkeys(normalize_label(tuple(map(self._orient, label))) for label in found)
+        return list(dict.fromkeys(pare_label(label, self.evidence) for label in list(oriented)[:_PARED]))
 
     @cached_property
     def pairs(self) -> list[Concept]:

@@ -1,0 +1,133 @@
+"""What a label says more than the unit needs: properties that an image can lose while the activation stays.
+
+Judged by pairs first, an image and an edit of it that lacks one thing that the label says and nothing else; where there
+are too few, by images that lack it and differ in other ways too. Knows trials; which edits to make is for `designs`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from workers.metrics.ranking import area_under_curve
+from workers.toybox.scientist.scoring import (
+    ENOUGH,
+    Floats,
+    Label,
+    TrialEvidence,
+    includes,
+    normalize_label,
+    widen,
+)
+from workers.toybox.world.concepts import Concept
+
+PAIRS = 3
+"""Pairs that must speak before a property is called idle."""
+_IDLE = 0.15
+"""Share of what the label makes of the activation; a property that takes less than it with it is idle."""
+_NO_DIFFERENCE = 0.6
+"""An AUC, with a property against without it, below which it is idle, where images are not paired."""
+
+
+@dataclass(frozen=True)
+class IdleWords:
+    """One thing that a label need not say: what it would be without it, and the means that show it."""
+
+    concept: Concept
+    wider: Concept
+    shown: float
+    without: float
+    count: int
+    others: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.wider.phrase()} do as well: {self.shown:.2f} on average for {self.concept.phrase()}, "
+            f"n={self.count}, {self.without:.2f} without the rest, n={self.others}"
+        )
+
+
+def pare_label(label: Label, evidence: TrialEvidence) -> Label:
+    """The label without what pairs of images show to be idle, one thing after the other."""
+    pared = label
+    while found := next((each for each in _list_idle_pairs(pared, evidence)), None):
+        kept = [each for each in pared if each != found.concept]
+        pared = normalize_label((*kept, found.wider))
+    return pared
+
+
+def find_idle(label: Label, evidence: TrialEvidence) -> IdleWords | None:
+    """Something that the label need not say, by pairs or by other images; None if it needs all of it."""
+    paired = next(iter(_list_idle_pairs(label, evidence)), None)
+    return paired or next(iter(_list_idle_among_others(label, evidence)), None)
+
+
+def list_untested(label: Label, evidence: TrialEvidence) -> list[tuple[Concept, Concept]]:
+    """Alternatives, each with a wider concept that too few pairs were compared with."""
+    return [
+        (concept, wider)
+        for concept in label
+        for wider in _list_wider(concept)
+        if len(_collect_pairs(label, concept, wider, evidence)) < PAIRS
+    ]
+
+
+def _list_idle_pairs(label: Label, evidence: TrialEvidence) -> list[IdleWords]:
+    """What pairs show to be idle, what makes least difference first."""
+    floor = _find_floor(label, evidence)
+    found: list[tuple[float, IdleWords]] = []
+    for concept in label if len(evidence.edited) else ():
+        for wider in _list_wider(concept):
+            pairs = _collect_pairs(label, concept, wider, evidence)
+            if len(pairs) < PAIRS:
+                continue
+            before, after = map(float, pairs.mean(axis=0))
+            # Where the eyes miss one thing in one image all is lost, whatever the unit needs: hence the median
+            fall = float(np.median((pairs[:, 0] - pairs[:, 1]) / (pairs[:, 0] - floor)))
+            if fall < _IDLE:
+                found.append((fall, IdleWords(concept, wider, before, after, len(pairs), len(pairs))))
+    return [words for _, words in sorted(found, key=lambda each: each[0])]
+
+
+def _find_floor(label: Label, evidence: TrialEvidence) -> float:
+    """The median of what the label does not describe."""
+    rest = evidence.activations[~evidence.match_label(label)]
+    return float(np.median(rest)) if len(rest) else 0.0
+
+
+def _collect_pairs(label: Label, concept: Concept, wider: Concept, evidence: TrialEvidence) -> Floats:
+    """Activations before and after an edit that took this from a bright image and left none of the label, (n, 2)."""
+    shown = evidence.activations[evidence.match_label(label)]
+    if not len(shown) or not len(evidence.edited):
+        return np.empty((0, 2))
+    # An image that the unit hardly answers cannot fall
+    half = (float(np.median(shown)) + _find_floor(label, evidence)) / 2
+    between = [each for each in widen(concept) if each != wider and includes(wider, each)]
+    old, new = evidence.edited.T
+    lost = evidence.shows(wider)[new] & ~evidence.match_label((*label, *between))[new]
+    speaking = evidence.shows(concept)[old] & lost & (evidence.activations[old] > half)
+    return evidence.activations[evidence.edited[speaking]]
+
+
+def _list_idle_among_others(label: Label, evidence: TrialEvidence) -> list[IdleWords]:
+    found = []
+    for concept in label:
+        for name in concept.named if len(concept.named) > 1 else ():
+            # Where the alternative is shown, and where it lacks that property alone and none is shown
+            wider = concept.having({name: None})
+            lacks = evidence.shows(wider) & ~evidence.match_label(label)
+            shown, without = evidence.activations[evidence.shows(concept)], evidence.activations[lacks]
+            if min(len(shown), len(without)) >= ENOUGH and area_under_curve(shown, without) < _NO_DIFFERENCE:
+                means = float(shown.mean()), float(without.mean())
+                found.append(IdleWords(concept, wider, *means, len(shown), len(without)))
+    return found
+
+
+def _list_wider(concept: Concept) -> list[Concept]:
+    """The concepts that say one thing less of the same thing; counts and places are not edited."""
+    return [
+        wider
+        for wider in widen(concept)
+        if wider.count == concept.count and wider.relation == concept.relation and wider != concept.partner
+    ]
