@@ -81,7 +81,7 @@ def test_toybox_refuses_a_prompt_with_unknown_words_and_says_what_it_knows(toybo
     ("toolset", "steps"),
     [
         ("toybox-exemplars", {"exemplars"}),
-        ("toybox-generated", {"screen", "refine", "seek", "validate"}),
+        ("toybox-generated", {"screen", "refine", "seek", "edit", "validate"}),
         ("toybox-no-edits", {"exemplars", "screen", "refine", "seek", "validate"}),
     ],
 )
@@ -92,6 +92,9 @@ def test_the_scientist_concludes_with_what_an_ablated_toolset_leaves(toybox, too
     results = [event.payload for event in events if event.kind == "result"]
     assert [each.error for each in results if each.status != "ok"] == []
     programs = [event.payload.code for event in events if event.kind == "reply" and event.payload.code]
-    assert steps <= {code.split("Step ")[1].split(":")[0] for code in programs} <= steps | {"crowd"}
+    taken = {code.split("Step ")[1].split(":")[0] for code in programs}
+    assert steps <= taken
+    lacking = {"toybox-exemplars": {"screen"}, "toybox-generated": {"exemplars"}, "toybox-no-edits": {"edit", "pare"}}
+    assert not taken & lacking[toolset]
     assert events[-1].kind == "concluded"
     assert "cone" in events[-1].payload.conclusion.labels[0]
