@@ -268,12 +268,13 @@ def test_it_reads_what_the_conversation_tells_of_images_and_of_a_failed_label():
     ended = ExperimentEnded(3, 4, "ok", (LogEntry((seen, edited), "why"),), "", seconds=1.0, exemplar_mean=6.25)
     graded = Graded(4, "red balls", pearson=0.1, generated_auc=0.5, left=1, images=(seen,))
     run = Run(responds_to("red balls"))
-    run.run_log.append("result", ended)
-    run.run_log.append("graded", graded)
+    for number, (kind, told) in enumerate([("result", ended), ("graded", graded)], 3):
+        run.run_log.append("reply", Replied(number, "scripted", "I go on.", "I go on."))
+        run.run_log.append(kind, told)
     case = read_conversation(messages(run.run_log.events()))
-    told, failed = case.reports
-    assert (told.number, told.status, told.notes) == (4, "ok", ("why",))
-    assert [(each.title, each.activation, each.source) for each in told.seen] == [
+    shown, failed = case.reports
+    assert (shown.number, shown.status, shown.notes) == (4, "ok", ("why",))
+    assert [(each.title, each.activation, each.source) for each in shown.seen] == [
         (seen.title, 7.5, None),
         (edited.title, -0.25, 1),
     ]
