@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from experiments.core.presence_questions import describe_waiting
 from experiments.models import CheckStatus, Image, LabelCheck, Unit
 
 
-def make_waiting(unit: Unit, text: str = "red balls", natural: int = 3, known: int = 1, judges: int = 1) -> LabelCheck:
-    """Natural images, and so many known cases of either kind behind them; their files are not in the store."""
+def make_waiting(
+    unit: Unit, text: str = "red balls", natural: int = 3, known: int = 1, judges: int = 1, keys: Sequence[str] = ()
+) -> LabelCheck:
+    """Natural images, and so many known cases of either kind behind them; `keys` of stored images, or of such as are
+    not in the store."""
     options: Any = {"toolset": "toybox", "writer": "toybox", "judge": "people", "judges": judges, "seed": 0}
     key = f"{LabelCheck.objects.count():064x}"
     check = LabelCheck.objects.create(
@@ -17,7 +21,7 @@ def make_waiting(unit: Unit, text: str = "red balls", natural: int = 3, known: i
     )
     kinds = [None] * natural + [True, False] * known
     for position, expected in enumerate(kinds, 1):
-        image = f"{check.pk * 1000 + position:064x}"
+        image = keys[position - 1] if keys else f"{check.pk * 1000 + position:064x}"
         Image.objects.get_or_create(key=image, defaults={"width": 8, "height": 8, "origin": "external"})
         place = position if expected is None else None
         check.questions.create(position=position, image_id=image, probe_position=place, expected=expected)
