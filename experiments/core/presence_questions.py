@@ -31,6 +31,13 @@ def count_judged(check: LabelCheck) -> tuple[int, int]:
     return every - list_open(check).count(), every
 
 
+def count_answers(check: LabelCheck) -> tuple[int, int]:
+    """Answers that there are, of those that are wanted; what an image has more than it needs is left out."""
+    wanted = count_wanted(check)
+    said = check.questions.annotate(said=Count("answers")).values_list("said", flat=True)
+    return sum(min(each, wanted) for each in said), wanted * len(said)
+
+
 def list_judges(check: LabelCheck) -> QuerySet[User]:
     """Who has said something of an image, by name."""
     return User.objects.filter(presence_answers__question__label_check=check).distinct().order_by("username")

@@ -15,7 +15,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.label_checks import PEOPLE
-from experiments.core.presence_questions import MOST_JUDGES, count_judged, count_wanted, list_judges
+from experiments.core.presence_questions import MOST_JUDGES, count_answers, count_judged, count_wanted, list_judges
 from experiments.core.system_names import Names
 from experiments.display.label_checks import HEAVY
 from experiments.evaluations import actions, lists
@@ -64,7 +64,8 @@ def _describe_people(row: LabelCheck) -> dict[str, Any]:
     """How far people are who are asked about its images; once they have said all, that there are answers."""
     if not row.waits_for_people:
         return {"has_answers": row.questions.exists()}
-    return {"judged": count_judged(row), "wanted": count_wanted(row), "judges": list_judges(row)}
+    progress = {"judged": count_judged(row), "answers": count_answers(row)}
+    return progress | {"wanted": count_wanted(row), "judges": list_judges(row)}
 
 
 @require_safe

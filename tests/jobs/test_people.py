@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.actors import Actor
-from experiments.core.label_checks import choose_method, request_check
+from experiments.core.label_checks import PEOPLE, CheckMethod, choose_method, request_check
 from experiments.evaluations import judging, judging_actions
 from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion, Unit
 from tests.conftest import member
@@ -188,3 +188,15 @@ def test_agreement_is_the_share_of_equal_pairs() -> None:
     assert three.value == pytest.approx(1 / 3)
     assert three.low is not None
     assert three.low < 1 / 3
+
+
+def test_people_judge_where_nobody_writes_prompts(reviewers: list[User]) -> None:
+    method = CheckMethod("toybox", "toybox", "", PEOPLE)
+    check = go_on(request_check(unit(), "balls", method, enqueue=False))
+    assert not check.questions.filter(expected__isnull=False).exists()
+    judge_all(check, reviewers[0], look_closely(check))
+    check = go_on(check)
+    assert check.status == CheckStatus.DONE
+    assert "Nobody was named" in check.reason
+    assert check.pearson is not None
+    assert natural_of(check).judge_error is None
