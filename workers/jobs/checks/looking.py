@@ -22,7 +22,7 @@ from workers.jobs.checks.images import store
 from workers.jobs.laboratory import laboratory
 from workers.lab.probe import ProbeSet
 from workers.metrics import presence, prompt_writing
-from workers.metrics.importance import ImportanceSample, sample_by_importance
+from workers.metrics.importance import UNIFORM, ImportanceSample, sample_by_importance
 from workers.protocols import Backbone, Progress, WrittenPrompts
 from workers.record.limits import Usage
 
@@ -72,10 +72,11 @@ def look(
     return JudgeAnswers(judge, answers, free=False, weights=weights, unread=unread)
 
 
-def draw_sample(check: LabelCheck, activations: Floats, count: int) -> ImportanceSample:
-    """So many draws of images, by what they add to the correlation."""
+def draw_sample(check: LabelCheck, activations: Floats, count: int, uniform: float = UNIFORM) -> ImportanceSample:
+    """So many draws of images, by what they add to the correlation; the share `uniform` of them evenly."""
     guess = activations - float(np.median(activations))  # with no cheaper judge, the unit itself says where to look
-    return sample_by_importance(activations, guess, count, seed=int(str(check.options.get("seed") or 0)))
+    seed = int(str(check.options.get("seed") or 0))
+    return sample_by_importance(activations, guess, count, seed=seed, uniform=uniform)
 
 
 def look_at(check: LabelCheck, label: str, keys: Sequence[str], progress: Progress) -> list[float | None]:
