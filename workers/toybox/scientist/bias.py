@@ -20,7 +20,6 @@ from workers.toybox.scientist.trials import pair_edits
 from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import Concept, parse_label
 from workers.toybox.world.prompts import caption
-from workers.toybox.world.scenes import CHOICES
 
 _SHOWN = 96
 _ORIGINALS = 24
@@ -81,6 +80,11 @@ class ContextEffect:
         return matters and size * self.size > 0 and abs(errors) > _CLAIMED
 
     @property
+    def suspected(self) -> bool:
+        """Whether it is clear though no fresh images were drawn: by edits where some were made, else by its errors."""
+        return self.confirmed if len(self.edited) else abs(self.errors) > _CLAIMED
+
+    @property
     def confirmed(self) -> bool:
         """Whether edits changed the activation the same way, beyond chance."""
         if len(self.edited) < _ENOUGH or self.edited.mean() * self.size <= 0:
@@ -115,7 +119,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
         return PlannedReply("I conclude.", (), conclusion=[("BIAS", text), ("LABEL", "none")])
     found = _find_suspects(view, known)
     tested = any(each.checked for each in found)
-    biases = [each for each in found if (each.claimed if tested else abs(each.errors) > _CLAIMED)]
+    biases = [each for each in found if (each.claimed if tested else each.suspected)]
     text = _describe_biases(view, known, biases, tested)
     label = _phrase_effect(known, biases[0]) if biases else "none"
     prose = "Every context was compared with all the others, so I conclude."
@@ -136,26 +140,36 @@ def find_class(view: ScientistView) -> Concept | None:
 
 
 def _find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
-    """Contexts in which the class seems to respond differently, the clearest first."""
-    found = [each for context in SINGLES if (each := _difference(view, known, context))]
+    """Contexts in which the class seems to respond differently, the greatest difference first.
+
+    Each is compared without the images of those before it: a ground on which the class is hardly seen would make every
+    other ground look like one on which it is seen better.
+    """
+    suspects: list[ContextEffect] = []
     mean = abs(_mean(view, known))
-    clear = [each for each in found if abs(each.errors) > _SUSPECT and abs(each.size) > _MATTERS * mean]
-    suspects: dict[tuple[str, ...], ContextEffect] = {}
-    for each in sorted(clear, key=lambda each: -abs(each.errors)):
-        # Of a property with two words one is enough: large against small is but the other side of small against large
-        (name,) = each.context.named
-        suspects.setdefault((name,) if len(CHOICES[name]) == 2 else (name, getattr(each.context, name)), each)
-    return list(suspects.values())[:_SUSPECTS]
+    while len(suspects) < _SUSPECTS:
+        before = [each.context for each in suspects]
+        found = [each for context in SINGLES if (each := _difference(view, known, context, before))]
+        clear = [each for each in found if abs(each.errors) > _SUSPECT and abs(each.size) > _MATTERS * mean]
+        if not clear:
+            break
+        suspects.append(max(clear, key=lambda each: abs(each.size)))
+    return suspects
 
 
-def _difference(view: ScientistView, known: Concept, context: Concept) -> ContextEffect | None:
-    """What one context does to the class, on scenes of one thing; None if too little was seen."""
+def _difference(
+    view: ScientistView, known: Concept, context: Concept, before: Sequence[Concept]
+) -> ContextEffect | None:
+    """What one context does to the class, on scenes of one thing in none of the contexts `before`; None if too little
+    was seen."""
     if set(known.named) & set(context.named):
         return None
     evidence = view.evidence
     alone = np.array([len(trial.scene.things) == 1 and trial.source is None for trial in evidence.trials], dtype=bool)
     fresh = np.array([trial.step == "check" for trial in evidence.trials], dtype=bool)
     shown, there = alone & evidence.shows(known), evidence.shows(context)
+    for each in before:
+        shown &= ~evidence.shows(each)
     inside, outside = (evidence.activations[shown & ~fresh & part] for part in (there, ~there))
     if min(len(inside), len(outside)) < _ENOUGH:
         return None
