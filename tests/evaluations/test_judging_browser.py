@@ -38,6 +38,7 @@ def test_a_person_judges_with_the_keyboard_and_loses_no_answer(live_server, clie
     with open_page(live_server.url, client, errors) as page:
         page.goto(f"{live_server.url}/review/")
         page.locator("#to-judge").get_by_role("link", name="Judge").click()
+        page.wait_for_url("**/judge/")  # and for its scripts: a key before them goes nowhere
         expect(page.locator(".question:visible")).to_have_count(1)
         expect(page.locator(".question")).to_have_count(3)
         press(page, "y", 1)

@@ -26,6 +26,15 @@ class Figure:
     goal: float | None = None
     note: str = ""
     """What to know of it, such as the test beside it: "Wilcoxon p = 0.003, Holm 0.01"."""
+    at_most: bool = False
+    """Whether the goal is not to be exceeded, in place of reached."""
+
+    @property
+    def meets_goal(self) -> bool | None:
+        """None where there is no goal, or no value."""
+        if self.value is None or self.goal is None:
+            return None
+        return self.value <= self.goal if self.at_most else self.value >= self.goal
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,8 @@ def _in_words(figure: dict[str, Any]) -> str:
     if value is None:
         return f"{figure['label']:60} -  {figure.get('note', '')}"
     spread = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-    goal = "" if figure.get("goal") is None else f"  goal {figure['goal']:g}"
+    bound = "at most " if figure.get("at_most") else ""
+    goal = "" if figure.get("goal") is None else f"  goal {bound}{figure['goal']:g}"
     return f"{figure['label']:60} {value:.3f}{spread}  n={figure['n']}{goal}  {figure.get('note', '')}".rstrip()
 
 

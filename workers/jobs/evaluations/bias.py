@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from experiments.core import transcript
@@ -87,11 +88,12 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     visible = [each for each in done if each.scores.get("visible")]
     told = [figures.mean_figure("statements", "Statements a run", map(figures.score_of("statements"), done))]
     if any("found" in each.scores for each in done):
+        false = figures.mean_figure("false", "False statements a run", map(figures.score_of("false"), done))
         told = [
             figures.share_figure(
                 "found", "Planted biases found, of those that fresh scenes show", visible, "found", GOAL_FOUND
             ),
-            figures.mean_figure("false", "False statements a run", map(figures.score_of("false"), done), GOAL_FALSE),
+            replace(false, goal=GOAL_FALSE, at_most=True),
             *told,
         ]
     rows = sorted(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from statistics import fmean
 
 from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus
@@ -21,7 +22,7 @@ from workers.metrics.intervals import estimate_student
 from workers.protocols import Progress, no_progress
 from workers.record.evaluations import Cell, EvaluationResult, Figure, Point, ResultPlot, ResultTable, Series
 from workers.spurious.evaluation import PreparedUnits, SpuriousSpec, prepare, repair, score
-from workers.spurious.table import Table2, compute_headline
+from workers.spurious.table import Table2, TableRow, compute_headline
 
 USUAL = 50
 GOAL = 0.8
@@ -100,9 +101,10 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     tables = [table for _, _, table in found]
     figures = [*_list_headlines(tables, notes), *_list_accuracies(tables)]
     factor = float(evaluation.options.get("repair") or 0.0)
+    seeds = (_write_seeds(tables),) if len(tables) > 1 else ()
     return EvaluationResult(
         tuple(figures),
-        (_write_table(tables), *(_write_repair(ready, judged, factor) for ready, judged, _ in found)),
+        (_write_table(tables), *seeds, *(_write_repair(ready, judged, factor) for ready, judged, _ in found)),
         (_plot_curves(tables[0]),),
         tuple(notes),
     )
@@ -139,7 +141,7 @@ def _list_accuracies(tables: Sequence[Table2]) -> list[Figure]:
     """Accuracy of each row over the seeds, with Student's interval."""
     figures = []
     for row in tables[0].rows:
-        found = [each for table in tables if (each := table.row(row.key, regularised=row.regularised))]
+        found = _find_rows(tables, row)
         measured = estimate_student([each.accuracy for each in found])
         key = f"accuracy.{row.key}{'' if row.regularised else '_refit'}"
         words = f"{row.title}{' (l1)' if row.regularised else ''}: accuracy"
@@ -148,23 +150,45 @@ def _list_accuracies(tables: Sequence[Table2]) -> list[Figure]:
 
 
 def _write_table(tables: Sequence[Table2]) -> ResultTable:
-    """Table 2, a line for each row and seed."""
-    rows = tuple(
-        (
-            Cell(row.title),
-            Cell(str(table.seed)),
-            Cell(value=row.units),
-            Cell(row.data),
-            Cell("l1" if row.regularised else "none"),
-            Cell(value=row.accuracy, n=row.repeats),
-            Cell(value=row.spread),
-            Cell(f"{row.worst.accuracy:.2f}: {row.worst.class_name} on {row.worst.ground}"),
+    """Table 2: a line for each row, over the seeds, with Student's interval."""
+    rows = []
+    for row in tables[0].rows:
+        found = _find_rows(tables, row)
+        accuracy = estimate_student([each.accuracy for each in found])
+        worst = min(found, key=lambda each: each.worst.accuracy).worst
+        rows.append(
+            (
+                Cell(row.title),
+                Cell(value=fmean(each.units for each in found)),
+                Cell(row.data),
+                Cell("l1" if row.regularised else "none"),
+                Cell(value=accuracy.value, low=accuracy.low, high=accuracy.high, n=len(found)),
+                Cell(value=fmean(each.worst.accuracy for each in found)),
+                Cell(f"{worst.accuracy:.2f}: {worst.class_name} on {worst.ground}"),
+            )
         )
-        for table in tables
-        for row in table.rows
-    )
-    columns = ("Units chosen by", "Seed", "Units", "Data", "Penalty", "Accuracy", "Spread", "Worst group")
-    return ResultTable("table2", "Table 2: accuracy where classes stand on other grounds", columns, rows)
+    columns = ("Units chosen by", "Units", "Data", "Penalty", "Accuracy", "Worst group", "The worst of any seed")
+    title = "Table 2: accuracy where classes stand on other grounds"
+    return ResultTable("table2", title, columns, tuple(rows), "n counts the seeds; units and worst group are means.")
+
+
+def _write_seeds(tables: Sequence[Table2]) -> ResultTable:
+    """The accuracy of each row by seed."""
+    rows = [
+        (
+            Cell(f"{row.title}{' (l1)' if row.regularised else ''}"),
+            *(Cell(value=each.accuracy, n=each.repeats) for each in _find_rows(tables, row)),
+        )
+        for row in tables[0].rows
+        if len(_find_rows(tables, row)) == len(tables)
+    ]
+    columns = ("Units chosen by", *(f"Seed {table.seed}" for table in tables))
+    return ResultTable("seeds", "Accuracy by seed", columns, tuple(rows), "n counts the fits of a row.")
+
+
+def _find_rows(tables: Sequence[Table2], row: TableRow) -> list[TableRow]:
+    """The same row of each seed, where it is there: a seed without selective units has none of the agent's."""
+    return [each for table in tables if (each := table.row(row.key, regularised=row.regularised))]
 
 
 def _write_repair(ready: PreparedUnits, judged: dict[int, bool], factor: float) -> ResultTable:
