@@ -25,7 +25,8 @@ def list_evaluations(params: Mapping[str, str]) -> QuerySet[Any]:
     rows = Evaluation.objects.all()
     if (kind := params.get("kind", "")) in KINDS:
         rows = rows.filter(kind=kind)
-    return with_progress(rows)
+    # Named, for Django leaves out a model's own order where rows are counted in groups
+    return with_progress(rows).order_by("-created", "-pk")
 
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from experiments.evaluations.results import read_result
 from experiments.models import Evaluation, EvaluationKind, LabelCheck, Run
@@ -51,6 +53,15 @@ def test_a_list_of_one_kind(viewer: Client, every_kind: list[Evaluation]) -> Non
     page = text(viewer, "/evaluations/?kind=bias")
     assert "Biases, made up" in page
     assert "Ablations, made up" not in page
+
+
+def test_the_newest_stand_first(viewer: Client, every_kind: list[Evaluation]) -> None:
+    newest_first = every_kind[::-1]
+    for age, row in enumerate(newest_first):
+        Evaluation.objects.filter(pk=row.pk).update(created=timezone.now() - timedelta(hours=age))
+    page = text(viewer, "/evaluations/")
+    places = [page.index(f'href="{row.get_absolute_url()}"') for row in newest_first]
+    assert places == sorted(places)
 
 
 def test_what_stopped_says_so_above_its_figures(viewer: Client, evaluation: Evaluation) -> None:
