@@ -45,7 +45,7 @@ def list_unfinished(user: User) -> list[Any]:
 def judges(trial: PairwiseTrial) -> QuerySet[Any]:
     """Each with how many pairs it has `done`."""
     rows: QuerySet[Judge] = trial.judges.select_related("user", "job")
-    return rows.annotate(done=Count("votes"))
+    return rows.annotate(done=Count("votes")).order_by("pk")
 
 
 @dataclass(frozen=True)
