@@ -26,7 +26,8 @@ SCORES = (("pearson", "median r"), ("auprc", "median AUPRC"), ("generated_auc", 
 
 
 def _choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Items without a source: units drawn evenly from the layers. Units that nothing activates are left out."""
+    """Items without a source: units drawn evenly from the layers, which take turns, so that a part of them has its
+    share of each. Units that nothing activates are left out."""
     wanted = evaluation.options.get("layers") or []
     model = str(evaluation.options.get("model") or "toybox")
     layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in ("conv", "mlp"))]
@@ -34,15 +35,16 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
     dataset = str(evaluation.options.get("dataset") or laboratory().settings.dataset)
     index = laboratory().index(model, dataset)
     index.prepare([layer.name for layer in layers], progress)
-    chosen = []
+    chosen: list[tuple[float, int, EvaluationItem]] = []
     for place, layer in enumerate(layers):
         share = count // len(layers) + (place < count % len(layers))
         dead = set(index.layer(layer.name).dead())
         alive = [number for number in range(layer.units) if number not in dead]
         numbers = random.Random(f"units {evaluation.seed} {layer.name}").sample(alive, min(share, len(alive)))
-        chosen += [make_item(layer, number, layer.name, "") for number in sorted(numbers)]
+        drawn = [make_item(layer, number, layer.name, "") for number in sorted(numbers)]
+        chosen += [((at + 0.5) / len(drawn), place, item) for at, item in enumerate(drawn)]
         LayerIndex.objects.filter(layer=layer, dataset__key=dataset).update(dead=sorted(dead))
-    return chosen
+    return [item for _, _, item in sorted(chosen, key=lambda each: each[:2])]
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
