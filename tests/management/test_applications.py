@@ -41,7 +41,7 @@ def test_units_of_a_classifier_are_judged_and_its_head_is_repaired() -> None:
     assert set(EvaluationItem.objects.values_list("label", flat=True)) <= {"SELECTIVE", "SPURIOUS"}
     row = Evaluation.objects.get()
     table = next(each for each in row.result["tables"] if each["key"] == "table2")
-    assert len(table["rows"]) > 8
+    assert len(table["rows"]) >= 5  # more where a unit was judged selective
     assert told["accuracy"]["original_refit"]["n"] == 2
     runs = Run.objects.count()
     row.options = {**row.options, "repair": 0.0}

@@ -140,7 +140,7 @@ def _list_headlines(tables: Sequence[Table2], notes: list[str]) -> list[Figure]:
 def _list_accuracies(tables: Sequence[Table2]) -> list[Figure]:
     """Accuracy of each row over the seeds, with Student's interval."""
     figures = []
-    for row in tables[0].rows:
+    for row in _list_rows(tables):
         found = _find_rows(tables, row)
         measured = estimate_student([each.accuracy for each in found])
         key = f"accuracy.{row.key}{'' if row.regularised else '_refit'}"
@@ -152,7 +152,7 @@ def _list_accuracies(tables: Sequence[Table2]) -> list[Figure]:
 def _write_table(tables: Sequence[Table2]) -> ResultTable:
     """Table 2: a line for each row, over the seeds, with Student's interval."""
     rows = []
-    for row in tables[0].rows:
+    for row in _list_rows(tables):
         found = _find_rows(tables, row)
         accuracy = estimate_student([each.accuracy for each in found])
         worst = min(found, key=lambda each: each.worst.accuracy).worst
@@ -179,11 +179,18 @@ def _write_seeds(tables: Sequence[Table2]) -> ResultTable:
             Cell(f"{row.title}{' (l1)' if row.regularised else ''}"),
             *(Cell(value=each.accuracy, n=each.repeats) for each in _find_rows(tables, row)),
         )
-        for row in tables[0].rows
+        for row in _list_rows(tables)
         if len(_find_rows(tables, row)) == len(tables)
     ]
     columns = ("Units chosen by", *(f"Seed {table.seed}" for table in tables))
     return ResultTable("seeds", "Accuracy by seed", columns, tuple(rows), "n counts the fits of a row.")
+
+
+def _list_rows(tables: Sequence[Table2]) -> list[TableRow]:
+    """Each row once, as the first seed has it that has it at all."""
+    rows = {(row.key, row.regularised): row for table in reversed(tables) for row in table.rows}
+    longest = max(tables, key=lambda table: len(table.rows))
+    return [rows[row.key, row.regularised] for row in longest.rows]
 
 
 def _find_rows(tables: Sequence[Table2], row: TableRow) -> list[TableRow]:
