@@ -12,7 +12,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Max, Min, Q
+from django.db.models import Max, Min, Q, QuerySet
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -45,8 +45,8 @@ class RenderContext:
     run: Run
     scale: Scale
     codes: Mapping[int, str] = field(default_factory=dict)
-    running: frozenset[int] = frozenset()
-    """Numbers of the experiments that have no result yet."""
+    ended: frozenset[int] = frozenset()
+    """Numbers of the experiments whose result is among the events, or follows in the run as it was read."""
     starts: Mapping[int, int] = field(default_factory=dict)
     """Number of an experiment -> `seq` of the event that started it."""
     originals: Mapping[str, ImageCard] = field(default_factory=dict)
@@ -79,7 +79,7 @@ def render_events(
     shown = list(events)
     around = replace(_load_context(run, shown, names), audience=audience, pictures=pictures)
     if folded:
-        shown = [each for each in shown if each.kind != "experiment" or each.number in around.running]
+        shown = [each for each in shown if each.kind != "experiment" or each.number not in around.ended]
     return [(event, _draw(event, around)) for event in shown]
 
 
@@ -89,22 +89,30 @@ def _load_context(run: Run, events: Sequence[Event], names: Names | None = None)
     numbers = {event.number for event in events if event.number}
     if not numbers:
         return RenderContext(run, scale_of(run), names=names)
-    rows = list(run.experiments.filter(number__in=numbers).values_list("number", "code", "status"))
     # Where the experiments with results among these events began, be it among them or shortly before
     starts = {event.number: event.seq for event in events if event.kind == "experiment"}
-    alone = [event for event in events if event.kind == "result" and event.number not in starts]
-    if alone:
-        near = reduce(or_, (Q(seq__range=(result.seq - SHORTLY, result.seq)) for result in alone))
-        starts |= {start.number: start.seq for start in run.events.filter(near, kind="experiment")}
+    ends = {event.number: event.seq for event in events if event.kind == "result"}
+    before = [(seq - SHORTLY, seq) for number, seq in ends.items() if number not in starts]
+    # What came after the run was read is sent to whoever reads on
+    after = [(seq, min(seq + SHORTLY, run.last_seq)) for number, seq in starts.items() if number not in ends]
+    if before:
+        starts |= {each.number: each.seq for each in _list_near(run, "experiment", before)}
+    if after:
+        ends |= {each.number: each.seq for each in _list_near(run, "result", after)}
     return RenderContext(
         run,
         scale_of(run),
-        {number: code for number, code, _ in rows},
-        frozenset(number for number, _, status in rows if status == "running"),
+        dict(run.experiments.filter(number__in=numbers).values_list("number", "code")),
+        frozenset(ends),
         starts,
         log_entries.originals(run, [each.content for each in events if isinstance(each.content, ExperimentEnded)]),
         names,
     )
+
+
+def _list_near(run: Run, kind: str, ranges: Sequence[tuple[int, int]]) -> QuerySet[Event]:
+    """The run's events of this kind within any of the ranges of `seq`, both ends included."""
+    return run.events.filter(reduce(or_, (Q(seq__range=each) for each in ranges)), kind=kind)
 
 
 def _draw(event: Event, around: RenderContext) -> SafeString:

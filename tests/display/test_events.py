@@ -177,6 +177,17 @@ def test_a_result_takes_the_place_of_its_experiment(run: Run) -> None:
     assert [event.kind for event, _ in rendering.render_events(run, events)] == ["result"]
 
 
+def test_an_experiment_whose_result_came_after_the_run_was_read_stays(run: Run) -> None:
+    """Whoever reads on is sent the result; until then the page shows what it had."""
+    transcript.append(run.pk, "experiment", experiment())
+    seen_before = Run.objects.get(pk=run.pk)
+    events = list(Event.objects.filter(run=run))
+    transcript.append(run.pk, "result", logged(seen("a red ball", 38.4, "red")))
+    assert [event.kind for event, _ in rendering.render_events(seen_before, events)] == ["experiment"]
+    after = Run.objects.get(pk=run.pk)
+    assert rendering.render_events(after, events) == [], "its result stands in the next part of the transcript"
+
+
 def test_the_first_load_and_the_stream_draw_the_same(run: Run) -> None:
     drawn(run, "started", started())
     drawn(run, "reply", replied())
