@@ -22,6 +22,7 @@ ctypes.CDLL(None).prctl(15, bytes.fromhex(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.read()
 """
+ORDINARY = 65534
 NAMES = [b"plain", b"\xff\xfe\xff", b"\x0bThreads:\t1", b"a\rThreads:\t1", b"a\x1cThreads:\t1", b"\nThreads:\t1"]
 
 
@@ -60,9 +61,45 @@ def test_a_living_process_that_cannot_be_looked_at_has_too_much(tmp_path: Path) 
     try:
         if me == 0:
             tmp_path.chmod(0o755)
-            os.seteuid(65534)
+            os.seteuid(ORDINARY)
         assert watch.find_excess(descriptor, str(tmp_path)) == "hid how many threads and files it has"
     finally:
         if me == 0:
             os.seteuid(me)
         os.close(descriptor)
+
+
+RELAY = """
+import ctypes, os, platform, sys, threading
+
+libc = ctypes.CDLL(None)
+if os.geteuid() == 0:
+    os.setuid(int(sys.argv[1]))
+    libc.prctl(4, 1)  # may be looked at again
+
+def run() -> None:
+    threading.Thread(target=run).start()
+
+threading.Thread(target=run).start()
+print("ready", flush=True)
+libc.syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+
+
+def test_a_thread_that_ends_while_it_is_looked_at_hides_nothing() -> None:
+    """The first thread is gone, and each of the others lives no longer than it takes to start the next."""
+    me = os.geteuid()
+    words = [sys.executable, "-S", "-c", RELAY, str(ORDINARY)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            if me == 0:
+                os.seteuid(ORDINARY)
+            assert {watch.find_excess(descriptor, "/nowhere") for _ in range(2000)} == {""}
+        finally:
+            if me == 0:
+                os.seteuid(me)
+            process.kill()
+            os.close(descriptor)

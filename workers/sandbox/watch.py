@@ -66,16 +66,30 @@ def _list_deleted(process: Path, scratch: str) -> list[int]:
     for thread in (process / "task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if maps := (thread / "maps").read_bytes():  # it lives
-                # Inode -> bytes, of each open file that was deleted
-                held = {}
-                with os.scandir(thread / "fd") as entries:
-                    for entry in entries:
-                        with contextlib.suppress(OSError):
-                            found = Path(entry.path).stat()
-                            if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
-                                held[found.st_ino] = found.st_blocks * 512
+                held = _list_open_deleted(thread)
                 return [*held.values(), *(FILE_BYTES for inode in _list_mapped(maps, scratch) if inode not in held)]
     return []
+
+
+def _list_open_deleted(thread: Path) -> dict[int, int]:
+    """Inode -> bytes of each open file that was deleted.
+
+    Raises OSError if nobody may look, ProcessLookupError if the thread ended meanwhile: what is left of one belongs to
+    root, and would look like one that hides.
+    """
+    held = {}
+    try:
+        with os.scandir(thread / "fd") as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    found = Path(entry.path).stat()
+                    if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
+                        held[found.st_ino] = found.st_blocks * 512
+    except PermissionError:
+        if (thread / "maps").read_bytes():
+            raise
+        raise ProcessLookupError(f"{thread} has ended") from None
+    return held
 
 
 def _list_mapped(maps: bytes, scratch: str) -> set[int]:

@@ -23,6 +23,32 @@ function lost(page) {
   }
 }
 
+// The place that the address names stays at the top of the window until the reader moves: what is drawn above it late
+// is higher than was thought, and browsers do not always make up for it.
+let leave = null;
+
+function stay(page) {
+  leave?.();
+  const events = page.querySelector("#events");
+  const place = events && location.hash ? document.getElementById(location.hash.slice(1)) : null;
+  if (!place) return;
+  let top = 0;
+  const back = () => {
+    place.scrollIntoView({ behavior: "instant" });
+    top = place.getBoundingClientRect().top;
+  };
+  const drawn = new ResizeObserver(back);
+  const moved = () => { if (Math.abs(place.getBoundingClientRect().top - top) > 2) leave?.(); };
+  leave = () => {
+    drawn.disconnect();
+    removeEventListener("scroll", moved);
+    leave = null;
+  };
+  back();
+  drawn.observe(events);
+  addEventListener("scroll", moved, { passive: true });
+}
+
 export function answer(page) {
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
@@ -33,6 +59,7 @@ export function answer(page) {
     location.hash = new URL(address).hash;
     history.replaceState(history.state, "", address);
   });
-  addEventListener("hashchange", () => lost(page));
+  addEventListener("hashchange", () => { lost(page); stay(page); });
   lost(page);
+  if (performance.getEntriesByType("navigation")[0]?.type === "navigate") stay(page);  // else it is where the reader was
 }
