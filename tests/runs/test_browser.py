@@ -24,6 +24,7 @@ def test_a_long_run_is_read_from_any_place(live_server, client: Client, owner: U
     with open_page(live_server.url, client, errors) as page:
         address = f"{live_server.url}{run.get_absolute_url()}"
         a_link_leads_to_an_event_that_was_not_drawn(page, address)
+        the_place_stays_until_the_reader_moves(page)
         keys_lead_from_round_to_round(page)
         tabs_keep_the_way_back(page, address)
         gaps_fill_and_nothing_moves(page, address, run)
@@ -35,6 +36,28 @@ def a_link_leads_to_an_event_that_was_not_drawn(page: Page, address: str) -> Non
     page.wait_for_url(f"{address}?at=180#e180")
     expect(page.locator("#experiment-60")).to_be_in_viewport()
     expect(page.locator("#outline [aria-current]")).to_contain_text("60")
+
+
+GROW = """() => {
+  const events = document.querySelector("#events");
+  document.documentElement.style.overflowAnchor = "none";  // as browsers without it do
+  const late = document.createElement("p");
+  late.style.height = "1500px";
+  events.prepend(late);
+}"""
+
+
+def the_place_stays_until_the_reader_moves(page: Page) -> None:
+    """What is drawn late above a place that a link named does not push it away; once the reader moved, it may."""
+    page.evaluate(GROW)
+    expect(page.locator("#e180")).to_be_in_viewport()
+    page.evaluate("scrollBy({ top: -50, behavior: 'instant' })")
+    page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    page.evaluate(GROW)
+    expect(page.locator("#e180")).not_to_be_in_viewport()
+    page.goto(page.url.split("#")[0])
+    page.goto(f"{page.url}#e180")
+    expect(page.locator("#e180")).to_be_in_viewport()
 
 
 def keys_lead_from_round_to_round(page: Page) -> None:

@@ -32,21 +32,26 @@ function stay(page) {
   const events = page.querySelector("#events");
   const place = events && location.hash ? document.getElementById(location.hash.slice(1)) : null;
   if (!place) return;
-  let top = 0;
+  let top = 0, depth = 0;  // of the place, pixels from the top of the window and of the page
   const back = () => {
     place.scrollIntoView({ behavior: "instant" });
     top = place.getBoundingClientRect().top;
+    depth = top + scrollY;
+  };
+  const scrolled = () => {
+    const now = place.getBoundingClientRect().top;
+    if (Math.abs(now + scrollY - depth) > 2) back();  // the page grew, whoever else scrolled it
+    else if (Math.abs(now - top) > 2) leave?.();
   };
   const drawn = new ResizeObserver(back);
-  const moved = () => { if (Math.abs(place.getBoundingClientRect().top - top) > 2) leave?.(); };
   leave = () => {
     drawn.disconnect();
-    removeEventListener("scroll", moved);
+    removeEventListener("scroll", scrolled);
     leave = null;
   };
   back();
   drawn.observe(events);
-  addEventListener("scroll", moved, { passive: true });
+  addEventListener("scroll", scrolled, { passive: true });
 }
 
 export function answer(page) {
