@@ -10,6 +10,7 @@
     │   └── BrokenImage            an image of a dataset cannot be read; it is reported and left out
     ├── MachineryError         the operator is told; recorded, retried, then ends the run or has it wait
     │   ├── SandboxBroke           the sandbox could not run a program at all
+    │   ├── Outage                 database, disk or store are away or full; what was begun waits for its end
     │   ├── BackboneUnavailable    the backbone did not answer; asking again may help
     │   └── BackboneRefused        the backbone will not answer until a person acts (key, credit, model); the run waits
     │       └── ContentRefused         its content filter stopped this very question
@@ -63,6 +64,10 @@ class MachineryError(MaiaError):
 
 class SandboxBroke(MachineryError):
     """Raised when the sandbox cannot run programs at all; what a child does ends its experiment alone."""
+
+
+class Outage(MachineryError):
+    """Raised when the database, a disk or the store of images is away or full: what was begun waits for its end."""
 
 
 class BackboneUnavailable(MachineryError):

@@ -52,6 +52,7 @@ class ModelCache:
     def __init__(self, budget: int = 0, device: str = "cpu") -> None:
         self.budget = budget
         self.device = device
+        self.loads = 0
         self._slots: weakref.WeakSet[Slot[Any]] = weakref.WeakSet()
         self._waiting: dict[int, Slot[Any]] = {}
         self._turn = threading.Condition()
@@ -157,6 +158,7 @@ class ModelCache:
         size = count_bytes(held)
         with self._turn:
             slot.held, slot.size = held, size
+            self.loads += 1
         if not self.limit():
             return held
         self.evict(slot.size, beside=slot)

@@ -92,6 +92,12 @@ class Verb(StrEnum):
     SIGN_IN_FAILED = "sign-in.failed"
     SIGN_ON_CONNECTED = "sign-on.connected"
     SIGN_ON_DISCONNECTED = "sign-on.disconnected"
+    SWEEP_CHANGED = "sweep.changed"
+    SWEEP_PAUSED = "sweep.paused"
+    SWEEP_RESUMED = "sweep.resumed"
+    SWEEP_RETRIED = "sweep.retried"
+    SWEEP_STARTED = "sweep.started"
+    SWEEP_STOPPED = "sweep.stopped"
     THREAD_REOPENED = "thread.reopened"
     THREAD_RESOLVED = "thread.resolved"
     TOKEN_MADE = "token.made"  # noqa: S105

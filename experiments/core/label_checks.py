@@ -12,9 +12,9 @@ from hashlib import sha256
 
 from django.conf import settings
 from django.db.models import F
-from django.utils import timezone
 
 from experiments.core import compatibility
+from experiments.core.clock import tell_time
 from experiments.core.params import clean_line
 from experiments.core.queue import ask_for
 from experiments.models import CheckStatus, LabelCheck, Layer, Run, Unit
@@ -83,11 +83,10 @@ def request_check(
     named = [layer.model.name, layer.name, unit.number, label, method.options]
     key = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
     cost = {"cost_limit": settings.LABEL_CHECK_COST, "unpriced": unpriced}
-    check, _ = LabelCheck.objects.get_or_create(
-        key=key, defaults={"unit": unit, "text": label, "dataset": method.dataset, "options": method.options | cost}
-    )
+    fields = {"unit": unit, "text": label, "dataset": method.dataset, "options": method.options | cost}
+    check, _ = LabelCheck.objects.get_or_create(key=key, defaults={**fields, "beat": tell_time()})
     if check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED) and not check.waits_for_people:
-        LabelCheck.objects.filter(pk=check.pk).update(status=CheckStatus.QUEUED, beat=timezone.now())
+        LabelCheck.objects.filter(pk=check.pk).update(status=CheckStatus.QUEUED, beat=tell_time())
         check.refresh_from_db()
     if enqueue and check.status == CheckStatus.QUEUED:
         ask_for("check_label", check.pk)

@@ -82,6 +82,8 @@ def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
     run = instance.run
     if kind_of(instance.kind).ends and run.evaluation_items.exists():
         return  # its evaluation tells how it went, with all the others
+    if kind_of(instance.kind).ends and run.sweep_id:
+        return  # so does its sweep, once
     own = {f"Stopped by {name}." for name in (person(run.owner), run.owner.get_username())}
     if instance.kind == "cancelled" and getattr(instance.content, "reason", "") in own:
         return  # the owner has stopped it, and so knows

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 import threading
 from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import transaction
 from redis import Redis, RedisError
 
+from experiments.core.sender import Sender
 from experiments.models import Job, JobStatus
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ KEPT_SECONDS = 600
 WATCHED_SECONDS = 10
 """How long a run counts as watched after a viewer was there, or a person has asked it."""
 
+_sender = Sender()
 muted = threading.Event()
 """Set in a process that works without Redis: nothing is sent, and viewers catch up from the database."""
 
@@ -40,7 +41,7 @@ def group(run_id: int) -> str:
 
 def publish_event(run_id: int, seq: int) -> None:
     """Tell viewers that the run has a new event."""
-    send(group(run_id), {"type": "run.event", "run": run_id, "seq": seq})
+    send(group(run_id), {"type": "run.event", "run": run_id, "seq": seq, "bell": secrets.token_hex(6)})
 
 
 def topic_group(topic: str) -> str:
@@ -135,13 +136,16 @@ def keep(key: str, text: str, seconds: int = KEPT_SECONDS) -> None:
 
 
 def send(to: str, message: dict[str, Any]) -> None:
-    """Send to a channel group, if Redis is there."""
-    if muted.is_set():
-        return
-    try:
-        async_to_sync(get_channel_layer().group_send)(to, message)
-    except (RedisError, OSError) as error:
-        log.warning("No bell for %s: %s. Viewers catch up from the database.", to, error)
+    """Send to a channel group, if Redis is there; without waiting for it."""
+    if not muted.is_set():
+        _sender.send(to, message)
+
+
+def end() -> None:
+    """Send what waits, and give the connections of this process back."""
+    _sender.end()
+    redis().close()
+    redis.cache_clear()
 
 
 @cache

@@ -1,6 +1,7 @@
-"""Putting work into Celery's queues: ids, as JSON, and nothing else. Safe to import in the web process.
+"""Having workers do something: a run is put into its flow in the database, where any of them claims it; a long job goes
+into Celery's queue, as its id and nothing else. Safe to import in the web process.
 
-With Redis away nothing is lost: a run stays queued in the database, and the sweeper finds it.
+With Redis away nothing is lost: workers look for runs by themselves, and the recovery finds the jobs.
 """
 
 from __future__ import annotations
@@ -13,21 +14,44 @@ from uuid import uuid4
 
 from celery import current_app
 from django.db import transaction
-from django.utils import timezone
 from kombu.exceptions import OperationalError
 from redis import RedisError
 
-from experiments.models import Job, Run
+from experiments.core import notify
+from experiments.core.clock import tell_time
+from experiments.models import Flow, Job, Run
 
 log = logging.getLogger(__name__)
 
+_AWAY = (OperationalError, RedisError, OSError)
 _OURS = re.compile(r"(\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def enqueue(run_id: int, wait: float = 0) -> None:
-    """Enqueue a run's next round, to be played in `wait` seconds, once the current transaction is committed."""
-    Run.objects.filter(pk=run_id).update(enqueued=timezone.now() + timedelta(seconds=wait))
-    transaction.on_commit(partial(send, "workers.jobs.rounds.advance", run_id, wait))
+    """Put a run into the flow of its sweep or of its owner, to be claimed in `wait` seconds, and ring the bell once the
+    current transaction is committed."""
+    due = tell_time() + timedelta(seconds=wait)
+    run = Run.objects.select_related("flow").only("owner_id", "sweep_id", "flow__id").get(pk=run_id)
+    Run.objects.filter(pk=run_id).update(due=due, flow=run.flow_id or flow_of(run).pk)
+    transaction.on_commit(ring)
+
+
+def flow_of(run: Run) -> Flow:
+    """Where a run waits."""
+    if run.sweep_id:
+        return Flow.objects.get_or_create(sweep_id=run.sweep_id, defaults={"owner_id": run.owner_id})[0]
+    return Flow.objects.get_or_create(owner_id=run.owner_id, sweep=None)[0]
+
+
+def ring() -> None:
+    """Wake the threads of all workers that wait for something to claim. They look by themselves too: a bell that is not
+    heard costs a few seconds."""
+    if notify.muted.is_set():  # played in the foreground, where there may be no Redis
+        return
+    try:
+        current_app.control.broadcast("ring")
+    except _AWAY as error:
+        log.warning("No worker could be woken: %s. They look by themselves every few seconds.", error)
 
 
 def ask_for(job: str, row: int | None = None) -> None:
@@ -38,16 +62,16 @@ def ask_for(job: str, row: int | None = None) -> None:
 
 def ask_for_work(job_id: int) -> None:
     """Have a worker do what a `Job` row says. Asking twice is harmless."""
-    Job.objects.filter(pk=job_id).update(beat=timezone.now())
+    Job.objects.filter(pk=job_id).update(beat=tell_time())
     ask_for("work", job_id)
 
 
-def send(job: str, row: int | None = None, wait: float = 0) -> None:
+def send(job: str, row: int | None = None) -> None:
     """Send a job by name, so that the sender need not import it. The message's id begins with the row's."""
     try:
         args = () if row is None else (row,)
-        current_app.send_task(job, args=args, task_id=f"{row or 0}-{uuid4()}", countdown=wait or None, retry=False)
-    except (OperationalError, RedisError, OSError) as error:
+        current_app.send_task(job, args=args, task_id=f"{row or 0}-{uuid4()}", retry=False)
+    except _AWAY as error:
         log.warning("%s %s could not be enqueued: %s. The sweeper will try again.", job, row or "", error)
 
 

@@ -4,7 +4,6 @@ that any database takes, logs that tell no secret of an address.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 
@@ -70,10 +69,3 @@ def _strip_nul(given: QueryDict) -> QueryDict:
 
 SECRET = re.compile(r"/(shared|enter|join)/[^/\s?\"']+")
 """Addresses that open something for whoever has them."""
-
-
-class Discreet(logging.Formatter):
-    """Leaves out the tokens that stand in addresses, of a message and of a traceback."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return SECRET.sub(r"/\1/…", super().format(record))

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
+from weakref import WeakSet
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -29,6 +30,8 @@ LOOK_EVERY = 3.0
 """Seconds between two looks at the database that no bell asked for."""
 JOIN_EVERY = 30.0
 """Seconds after which the groups are joined again: Redis may have been emptied."""
+TAKEN_WITHIN = 30.0
+"""Seconds within which a browser must take a message; one that takes nothing is let go, and comes back if it can."""
 CANCEL_AGAIN = 0.5
 """Seconds after which a task that is still there is cancelled again."""
 OVER, NOT_YOURS, TOO_MUCH, BROKEN = 1000, 4404, 4408, 1011
@@ -39,6 +42,8 @@ LONGEST_HEARD = 100
 """Characters of one."""
 MOST_TOPICS = 10
 """Topics that one socket hears."""
+listening: WeakSet[Listener] = WeakSet()
+"""All sockets of this process."""
 
 
 class Listener(AsyncWebsocketConsumer, ABC):
@@ -79,6 +84,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
         self.heard = 0
         self.work: asyncio.Task[None] | None = None
         wanted = self.begin()
+        listening.add(self)
         await self.accept()
         if not wanted:
             await self.close(TOO_MUCH)
@@ -88,6 +94,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
             self.work = asyncio.create_task(self.follow())
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - the name is Channels'
+        listening.discard(self)
         if self.work is not None:
             await end(self.work)
 
@@ -97,7 +104,13 @@ class Listener(AsyncWebsocketConsumer, ABC):
         if self.heard > MOST_HEARD or bytes_data is not None or len(text_data or "") > LONGEST_HEARD:
             await self.close(TOO_MUCH)
         elif _is_ping(text_data or ""):
-            await self.send_message({"type": "pong"})
+            with suppress(TimeoutError):
+                await self.send_message({"type": "pong"})
+
+    async def send(self, text_data: str | None = None, bytes_data: bytes | None = None, close: bool = False) -> None:
+        """Raises TimeoutError where the browser takes nothing: the server keeps only so much for it, and waits."""
+        async with asyncio.timeout(TAKEN_WITHIN):
+            await super().send(text_data, bytes_data, close)
 
     async def send_message(self, message: dict[str, Any]) -> None:
         await self.send(text_data=json.dumps(message))
@@ -111,6 +124,10 @@ class Listener(AsyncWebsocketConsumer, ABC):
         listening = asyncio.create_task(self.listen())
         try:
             await self.close(await self.look())
+        except TimeoutError:
+            log.info("A listener at %s takes nothing any more, and is let go.", self.scope["path"])
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.close(BROKEN), TAKEN_WITHIN)
         except OSError as error:
             log.info("A listener at %s has gone: %s", self.scope["path"], error)
         except Exception:

@@ -35,6 +35,8 @@ class Names:
 
     def __init__(self, viewer: User | AnonymousUser | None) -> None:
         self.viewer = viewer if isinstance(viewer, User) else None
+        self.asked: set[Key] = set()
+        """The systems asked about. What was drawn with these names is for all from whom the same of them are hidden."""
 
     @cached_property
     def hidden(self) -> frozenset[Key]:
@@ -48,6 +50,7 @@ class Names:
 
     def holds_back(self, model: str, layer: str, unit: int) -> bool:
         """The same of a system by its place."""
+        self.asked.add((model, layer, unit))
         return (model, layer, unit) in self.hidden
 
     def of(self, run: Run) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import transaction
 
-from experiments.core import notify, projections
+from experiments.core import notify, projections, sweep_totals
 from experiments.core.params import clean_text
 from experiments.core.row_writers import Bulk, Direct
 from experiments.models import Event, Run
@@ -67,12 +67,14 @@ def append(
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
         if kind_of(kind).stills and run.cancel_requested:  # nobody is there any more who would end it
             kind, payload = "cancelled", Ended("Stopped by a person.")
+        before = sweep_totals.RunTotals.of(run)
         run.last_seq += 1
         run.claims = 0
         run.seconds = run.seconds if seconds is None else seconds
         event = Event.objects.create(run=run, seq=run.last_seq, kind=kind, payload=strip_unstorable(encode(payload)))
         projections.keep(run, event, state, Direct(run))
         run.save()
+        sweep_totals.keep(run, before, ends=event.row.ends)
         transaction.on_commit(partial(notify.publish_event, run_id, event.seq))
     return event
 

@@ -65,6 +65,7 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
     weights = sum(place["bytes"] for place in places)
     return report | {
         "state": state(report),
+        "refuses": report.get("refuses", ""),
         "weights": weights,
         "scale": max([report.get("budget") or weights, weights, 1]),
         "doing": [_describe_job(each) for each in report.get("jobs", [])],
@@ -73,8 +74,10 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def state(report: dict[str, Any]) -> str:
-    """How a worker is: "late", "busy" or "ready"."""
-    return "late" if report["silent"] > LATE_SECONDS else "busy" if report.get("jobs") else "ready"
+    """How a worker is: "late"; "refuses", since its code is not of the database's version; "busy" or "ready"."""
+    if report["silent"] > LATE_SECONDS:
+        return "late"
+    return "refuses" if report.get("refuses") else "busy" if report.get("jobs") else "ready"
 
 
 def _describe_job(job: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +86,7 @@ def _describe_job(job: dict[str, Any]) -> dict[str, Any]:
     words = _WORDS.get(kind, kind.replace("_", " ").capitalize())
     found = {"words": words, "subject": "", "url": "", "progress": "", "seconds": job.get("seconds", 0.0)}
     report = None
-    if kind == "advance" and (run := Run.objects.filter(pk=row).first()):
+    if kind == "round" and (run := Run.objects.filter(pk=row).first()):
         found |= {"subject": run.question, "url": run.get_absolute_url()}
         _, report = notify.current(run.pk)
     elif kind == "work" and (task := Job.objects.filter(pk=row).first()):
@@ -99,11 +102,11 @@ def _describe_job(job: dict[str, Any]) -> dict[str, Any]:
 
 
 _WORDS = {
-    "advance": "A round of a run",
+    "round": "A round of a run",
     "work": "A job",
     "write_exemplars": "Exemplars of a unit",
     "write_catalogue": "Looking at every model and dataset",
-    "recover_runs": "Looking for lost runs",
+    "recover": "Looking for what was lost",
 }
 
 

@@ -3,6 +3,7 @@
 from experiments.models.api_token import ApiToken, IdempotencyKey, TokenScope
 from experiments.models.audit import AuditEntry
 from experiments.models.catalogue import Label, Layer, Unit, VisionModelRow
+from experiments.models.code_version import CodeVersion
 from experiments.models.comment import Comment, Thread, Wording
 from experiments.models.dataset import Dataset, Exemplar, LayerIndex, UnitProfile
 from experiments.models.evaluation import (
@@ -18,6 +19,7 @@ from experiments.models.evaluation import (
 from experiments.models.event import Event
 from experiments.models.exchange import Export, ExportSubject, Format, Import, ImportedOpinions, ImportedRun, ImportKind
 from experiments.models.experiment import Experiment, Hypothesis, Observation
+from experiments.models.flow import Flow
 from experiments.models.human_reply import HumanReply, ReplyPurpose
 from experiments.models.image import Image
 from experiments.models.invitation import Invitation
@@ -33,4 +35,5 @@ from experiments.models.run import Outcome, Run, SavedView
 from experiments.models.search_text import RunSummary, SearchText, TextKind
 from experiments.models.session import Session, SignInAttempts
 from experiments.models.share import Share
+from experiments.models.sweep import Sweep, SweepPriority, SweepStatus
 from experiments.models.tag import Tag

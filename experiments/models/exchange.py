@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from pathlib import Path
 
-from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
@@ -60,7 +58,7 @@ def expiry() -> datetime:
 
 
 class Export(models.Model):
-    """A file that a person asked for; it lies in the state folder until it expires."""
+    """A file that a person asked for; it is kept until it expires."""
 
     job = models.OneToOneField("experiments.Job", models.CASCADE, related_name="export")
     what = models.CharField(max_length=12, choices=ExportSubject.choices)
@@ -77,9 +75,9 @@ class Export(models.Model):
         return f"export {self.pk}: {self.what} as {self.format}"
 
     @property
-    def path(self) -> Path:
-        """Where the file lies."""
-        return Path(settings.STATE) / "exports" / f"{self.pk}.{self.format}"
+    def place(self) -> str:
+        """Where the file lies, as `core.transfers` names it."""
+        return f"exports/{self.pk}.{self.format}"
 
     @property
     def file_name(self) -> str:
@@ -102,9 +100,9 @@ class Import(models.Model):
         return f"import {self.pk}: {self.name}"
 
     @property
-    def path(self) -> Path:
-        """Where the file lies until then."""
-        return Path(settings.STATE) / "imports" / str(self.pk)
+    def place(self) -> str:
+        """Where the file lies until then, as `core.transfers` names it."""
+        return f"imports/{self.pk}"
 
 
 class ImportedOpinions(models.Model):

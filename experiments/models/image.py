@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import models
 from django.urls import reverse
 from django.utils import timezone
@@ -23,12 +25,14 @@ class Image(models.Model):
     raw = models.CharField(max_length=64, blank=True, help_text="key of the unmasked image, if this one is masked")
     original = models.CharField(max_length=64, blank=True, help_text="key of the image this one was edited from")
     has_thumbnails = models.BooleanField(default=False)
+    unused_since = models.DateTimeField(null=True, blank=True, help_text="when nothing was found to refer to it")
 
     class Meta:
         indexes = [
             models.Index(fields=["raw"], condition=~models.Q(raw=""), name="masked_versions"),
             models.Index(fields=["original"], condition=~models.Q(original=""), name="edits_of_an_image"),
             models.Index(fields=["key"], condition=models.Q(has_thumbnails=False), name="images_without_thumbnails"),
+            models.Index(fields=["key"], condition=~models.Q(unused_since=None), name="unused_images"),
         ]
 
     def __str__(self) -> str:
@@ -36,6 +40,11 @@ class Image(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("image", args=[self.key])
+
+    @classmethod
+    def claim(cls, keys: Iterable[str]) -> None:
+        """Say that these are about to be referred to: none of them that is there is removed within the next day."""
+        cls.objects.filter(key__in=list(keys)).exclude(unused_since=None).update(unused_since=None)
 
     @staticmethod
     def path_of(key: str) -> str:

@@ -17,6 +17,7 @@ class JobKind(models.TextChoices):
     IMPORT = "import", "Import"
     JUDGE = "judge", "Judge labels"
     EVALUATION = "evaluation", "Evaluate"
+    SWEEP = "sweep", "Sweep"
 
 
 class JobStatus(models.TextChoices):

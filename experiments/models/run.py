@@ -68,7 +68,12 @@ class Run(models.Model):
     pause_requested = models.CharField(
         max_length=310, blank=True, help_text="who wants it paused before its next round"
     )
-    enqueued = models.DateTimeField(default=timezone.now)
+
+    # Where it waits for a worker: in its person's flow or its sweep's; none while whoever asked plays it.
+    sweep = models.ForeignKey("experiments.Sweep", models.PROTECT, null=True, blank=True, related_name="runs")
+    flow = models.ForeignKey("experiments.Flow", models.SET_NULL, null=True, blank=True, related_name="runs")
+    due = models.DateTimeField(default=timezone.now, help_text="when it may be claimed")
+    held_up = models.TextField(blank=True, help_text="the outage for whose end it waits, no fault of its own")
 
     # Who works on it: a worker holds the lease until it expires; every claim raises the fence.
     lease_worker = models.CharField(max_length=100, blank=True)
@@ -114,6 +119,11 @@ class Run(models.Model):
             models.Index(fields=["model", "layer", "unit", "status"], name="runs_of_a_unit"),
             models.Index(fields=["model", "layer", "unit", "-created", "-id"], name="newest_runs_of_a_unit"),
             models.Index(fields=["verdict", "-id"], condition=~models.Q(verdict=""), name="reviewed_runs"),
+            # What a worker may claim: of a flow, those under way first, and those of a model that it holds. Not of
+            # active runs alone: SQLite cannot tell that a query with parameters asks for no others.
+            models.Index(fields=["flow", "-status", "id"], name="claimable_runs"),
+            models.Index(fields=["flow", "model", "-status", "id"], name="claimable_runs_of_a_model"),
+            models.Index(fields=["sweep", "status"], name="runs_of_a_sweep"),
         ]
 
     def __str__(self) -> str:

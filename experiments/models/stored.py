@@ -29,6 +29,28 @@ class Options(TypedDict, total=False):
     reflections: int
 
 
+class Selection(TypedDict, total=False):
+    """Which units a sweep asks about: as they were chosen, where what counts depends on `kind`, and which these are."""
+
+    kind: str
+    model: str
+    layers: list[str]
+    state: str
+    words: str
+    sample: int
+    below: float
+    units: dict[str, str]
+    """Name of a layer -> its units as stretches: "0-11,40"."""
+
+
+class Variant(TypedDict):
+    """Who asks: a backbone, and a toolset."""
+
+    backbone: str
+    backbone_model: str
+    toolset: str
+
+
 class EvaluationOptions(TypedDict, total=False):
     """What an evaluation is about; which of these count depends on its kind."""
 

@@ -5,13 +5,17 @@ The only maker of runs. Each is checked, saved, audited and enqueued in one tran
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
 from experiments.core import audit, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.clock import tell_time
 from experiments.core.errors import InvalidFields
+from experiments.core.search_index.texts import keep_questions
 from experiments.models import Role, Run
 from experiments.runs.asking.form import QueryForm, copy_values
 
@@ -30,10 +34,28 @@ def ask_again(actor: Actor, run: Run) -> Run:
 
 
 @transaction.atomic
-def add_run(actor: Actor, run: Run, *, enqueue: bool = True) -> Run:
-    """Save a run whose query was checked, as the actor's. Without `enqueue` it is played by whoever asked."""
+def add_runs(actor: Actor, drafts: Sequence[Run]) -> None:
+    """Save runs of a sweep, whose query was checked, and have workers play them. The audit has the sweep."""
+    _require_researcher(actor)
+    for run in drafts:
+        run.owner = actor.person
+    for run in drafts:
+        run.flow = drafts[0].flow or queue.flow_of(run)
+    made = Run.objects.bulk_create(drafts)
+    Run.objects.filter(pk__in=[run.pk for run in made]).update(due=tell_time())  # not by this machine's clock
+    keep_questions(made)
+    transaction.on_commit(queue.ring)
+
+
+def _require_researcher(actor: Actor) -> None:
     if (actor.role or 0) < Role.RESEARCHER:
         raise PermissionDenied("Asking needs the role Researcher.")
+
+
+@transaction.atomic
+def add_run(actor: Actor, run: Run, *, enqueue: bool = True) -> Run:
+    """Save a run whose query was checked, as the actor's. Without `enqueue` it is played by whoever asked."""
+    _require_researcher(actor)
     run.owner = actor.person
     run.save()
     origin = {"parent": run.parent_id, "round": run.fork_round} if run.fork_round else {"again": run.parent_id}

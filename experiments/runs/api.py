@@ -15,7 +15,7 @@ from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Day, Id, Number, UnitNumber, Words, find
+from experiments.api.fields import LARGEST, NO_NUL, Body, Day, Id, Number, UnitNumber, Words, find
 from experiments.api.versions import must_match
 from experiments.core import tagging
 from experiments.core.actors import Actor
@@ -78,6 +78,7 @@ class RunOut(Schema):
     limits: dict[str, int | float | None]
     seed: int
     owner: str
+    sweep: int | None = Field(description="the sweep that it is of")
     parent: int | None = Field(description="the run that it comes from")
     fork_round: int | None = Field(description="the last round copied from there; null where it was asked anew")
     created: datetime
@@ -132,6 +133,7 @@ class RunFilters(Schema):
     layer: Words | None = None
     unit: UnitNumber | None = None
     backbone: Words | None = Field(None, description="a backbone, or one with its model, as openai:gpt-4o")
+    sweep: Annotated[int, Field(ge=1, le=LARGEST)] | None = Field(None, description="number of the sweep they are of")
     owner: Words | None = None
     label: Words | None = Field(None, description="words of its labels")
     tag: Words | None = None
@@ -160,6 +162,7 @@ def _run_out(names: Names, run: Run) -> RunOut:
         url=run.get_absolute_url(),
         dataset=run.options.get("dataset", ""),
         owner=run.owner.get_username(),
+        sweep=run.sweep_id,
         parent=run.parent_id,
         stopping=run.cancel_requested and not run.has_ended,
         pausing=run.is_pausing,

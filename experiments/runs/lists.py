@@ -136,6 +136,13 @@ def _by_numbers(text: str) -> Q:
     return Q(pk__in=numbers)
 
 
+def _by_sweep(text: str) -> Q:
+    """Runs of a sweep, by its number."""
+    if (number := parse_number(text, ROW_DIGITS)) is None:
+        raise InvalidInput(f"“{text[:40]}” is no sweep: a sweep is named by its number.")
+    return Q(sweep=number)
+
+
 def _by_backbone(text: str) -> Q:
     """A backbone, or one with its model as `openai:gpt-4o`."""
     backbone, _, model = text.partition(":")
@@ -180,6 +187,7 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
     "layer": lambda text: Q(layer=text),
     "unit": _by_unit,
     "backbone": _by_backbone,
+    "sweep": _by_sweep,
     "owner": lambda text: Q(owner__username=text),
     "label": _by_label,
     "check": _by_check,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import template
 
+from experiments.core.sweep_totals import explain_wait
 from experiments.runs.forks.lineage import list_related
 from workers.record import limits
 from workers.record.decoding import encode
@@ -19,3 +20,4 @@ def limits_changed(event: LimitsChanged) -> list[tuple[str, str, str]]:
 
 
 register.simple_tag(list_related, name="related_runs")
+register.simple_tag(explain_wait)

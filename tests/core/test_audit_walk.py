@@ -111,6 +111,23 @@ WRITES: dict[str, Case] = {
         {"kind": "synthetic", "backbone": "scripted", "units": "4"},
         "evaluation.started",
     ),
+    "sweep-new": (
+        "/sweeps/new/",
+        {
+            "model": "toybox",
+            "layer": "layer4",
+            "choose": "layers",
+            "task": "describe",
+            "agent": "scripted",
+            "start": "yes",
+        },
+        "sweep.started",
+    ),
+    "sweep-pause": ("/sweeps/{sweep}/pause/", {}, "sweep.paused"),
+    "sweep-resume": ("/sweeps/{paused}/resume/", {}, "sweep.resumed"),
+    "sweep-stop": ("/sweeps/{sweep}/stop/", {}, "sweep.stopped"),
+    "sweep-retry": ("/sweeps/{failing}/retry/", {}, "sweep.retried"),
+    "sweep-change": ("/sweeps/{sweep}/change/", {"priority": "high"}, "sweep.changed"),
     "evaluation-of-source": ("/evaluations/source/", {"source": "person"}, "evaluation.started"),
     "evaluation-stop": ("/evaluations/{moving}/stop/", {}, "evaluation.stopped"),
     "evaluation-resume": ("/evaluations/{evaluation}/resume/", {}, "evaluation.resumed"),
@@ -284,6 +301,16 @@ OPERATIONS: dict[str, Case] = {
     "undo_vote": ("/trials/{trial}/undo", {}, "vote.undone"),
     "ask_judge": ("/trials/{trial}/judges", {"backbone": "openai:gpt-4o"}, "judge.asked"),
     "stop_judge": ("/trials/{trial}/judges/{judge}/stop", {}, "judge.stopped"),
+    "start_sweep": (
+        "/sweeps",
+        {"model": "toybox", "layers": ["layer4"], "agents": ["scripted"]},
+        "sweep.started",
+    ),
+    "pause_sweep": ("/sweeps/{sweep}/pause", {}, "sweep.paused"),
+    "resume_sweep": ("/sweeps/{paused}/resume", {}, "sweep.resumed"),
+    "stop_sweep": ("/sweeps/{sweep}/stop", {}, "sweep.stopped"),
+    "retry_sweep": ("/sweeps/{failing}/retry", {"what": "failed"}, "sweep.retried"),
+    "change_sweep": ("/sweeps/{sweep}", {"priority": "high"}, "sweep.changed"),
     "start_evaluation": ("/evaluations", {"kind": "synthetic", "backbone": "scripted"}, "evaluation.started"),
     "stop_evaluation": ("/evaluations/{moving}/stop", {}, "evaluation.stopped"),
     "resume_evaluation": ("/evaluations/{evaluation}/resume", {"seconds": 60}, "evaluation.resumed"),
@@ -297,6 +324,7 @@ OPERATIONS: dict[str, Case] = {
 }
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
 SILENT = {
+    "forecast_sweep": "nothing is changed",
     "reserve_next_item": "a reservation, which lapses",
     "reserve_item": "the same",
     "save_review": "a draft of one's own",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
+from typing import Any
 
 import pytest
-from channels.layers import channel_layers
+from asgiref.sync import async_to_sync, sync_to_async
+from channels.layers import channel_layers, get_channel_layer
 from django.contrib.auth.models import User
 
 from experiments.core import notify, transcript
@@ -15,15 +19,15 @@ from tests.support.builders import make_run, started
 @pytest.fixture
 def dead_redis(settings, tmp_path):
     """An address at which no Redis answers."""
+    notify.end()
     url = f"unix://{tmp_path}/nobody.sock"
     settings.REDIS_URL = url
     settings.CHANNEL_LAYERS = {
         "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [url]}}
     }
     channel_layers.backends.clear()
-    notify.redis.cache_clear()
     yield
-    notify.redis.cache_clear()
+    notify.end()
     channel_layers.backends.clear()
 
 
@@ -51,6 +55,39 @@ def test_a_run_is_watched_as_long_as_somebody_says_so(redis_url: str, monkeypatc
     monkeypatch.setattr(notify, "muted", threading.Event())
     notify.muted.set()
     assert not notify.is_watched(7), "a command line knows no viewers"
+
+
+def test_messages_are_sent_in_order_and_over_one_connection(redis_url: str) -> None:
+    async def hear() -> list[int]:
+        layer = get_channel_layer()
+        channel = await layer.new_channel()
+        await layer.group_add(notify.group(7), channel)
+        before = await sync_to_async(count_connections)()
+        for place in range(50):
+            notify.send(notify.group(7), {"type": "run.progress", "done": place})
+        heard = [(await layer.receive(channel))["done"] for _ in range(50)]
+        assert await sync_to_async(count_connections)() - before <= 2, "the sender's, and one for hearing"
+        return heard
+
+    assert async_to_sync(hear)() == list(range(50))
+
+
+def count_connections() -> int:
+    return int(notify.redis().info("stats")["total_connections_received"])
+
+
+def test_nobody_waits_for_a_redis_that_does_not_answer(
+    redis_url: str, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = {"address": f"redis://127.0.0.1:{silent.getsockname()[1]}", "socket_timeout": 2}
+        settings.CHANNEL_LAYERS = {"default": settings.CHANNEL_LAYERS["default"] | {"CONFIG": {"hosts": [host]}}}
+        channel_layers.backends.clear()
+        for place in range(3):
+            notify.send(notify.group(7), {"type": "run.progress", "done": place})
+        assert caplog.text == "", "it has not been given up yet"
+        while "Redis took no message to run.7, nor 2 behind it" not in caplog.text:
+            time.sleep(0.05)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -367,10 +367,11 @@ async def test_what_is_streamed_is_for_the_eyes_of_who_watches(redis_url: str, o
     run = await sync_to_async(watched)(owner)
     await sync_to_async(queued)(run, first)
     seen: dict[User, list[Any]] = {}
-    for user in (first, owner):
-        async with Viewer(run, user) as viewer:
+    async with Viewer(run, first) as one, Viewer(run, owner) as other:
+        for viewer in (one, other):  # both are sent what was drawn for whoever may read as much
             await viewer.until("side")
-            await tell(run, "reply", builders.replied(run.last_seq))
+        await tell(run, "reply", builders.replied(run.last_seq))
+        for user, viewer in ((first, one), (owner, other)):
             await viewer.until("event", kind="reply")
             seen[user] = viewer.seen
     assert TOLD not in str(seen[first])

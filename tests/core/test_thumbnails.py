@@ -28,6 +28,7 @@ def kept(image: Pillow.Image) -> str:
     key = images.remember(image, Provenance("generated"))
     images.png(key)
     images.flush()
+    thumbnails.mark_made(wait=True)
     return key
 
 
@@ -66,6 +67,31 @@ def test_the_whole_image_stands_in_for_a_moment(as_owner: Client) -> None:
     assert Image.objects.get().has_thumbnails
 
 
+def test_nobody_waits_for_small_versions(as_owner: Client) -> None:
+    images = ImagesInDatabase()
+    key = images.remember(Pillow.new("RGB", (640, 400), "teal"), Provenance("generated"))
+    images.flush()
+    assert not Image.objects.get().has_thumbnails  # a worker killed now leaves them to the sweep
+    assert default_storage.exists(Image.path_of(key))
+    thumbnails.mark_made(wait=True)
+    assert Image.objects.get().has_thumbnails
+    assert served(as_owner, key, 320).size == (320, 200)
+
+
+def test_small_versions_that_a_full_disk_refuses_are_left_to_the_sweep(
+    caplog: pytest.LogCaptureFixture, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    (tmp_path / "thumbnails").write_text("a file where a folder should be")
+    key = kept(Pillow.new("RGB", (9, 9), "olive"))
+    assert not Image.objects.get().has_thumbnails
+    assert key in caplog.text
+    (tmp_path / "thumbnails").unlink()
+    thumbnails.write_missing()
+    assert Image.objects.get().has_thumbnails
+    assert default_storage.exists(Image.thumbnail_of(key, 160))
+
+
 @pytest.mark.usefixtures("redis_url")
 @pytest.mark.django_db(transaction=True)
 def test_the_sweeper_asks_for_those_that_are_missing() -> None:
@@ -76,10 +102,10 @@ def test_the_sweeper_asks_for_those_that_are_missing() -> None:
             return connection.default_channel.client.llen("long")
 
     key = stored("red")
-    recovery.recover_runs()
+    recovery.recover()
     assert waiting() == 0
     forget(key)
-    recovery.recover_runs()
+    recovery.recover()
     assert waiting() == 1
 
 

@@ -50,7 +50,9 @@ def test_it_rings_only_after_commit_and_never_sends_the_data(owner: User) -> Non
         await sync_to_async(transcript.append)(run.pk, "started", started())
         return await layer.receive(channel)
 
-    assert async_to_sync(hear)() == {"type": "run.event", "run": run.pk, "seq": 1}
+    heard = async_to_sync(hear)()
+    assert heard.pop("bell")
+    assert heard == {"type": "run.event", "run": run.pk, "seq": 1}
 
 
 def test_it_refuses_a_writer_whose_fence_is_old(owner: User) -> None:

@@ -15,7 +15,7 @@ from experiments.core import notify, worker_status
 from experiments.display.number_format import size
 from tests.support.builders import make_run
 from workers.jobs import heartbeat as told
-from workers.jobs import worker
+from workers.jobs import lease, worker
 from workers.jobs.heartbeat import Heartbeat, summarize_report
 
 pytestmark = pytest.mark.django_db
@@ -93,10 +93,10 @@ def test_it_shows_what_a_worker_does_and_links_to_its_runs(as_owner: Client, own
     run = make_run(owner, question="What is <b>it</b>?")
     notify.progress(run.pk, "Drawing", 3, 8)
     jobs = [
-        {"name": "workers.jobs.rounds.advance", "row": run.pk, "seconds": 75.0},
+        {"name": "round", "row": run.pk, "seconds": 75.0},
         {"name": "workers.jobs.long.write_catalogue", "row": None, "seconds": 2.0},
         {"name": "workers.jobs.long.some_later_job", "row": 4, "seconds": 2.0},
-        {"name": "workers.jobs.rounds.advance", "row": 999, "seconds": 2.0},
+        {"name": "round", "row": 999, "seconds": 2.0},
         {"name": "workers.jobs.long.work", "row": 999, "seconds": 2.0},
         {"name": "workers.jobs.long.write_exemplars", "row": 999, "seconds": 2.0},
     ]
@@ -149,14 +149,14 @@ def test_the_rail_leads_to_the_settings(as_owner: Client) -> None:
 
 def test_a_worker_says_what_it_does() -> None:
     here = Heartbeat(3)
-    here.began(MESSAGE, "workers.jobs.rounds.advance")
-    here.began(f"0-{uuid4()}", "workers.jobs.recovery.recover_runs")
+    here.began_round(MESSAGE, 7)
+    here.began(f"0-{uuid4()}", "workers.jobs.recovery.recover")
     for ours in OF_BEAT:
-        here.began(ours, "workers.jobs.recovery.recover_runs")
+        here.began(ours, "workers.jobs.recovery.recover")
     report = here.report()
     assert [(job["name"], job["row"]) for job in report["jobs"]] == [
-        ("workers.jobs.rounds.advance", 7),
-        *[("workers.jobs.recovery.recover_runs", None)] * (1 + len(OF_BEAT)),
+        ("round", 7),
+        *[("workers.jobs.recovery.recover", None)] * (1 + len(OF_BEAT)),
     ]
     for ours in OF_BEAT:
         here.ended(ours)
@@ -190,21 +190,26 @@ def test_it_says_what_is_loaded_once_the_laboratory_is_there(
         place.build_laboratory.cache_clear()
 
 
-def test_a_worker_joins_the_list_shows_its_jobs_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_joins_the_list_shows_its_jobs_and_leaves(monkeypatch: pytest.MonkeyPatch, settings) -> None:
+    settings.WORKER_THREADS = 5
     monkeypatch.setattr(told, "LOOK_EVERY", 0.01)
-    worker.start_worker(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
+    worker.start_worker()
     try:
-        worker.job_began(task_id=MESSAGE, task=SimpleNamespace(name="workers.jobs.rounds.advance"))
+        worker.job_began(task_id=MESSAGE, task=SimpleNamespace(name="workers.jobs.long.work"))
         wait_for(lambda: bool(seen()) and seen()[0]["jobs"])
         assert seen()[0]["threads"] == 5
         worker.job_ended(task_id=MESSAGE)
         wait_for(lambda: not seen()[0]["jobs"])
     finally:
-        worker.leave_list()
+        worker.leave()  # as Celery says it where nobody asked it to stop
+        assert lease.stopping.is_set(), "rounds would go on in a process that is no more"
+        lease.stopping.clear()
     assert seen() == []
-    worker.job_began(task_id=MESSAGE, task=SimpleNamespace(name="workers.jobs.rounds.advance"))
+    worker.job_began(task_id=MESSAGE, task=SimpleNamespace(name="workers.jobs.long.work"))
 
 
+@pytest.mark.django_db(transaction=True)
 def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPatch, settings, caplog) -> None:
     """As at a start with CUDA, while another thread imports PyTorch: the module is there, and half empty."""
     monkeypatch.setattr(told, "LOOK_EVERY", 0.01)
@@ -212,7 +217,7 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
     half = ModuleType("torch")
     half.cuda = ModuleType("torch.cuda")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", half)
-    worker.start_worker(SimpleNamespace(controller=SimpleNamespace(concurrency=5)))
+    worker.start_worker()
     try:
         wait_for(worker_status.is_here)
         monkeypatch.setattr(half.cuda, "is_initialized", lambda: 1 / 0, raising=False)
@@ -222,7 +227,8 @@ def test_it_is_seen_again_after_a_look_that_failed(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(here[0], "_last", float("-inf"))
         wait_for(worker_status.is_here)
     finally:
-        worker.leave_list()
+        worker.leave()
+        lease.stopping.clear()
     assert not worker_status.is_here()
     assert caplog.text.count("presence goes on after a failure") == 1
 

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from django.utils import timezone
 
-from experiments.core import notify
 from experiments.core.label_checks import BACKBONE, CheckMethod, choose_method, request_check
 from experiments.models import CheckStatus, GeneratedImage, LabelCheck, Measurement, Unit
 from tests.support.provider import Provider, refuses, says
@@ -21,20 +20,8 @@ from workers.jobs.checks.check import finish, perform
 from workers.protocols import no_progress
 from workers.record.label_checks import CheckResult
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
 MODEL = "synthetic:toybox-eyes"
-
-
-@pytest.fixture(autouse=True)
-def quick(quick_laboratory: Path, settings) -> Iterator[None]:
-    from tests.conftest import QUICK_IMAGES
-
-    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
-    place.build_laboratory.cache_clear()
-    notify.muted.set()
-    yield
-    place.build_laboratory.cache_clear()
-    notify.muted.clear()
 
 
 def unit(number: int = 0, layer: str = "mono", model: str = MODEL) -> Unit:

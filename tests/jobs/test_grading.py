@@ -3,39 +3,25 @@ of them at first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.core import notify
 from experiments.models import CheckStatus, LabelCheck, Run
 from tests.support.builders import make_run
 from tests.support.tiny_run import Seeing, here, kinds, play
 from workers import registry
 from workers.jobs import catalogue
-from workers.jobs import laboratory as place
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
 MODEL = "synthetic:toybox-eyes"
 ONE = "[DESCRIPTION]: It responds to balls.\n[LABEL]: balls"
 BOTH = "[DESCRIPTION]: It responds to balls and to cones.\n[LABEL]: balls\n[LABEL 2]: cones"
 
 
 @pytest.fixture(autouse=True)
-def quick(quick_laboratory: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    from tests.conftest import QUICK_IMAGES
-
-    written = {"tiny": ("Tiny agent", "tests.support.tiny_run.load_backbone")}
-    monkeypatch.setattr(registry, "BACKBONES", registry.BACKBONES | written)
-    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
-    place.build_laboratory.cache_clear()
-    notify.muted.set()
-    yield
-    place.build_laboratory.cache_clear()
-    notify.muted.clear()
+def written(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = {"tiny": ("Tiny agent", "tests.support.tiny_run.load_backbone")}
+    monkeypatch.setattr(registry, "BACKBONES", registry.BACKBONES | tiny)
 
 
 def asked(owner: User, backbone: Seeing, layer: str, reflections: int = 2) -> Run:

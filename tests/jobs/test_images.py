@@ -43,6 +43,28 @@ def test_it_stores_the_same_pixels_once() -> None:
     assert [name for name in default_storage.listdir(first[:2])[1] if first[2:] in name] == [f"{first[2:]}.png"]
 
 
+def test_what_a_row_names_is_not_written_again() -> None:
+    key = remember(RED, Provenance("generated", "red"))
+    before = Path(default_storage.path(Image.path_of(key))).stat()
+    images = ImagesInDatabase()
+    images.remember(RED, Provenance("generated", "red"))
+    assert decode_image(images.png(key)).tobytes() == RED.tobytes()
+    images.flush()
+    after = Path(default_storage.path(Image.path_of(key))).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_two_workers_store_the_same_pixels() -> None:
+    one, other = ImagesInDatabase(), ImagesInDatabase()
+    for images in (one, other):
+        images.expect([image_key(RED)])
+        images.remember(RED, Provenance("generated", "red"))
+    one.flush()
+    other.flush()
+    assert Image.objects.count() == 1
+    assert read_image(image_key(RED)).tobytes() == RED.tobytes()
+
+
 def test_only_external_gives_way_to_something_better_known() -> None:
     key = remember(RED, Provenance(Origin.EXTERNAL))
     remember(RED, Provenance("generated", "red", 1))

@@ -15,7 +15,7 @@ from experiments.core.label_checks import PEOPLE, CheckMethod, choose_method, re
 from experiments.evaluations import judging, judging_actions
 from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion, Unit
 from tests.conftest import member
-from tests.jobs.test_checks import quick, unit
+from tests.jobs.test_checks import unit
 from workers.jobs import long
 from workers.jobs.checks import people
 from workers.jobs.checks.check import perform
@@ -25,8 +25,7 @@ from workers.metrics.judge_agreement import measure_agreement
 from workers.protocols import Picture, no_progress
 from workers.record.label_checks import CheckResult, NaturalResult
 
-__all__ = ["quick"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url", "on_toybox", "no_redis")]
 Says = Callable[[PresenceQuestion], str]
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth import get_user_model
 
-from experiments.core import notify
 from experiments.core.label_checks import BACKBONE, CheckMethod, request_check
 from experiments.models import Evaluation, EvaluationItem, GeneratedImage, ItemStatus, Job, Measurement, Unit
 from tests.support.provider import Provider, says
@@ -22,21 +20,9 @@ from workers.jobs.evaluations.pooled import compare_pooled
 from workers.jobs.evaluations.units import summarise
 from workers.protocols import no_progress
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
 MODEL = "synthetic:toybox-eyes"
 EXACT = CheckMethod("toybox", "toybox", "toybox", "toybox")
-
-
-@pytest.fixture(autouse=True)
-def quick(quick_laboratory: Path, settings) -> Iterator[None]:
-    from tests.conftest import QUICK_IMAGES
-
-    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
-    place.build_laboratory.cache_clear()
-    notify.muted.set()
-    yield
-    place.build_laboratory.cache_clear()
-    notify.muted.clear()
 
 
 def label(labels: dict[str, list[str]], method: CheckMethod = EXACT) -> Evaluation:

@@ -11,9 +11,12 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from redis import Redis
 
-from experiments.core import notify, queue
+from experiments.core import queue
+from experiments.core.actors import Actor
 from experiments.models import LabelCheck, Layer, Run, Unit, VisionModelRow
+from experiments.runs.actions import add_runs
 from tests.support.builders import make_run
+from tests.support.queued import list_queued
 from workers.jobs import recovery
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
@@ -21,38 +24,39 @@ pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transa
 LONG_AGO = timezone.now() - timedelta(minutes=5)
 
 
-def lost_run(owner: User, **fields: object) -> Run:
-    return make_run(owner, **({"enqueued": LONG_AGO} | fields))
+def forsaken_run(owner: User, **fields: object) -> Run:
+    """In no flow, as one that somebody plays in the foreground."""
+    return make_run(owner, **({"due": LONG_AGO} | fields))
 
 
-def test_it_enqueues_a_run_that_redis_forgot(owner: User) -> None:
-    run = lost_run(owner)
-    recovery.recover_runs()
-    assert recovery.list_queued() == {run.pk}
+def test_it_queues_a_run_that_nobody_began(owner: User) -> None:
+    run = forsaken_run(owner)
+    assert list_queued() == set()
+    recovery.recover()
+    assert list_queued() == {run.pk}
 
 
-def test_it_enqueues_a_run_whose_worker_died(owner: User) -> None:
-    run = lost_run(owner, status="running", lease_expires=LONG_AGO, lease_worker="dead")
-    recovery.recover_runs()
-    assert recovery.list_queued() == {run.pk}
+def test_it_queues_a_run_whose_process_in_the_foreground_died(owner: User) -> None:
+    run = forsaken_run(owner, status="running", lease_expires=LONG_AGO, lease_worker="dead")
+    recovery.recover()
+    assert list_queued() == {run.pk}
 
 
-def test_it_enqueues_no_run_twice(owner: User) -> None:
-    run = lost_run(owner)
-    recovery.recover_runs()
-    Run.objects.update(enqueued=LONG_AGO)
-    recovery.recover_runs()
-    assert notify.redis().llen("rounds") == 1
-    assert recovery.list_queued() == {run.pk}
-
-
-def test_it_leaves_alone_what_is_held_paused_ended_or_just_enqueued(owner: User) -> None:
-    lost_run(owner, status="running", lease_expires=timezone.now() + timedelta(seconds=20))
-    lost_run(owner, status="paused")
-    lost_run(owner, status="concluded")
+def test_it_leaves_alone_what_is_held_paused_ended_or_just_asked(owner: User) -> None:
+    forsaken_run(owner, status="running", lease_expires=timezone.now() + timedelta(seconds=20))
+    forsaken_run(owner, status="paused")
+    forsaken_run(owner, status="concluded")
     make_run(owner)
-    recovery.recover_runs()
-    assert recovery.list_queued() == set()
+    recovery.recover()
+    assert list_queued() == set()
+    assert Run.objects.filter(flow__isnull=False).count() == 0
+
+
+def test_what_a_machine_lays_out_whose_clock_is_ahead_is_claimed_at_once(owner: User) -> None:
+    ahead = timezone.now() + timedelta(hours=1)
+    known = {"question": "What?", "task": "describe", "model": "toybox", "layer": "layer4", "backbone": "scripted"}
+    add_runs(Actor(owner), [Run(unit=unit, limits={"rounds": 5}, due=ahead, **known) for unit in range(3)])
+    assert list_queued() == set(Run.objects.values_list("pk", flat=True))
 
 
 def test_enqueueing_survives_a_dead_redis_and_does_not_wait_for_it(
@@ -69,8 +73,8 @@ def test_enqueueing_survives_a_dead_redis_and_does_not_wait_for_it(
         queue.enqueue(run.pk)
     finally:
         current_app.conf.broker_url = before
-    assert Run.objects.get().status == "queued"
-    assert f"advance {run.pk} could not be enqueued" in caplog.text
+    assert list_queued() == {run.pk}
+    assert "No worker could be woken" in caplog.text
     assert waits == [], "a request that asks a question would take as long"
 
 
@@ -84,8 +88,8 @@ def test_checks_that_nobody_is_at_are_enqueued_again_and_no_others(redis_url: st
         name: LabelCheck.objects.create(key=name, unit=unit, text=name, options={}, status=status, beat=beat).pk
         for name, status, beat in rows
     }
-    recovery.recover_runs()
-    recovery.recover_runs()  # the lost one waits its minute again; a dead one is claimed by whoever comes first
+    recovery.recover()
+    recovery.recover()  # the lost one waits its minute again; a dead one is claimed by whoever comes first
     with Redis.from_url(redis_url) as connection:
         sent = [json.loads(message)["headers"]["id"].partition("-")[0] for message in connection.lrange("long", 0, -1)]
     asked = [int(each) for each in sent if int(each) in checks.values()]

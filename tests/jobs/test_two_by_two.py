@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from PIL.Image import Image
 
-from experiments.core import notify
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.core.system_names import Names
@@ -42,21 +40,9 @@ from workers.metrics import two_way
 from workers.protocols import no_progress
 from workers.toybox.scientist.backbone import ScriptedScientist
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
 MODEL = "synthetic:toybox-eyes"
 SAID = {"milan": ("balls", "anything"), "dissect": ("red balls", "cubes")}
-
-
-@pytest.fixture(autouse=True)
-def quick(quick_laboratory: Path, settings: Any) -> Iterator[None]:
-    from tests.conftest import QUICK_IMAGES
-
-    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
-    place.build_laboratory.cache_clear()
-    notify.muted.set()
-    yield
-    place.build_laboratory.cache_clear()
-    notify.muted.clear()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from experiments.models import Backbone, Dataset, Exemplar, Layer, Run, Toolset,
 from tests.runs.test_query_form import GOOD
 from tests.support.builders import make_run
 from tests.support.pictures import stored
+from tests.support.queued import list_queued
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
 
@@ -66,7 +67,7 @@ def test_a_good_query_is_kept_enqueued_and_shown(
         response = as_owner.post("/query/", GOOD)
     run = Run.objects.get()
     assert response["Location"] == f"/runs/{run.pk}/"
-    assert waiting_in(redis_url, "rounds") == [f"({run.pk},)"]
+    assert list_queued() == {run.pk}
 
 
 def test_a_bad_query_starts_nothing_and_keeps_what_was_typed(as_owner: Client, layer: Layer, redis_url: str) -> None:

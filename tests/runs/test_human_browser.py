@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_in_mid_program_loses_nothing_and_runs_nothing_t
     site.until(lambda: "experiment" in kinds(), "the program did not start")
     site.child("celery", "worker").kill()
     # The lease would lapse in 30 s; the test does not wait for it.
-    site.change("UPDATE experiments_run SET lease_expires = ?, enqueued = ?", LONG_AGO, LONG_AGO)
+    site.change("UPDATE experiments_run SET lease_expires = ?, due = ?", LONG_AGO, LONG_AGO)
     site.until(lambda: kinds()[-1] == "waiting_for_person" and "result" in kinds(), "the run did not go on", 150)
     assert [kind for kind in kinds() if kind in {"reply", "experiment", "result"}] == ["reply", "experiment", "result"]
     assert site.rows("SELECT status FROM experiments_experiment WHERE run_id = ?", run) == [("ok",)]

@@ -12,8 +12,8 @@ from django.test import Client
 
 from experiments.models import Backbone, HumanReply, Run
 from experiments.runs.human.reference import EXAMPLES
-from tests.conftest import QUICK_IMAGES
 from tests.support.builders import make_run
+from tests.support.quick_laboratory import QUICK_IMAGES
 from workers.jobs import laboratory as place
 from workers.jobs import lease
 

@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 from experiments.core import notify, transcript
 from experiments.core import sockets as consumers
 from experiments.core.actors import Actor
+from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.runs.events import socket
 from experiments.runs.steering import actions
@@ -41,15 +42,15 @@ def run(owner: User) -> Run:
 @pytest.fixture
 def dead_redis(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No Redis answers; looks at the database come quickly."""
+    notify.end()
     settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
     layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [settings.REDIS_URL]}}
     settings.CHANNEL_LAYERS = {"default": layer}
     channel_layers.backends.clear()
-    notify.redis.cache_clear()
     monkeypatch.setattr(consumers, "LOOK_EVERY", 0.05)
     yield
+    notify.end()
     channel_layers.backends.clear()
-    notify.redis.cache_clear()
 
 
 class Viewer:
@@ -312,7 +313,7 @@ def test_what_sums_a_run_up_is_drawn_once_for_all_viewers(run: Run, monkeypatch:
     transcript.append(run.pk, "failed", Ended("The disk was full."))
     run.refresh_from_db()
     for _ in range(3):
-        assert [each["type"] for each in summaries.of(run)] == ["head", "tail"]
+        assert [each.kind for each in summaries.of(run)] == ["head", "tail"]
     assert drawn == [1]
     transcript.append(run.pk, "resumed", Resumed(0, "owner"))
     run.refresh_from_db()
@@ -322,7 +323,7 @@ def test_what_sums_a_run_up_is_drawn_once_for_all_viewers(run: Run, monkeypatch:
 
 def test_of_a_run_that_failed_nothing_is_read_until_its_bell_rings(run: Run, owner: User) -> None:
     transcript.append(run.pk, "failed", Ended("The disk was full."))
-    found = socket.read_news(run.pk, 1, owner)
+    found = socket.read_news(run.pk, 1, Names(owner))
     assert (found.over, found.rests) == (False, True)
     transcript.append(run.pk, "resumed", Resumed(0, "owner"))
-    assert not socket.read_news(run.pk, 1, owner).rests
+    assert not socket.read_news(run.pk, 1, Names(owner)).rests

@@ -22,9 +22,10 @@ from experiments.core.errors import ActionRefused, OutOfDate
 from experiments.models import AuditEntry, Run
 from experiments.runs.steering import actions
 from tests.support.builders import experiment, make_run, replied, result, started
+from tests.support.queued import list_queued
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, play, tiny_run
 from workers.jobs import laboratory as place
-from workers.jobs import lease, recovery
+from workers.jobs import lease
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.run_log import DatabaseRunLog
 from workers.protocols import Reply
@@ -83,9 +84,9 @@ def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: 
     assert [actions.pause(by, run.pk), actions.pause(by, run.pk)] == [True, False]
     run = play(run)
     assert (run.status, kinds(run)) == (Status.PAUSED, ["paused"])
-    assert recovery.list_queued() == set()
+    assert list_queued() == set()
     assert [actions.resume(by, run.pk), actions.resume(by, run.pk)] == [True, False]
-    assert recovery.list_queued() == {run.pk}
+    assert list_queued() == {run.pk}
     assert kinds(play(run)) == ["paused", "resumed", "started", "reply", "concluded"]
     assert verbs(run) == ["run.paused", "run.resumed"]
 
@@ -352,7 +353,7 @@ def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: Actor) -
     assert kinds(run) == ["paused"]
     assert in_threads(*[lambda: actions.resume(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed"]
-    assert recovery.list_queued() == {run.pk}
+    assert list_queued() == {run.pk}
     assert in_threads(*[lambda: actions.stop(by, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed", "cancelled"]
     assert verbs(run) == ["run.paused", "run.resumed", "run.stopped"]

@@ -19,6 +19,7 @@ from experiments.display import events
 from experiments.models import Run
 from tests.support.builders import started
 from tests.support.provider import Provider, prices, refuses, says
+from tests.support.queued import list_queued
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, here, install, kinds, play, tiny_run
 from workers.errors import BackboneRefused, BackboneUnavailable, ContentRefused, MissingPart
 from workers.jobs import laboratory as place
@@ -56,12 +57,12 @@ def waiting(owner: User, **fields: Any) -> Run:
 
 
 def test_a_refusal_has_the_run_wait_without_a_worker_and_nobody_enqueues_it(owner: User) -> None:
-    run = play(tiny_run(owner, Seeing([NO_CREDIT, CONCLUSION]), enqueued=timezone.now() - timedelta(minutes=5)))
+    run = play(tiny_run(owner, Seeing([NO_CREDIT, CONCLUSION]), due=timezone.now() - timedelta(minutes=5)))
     assert kinds(run) == ["started", "blocked"]
     assert (run.status, run.reason) == (Status.WAITING, str(NO_CREDIT))
     assert (run.lease_worker, run.lease_expires, run.ended, run.conclusion) == ("", None, None, {})
-    recovery.recover_runs()
-    assert recovery.list_queued() == set()
+    recovery.recover()
+    assert list_queued() == set()
 
 
 def overloaded() -> BackboneUnavailable:
@@ -79,7 +80,7 @@ def test_it_goes_on_from_its_page_and_asks_for_nothing_twice(owner: User, as_own
     assert "4k" in as_owner.get(f"/runs/{run.pk}/", {"tab": "cost"}).content.decode()
     assert as_owner.post(f"/runs/{run.pk}/try-again/")["Location"] == run.get_absolute_url()
     assert as_owner.post(f"/runs/{run.pk}/try-again/", headers={"HX-Request": "true"}).status_code == 204
-    assert recovery.list_queued() == {run.pk}
+    assert list_queued() == {run.pk}
     run = play(run)
     assert kinds(run)[-4:] == ["blocked", "resumed", "reply", "concluded"]
     assert (run.status, run.reason, run.labels) == (Status.CONCLUDED, "", ["red squares"])

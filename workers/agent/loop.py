@@ -29,6 +29,7 @@ from workers.errors import (
     LeaseLost,
     MachineryError,
     MissingPart,
+    Outage,
     RequestError,
     TimeIsUp,
     UnknownName,
@@ -176,11 +177,11 @@ def play_round(
 def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | None:
     """Do a piece of the run's work. None if it could not be done: why, and what follows, is then written down.
 
-    Raises MachineryError if it should be tried again later, LeaseLost.
+    Raises MachineryError if it should be tried again later, Outage if it must be, LeaseLost.
     """
     try:
         return work()
-    except LeaseLost:
+    except (LeaseLost, Outage):
         raise
     except Cancelled as error:
         run_log.append("cancelled", Ended("A person stopped the run.", usage=usage_of(error)))
@@ -193,7 +194,10 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
         run_log.append("blocked", Blocked(round_number, str(error), usage_of(error)))
     except RequestError as error:
         run_log.append("failed", Ended(f"{error} Put this right, then start the run again."))
-    except Exception as error:  # noqa: BLE001  whatever else breaks is trouble with our machinery
+    except Exception as error:  # whatever else breaks is trouble with our machinery
+        if reason := run_log.explain_outage(error):
+            raise Outage(reason) from error
+        run_log.is_cancelled()  # raises LeaseLost where this worker ends: what breaks then is nothing of the run's
         _record_trouble(run_log, round_number, error)
     return None
 

@@ -41,5 +41,8 @@ class RunLog(Protocol):
     def is_watched(self) -> bool:
         """Whether anybody reads the draft as it grows. Cheap to call often."""
 
+    def explain_outage(self, error: Exception) -> str:
+        """What is away or full where the error comes of that, "" for any other error."""
+
     def pausing(self) -> str:
         """Who wants the run paused before its next round, "" if nobody does."""

@@ -15,10 +15,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments.core import transfers
 from experiments.core.actors import Actor
 from experiments.exchange import (
     export_bundle,
@@ -39,9 +39,12 @@ from experiments.models.exchange import NOUNS
 from experiments.models.job import MOVING
 from workers import registry
 from workers.errors import ToolMisuse
+from workers.jobs.outages import explain_outage
 
 log = logging.getLogger(__name__)
 
+FORGOTTEN_SECONDS = 3600.0
+"""How long a file lies here that nobody asks about."""
 SMALL, SMALLEST, MANY = 224, 128, 1_000
 """Pixels of a side of the pictures in an HTML file, and of those of a run with over so many images."""
 
@@ -49,19 +52,17 @@ SMALL, SMALLEST, MANY = 224, 128, 1_000
 def write_export(job: Job, progress: Progress) -> str:
     """What a job of kind "export" does: the file, whole or not at all. Returns what it holds, in words."""
     export = Export.objects.get(job=job)
-    export.path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=export.path.parent, prefix=".", delete=False) as part:
+    with tempfile.NamedTemporaryFile(dir=transfers.waiting_folder(), delete=False) as part:
         try:
             count = fill(export, part, progress)
             part.flush()
-            Path(part.name).replace(export.path)
-        except BaseException:
+            size = Path(part.name).stat().st_size
+            transfers.put(Path(part.name), export.place)
+        finally:
             Path(part.name).unlink(missing_ok=True)
-            raise
-    size = export.path.stat().st_size
     Export.objects.filter(pk=export.pk).update(count=count, size=size)
     if not Export.objects.filter(pk=export.pk).exists():  # deleted meanwhile
-        export.path.unlink(missing_ok=True)
+        transfers.remove(export.place)
     return f"{count:,} {NOUNS[ExportSubject(export.what)]}{'' if count == 1 else 's'}"
 
 
@@ -112,24 +113,35 @@ def _encode_small(side: int, tell: Callable[[], None], key: str) -> str:
 
 
 def take_import(job: Job, progress: Progress) -> str:
-    """What a job of kind "import" does. Returns what was taken; the file is removed, whatever came of it."""
+    """What a job of kind "import" does. Returns what was taken; the file is removed, whatever came of it, unless the
+    import is to go on."""
     row = Import.objects.get(job=job)
     if job.asked_by is None:
         raise ExchangeError("Whoever brought this file has no account any more.")
-    if not row.path.exists():
+    if not transfers.exists(row.place):
         raise ExchangeError("The file is not here any more: it was read, or stopped, before. Bring it again.")
     try:
         owner = form.owner_of(job.asked_by, str(job.options.get("owner") or ""))
         source = Source(row.name, owner, row)
-        if row.kind == ImportKind.LABELS:
-            return _take_and_test(row.path, source, job, Actor(job.asked_by), progress)
-        return take(row.path, ImportKind(row.kind), source, job.options, progress)
-    finally:
-        from workers.jobs import lease
+        with transfers.fetch(row.place) as path:
+            if row.kind == ImportKind.LABELS:
+                taken = _take_and_test(path, source, job, Actor(job.asked_by), progress)
+            else:
+                taken = take(path, ImportKind(row.kind), source, job.options, progress)
+    except Exception as error:
+        if not _goes_on(job, error):
+            transfers.remove(row.place)
+        raise
+    transfers.remove(row.place)
+    return taken
 
-        # Another worker goes on where this one stops, unless somebody stopped the job
-        if not lease.stopping.is_set() or Job.objects.filter(pk=job.pk, stop_requested=True).exists():
-            row.path.unlink(missing_ok=True)
+
+def _goes_on(job: Job, error: Exception) -> bool:
+    """Another worker goes on where this one stops, unless somebody stopped the job; and this one after an outage."""
+    from workers.jobs import lease
+
+    stops = lease.stopping.is_set() and not Job.objects.filter(pk=job.pk, stop_requested=True).exists()
+    return stops or bool(explain_outage(error))
 
 
 def _take_and_test(path: Path, source: Source, job: Job, by: Actor, progress: Progress) -> str:
@@ -195,15 +207,9 @@ def remove_expired() -> None:
     """Remove what has expired, and files whose row is gone."""
     expired = Export.objects.filter(expires__lt=timezone.now()).exclude(job__status__in=MOVING)
     Job.objects.filter(export__in=list(expired)).delete()
-    wanted = {each.path.name for each in Export.objects.all()}
+    wanted = {each.place.rpartition("/")[2] for each in Export.objects.all()}
     waiting = Job.objects.filter(import_of__isnull=False, status__in=[*MOVING, JobStatus.STOPPED])
     brought = {str(pk) for pk in waiting.values_list("import_of", flat=True)}
-    for folder, names in ((Path(settings.STATE) / "exports", wanted), (Path(settings.STATE) / "imports", brought)):
-        remove_others(folder, names)
-
-
-def remove_others(folder: Path, names: set[str]) -> None:
-    """Files that nobody has asked about for an hour: one may just be written, and its row not saved yet."""
-    for path in folder.glob("*") if folder.exists() else ():
-        if path.name not in names and path.stat().st_mtime < timezone.now().timestamp() - 3600:
-            path.unlink(missing_ok=True)
+    for folder, names in (("exports", wanted), ("imports", brought)):
+        transfers.remove_others(folder, names, FORGOTTEN_SECONDS)
+    transfers.remove_broken(FORGOTTEN_SECONDS)

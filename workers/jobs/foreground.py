@@ -11,9 +11,8 @@ from contextlib import suppress
 from functools import partial
 from threading import Event as Flag
 
-from django.utils import timezone
-
 from experiments.core import label_checks, notify, transcript
+from experiments.core.clock import tell_time
 from experiments.core.display_name import person
 from experiments.models import Dataset, Job, JobStatus, LabelCheck, Run, VisionModelRow
 from workers.errors import Cancelled, LeaseLost, MachineryError, RequestError
@@ -71,12 +70,12 @@ def work(job: Job, progress: Progress) -> str:
     running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
 
     def renew() -> bool:
-        running.update(beat=timezone.now())
+        running.update(beat=tell_time())
         return True
 
     with Routine(f"heartbeat-job-{job.pk}", lease.HEARTBEAT, renew):
         status, result = long.outcome(job, progress)
-    running.update(status=status, result=result, beat=timezone.now())
+    running.update(status=status, result=result, beat=tell_time())
     if status == JobStatus.STOPPED:
         raise Cancelled(result)
     if status == JobStatus.FAILED:

@@ -11,18 +11,22 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
-from experiments.core import worker_status
+from experiments.core import code_version, worker_status
 from experiments.core.queue import row_of
+from workers.jobs import counters
 from workers.jobs.routine import Routine
 
 LOOK_EVERY = 1.0
 """Seconds between two looks."""
+ROUND = "round"
+"""What a round of a run is called among the jobs."""
 TELL_EVERY = 5.0
 """Seconds between two reports while nothing changes."""
 
@@ -35,6 +39,7 @@ class Heartbeat:
         self.threads = threads
         self.up_since = time.time()
         self._jobs: dict[str, tuple[str, float]] = {}
+        self._rounds: dict[str, int] = {}
         self._lock = threading.Lock()
         self._told: tuple[object, ...] = ()
         self._last = float("-inf")
@@ -53,27 +58,36 @@ class Heartbeat:
         with self._lock:
             self._jobs[message_id] = (job, time.monotonic())
 
+    def began_round(self, key: str, run_id: int) -> None:
+        """A round of a run is under way."""
+        with self._lock:
+            self._rounds[key] = run_id
+        self.began(key, ROUND)
+
     def ended(self, message_id: str) -> None:
         with self._lock:
             self._jobs.pop(message_id, None)
+            self._rounds.pop(message_id, None)
 
     def report(self) -> dict[str, Any]:
         """All that the page shows, as plain data. Sizes are in bytes, times in seconds."""
         now = time.monotonic()
         with self._lock:
-            jobs = dict(self._jobs)
+            jobs, rounds = dict(self._jobs), dict(self._rounds)
         return {
             "name": self.name,
             "device": device(),
             "precision": settings.LAB_PRECISION,
             "threads": self.threads,
             "up": time.time() - self.up_since,
+            "refuses": code_version.recall_difference(),
             "jobs": [
-                {"name": name, "row": row_of(message_id) or None, "seconds": now - since}
+                {"name": name, "row": rounds.get(message_id) or row_of(message_id) or None, "seconds": now - since}
                 for message_id, (name, since) in jobs.items()
             ],
             **describe_cache(),
             "memory": memory(),
+            "counters": counters.read_counters(),
         }
 
     def look(self) -> bool:
@@ -89,7 +103,7 @@ class Heartbeat:
 def summarize_report(report: dict[str, Any]) -> tuple[object, ...]:
     """What of a report is worth telling at once."""
     places = tuple((place["name"], place["bytes"], place["busy"]) for place in report["places"])
-    return tuple((job["name"], job["row"]) for job in report["jobs"]), places
+    return tuple((job["name"], job["row"]) for job in report["jobs"]), places, report["refuses"]
 
 
 def laboratory() -> Any:
@@ -98,6 +112,12 @@ def laboratory() -> Any:
     if build is None or not build.cache_info().currsize:  # not imported, or not to its end
         return None
     return build()
+
+
+def list_held_models() -> Sequence[str]:
+    """Keys of the vision models whose weights are loaded, latest use first."""
+    found = laboratory()
+    return found.list_held_models() if found else ()
 
 
 def device() -> str:
@@ -112,6 +132,7 @@ def describe_cache() -> dict[str, Any]:
     if found is None:
         return {"budget": int(settings.LAB_MEMORY_GB * (1 << 30)), "places": []}
     held = found.settings.model_cache
+    counters.MODEL_LOADS.set(held.loads)
     names = ("name", "bytes", "used", "busy")
     return {
         "budget": held.budget,

@@ -1,7 +1,7 @@
 """The laboratory's memory of images, in the database and the image store.
 
-Encoding and writing go on beside the experiment in threads of their own; `flush` waits for them and writes the rows,
-before the step that refers to the images is recorded.
+Each image that is new is encoded once and written beside the experiment, in threads of their own; `flush` waits for the
+files, then writes the rows, before the step that refers to the images is recorded. Small versions come after that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
 from experiments.models import Image
-from workers.jobs import thumbnails
+from workers.jobs import counters, thumbnails
 from workers.lab.imaging import encode_png, image_key
 from workers.protocols import Provenance
 from workers.record.origins import Origin
@@ -23,7 +23,8 @@ from workers.record.origins import Origin
 REMEMBERED = ("origin", "prompt", "seed", "scene", "raw", "original")
 """Columns of what is known of an image."""
 
-io_pool = ThreadPoolExecutor(8, thread_name_prefix="image-writer")
+io_pool = ThreadPoolExecutor(4, thread_name_prefix="image-writer")
+"""More threads would only take the interpreter from the experiment that they write for."""
 
 
 class ImagesInDatabase:
@@ -42,7 +43,7 @@ class ImagesInDatabase:
             provenance = before
         elif before != provenance:
             self.unsaved.add(key)
-        if key not in self.known:
+        if before is None:  # no row names it; one that is named has its file
             self.writing[key] = io_pool.submit(encode, key, image)
         self.known[key] = (image, provenance)
         return key
@@ -58,9 +59,12 @@ class ImagesInDatabase:
         """Read what is known of them in one query."""
         wanted = [key for key in dict.fromkeys(keys) if key not in self.known and key not in self.looked_up]
         if wanted:
-            found = Image.objects.filter(key__in=wanted).values_list("key", *REMEMBERED)
+            rows = Image.objects.filter(key__in=wanted).values_list("unused_since", "key", *REMEMBERED)
+            if any(unused_since for unused_since, *_ in rows):
+                Image.claim(wanted)
+                rows = rows.all()  # what was removed before that is not known any more
             self.looked_up.update(dict.fromkeys(wanted))
-            for key, origin, prompt, seed, scene, raw, original in found:
+            for _, key, origin, prompt, seed, scene, raw, original in rows:
                 known = Provenance(Origin(origin), prompt, seed, scene, raw or None, original or None)
                 self.looked_up[key] = known
 
@@ -70,12 +74,15 @@ class ImagesInDatabase:
         return read_image(key)
 
     def png(self, key: str) -> bytes:
-        """What was written or is being written, else the file. What still waits to be encoded is encoded here."""
+        """The image as PNG: what was written or is being written, else made of its pixels, else the file.
+
+        What still waits to be encoded is encoded here.
+        """
         if key not in self.writing:
-            return _data_of(key)
+            return encode_png(self.known[key][0]) if key in self.known else _data_of(key)
         if self.writing[key].cancel():
-            image, data = self.known[key][0], encode_png(self.known[key][0])
-            self.writing[key] = io_pool.submit(write, key, image, data)
+            data = encode_png(self.known[key][0])
+            self.writing[key] = io_pool.submit(write, key, data)
             return data
         return self.writing[key].result()
 
@@ -83,12 +90,16 @@ class ImagesInDatabase:
         """Wait for the files, then write the rows. Raises what a write raised, OSError for a full disk."""
         for future in self.writing.values():
             future.result()
-        self.writing.clear()
         rows = [row_of(key, *self.known[key]) for key in sorted(self.unsaved)]
         # Another worker may have stored the same pixels meanwhile: only "external" gives way.
         known = [row for row in rows if row.origin != Origin.EXTERNAL]
-        Image.objects.bulk_create(known, update_conflicts=True, unique_fields=["key"], update_fields=REMEMBERED)
-        Image.objects.bulk_create([row for row in rows if row.origin == Origin.EXTERNAL], ignore_conflicts=True)
+        external = [row for row in rows if row.origin == Origin.EXTERNAL]
+        if known:
+            Image.objects.bulk_create(known, update_conflicts=True, unique_fields=["key"], update_fields=REMEMBERED)
+        if external:
+            Image.objects.bulk_create(external, ignore_conflicts=True)
+        thumbnails.write_soon({key: self.known[key][0] for key in self.writing})
+        self.writing.clear()
         self.unsaved.clear()
 
 
@@ -97,6 +108,16 @@ def read_image(key: str) -> Pillow.Image:
     image = Pillow.open(BytesIO(_data_of(key)))
     image.load()
     return image
+
+
+def key_of_file(data: bytes) -> str:
+    """The key of the image in a file of the store. Raises ValueError or OSError, with the reason, if it is none."""
+    try:
+        with Pillow.open(BytesIO(data), formats=["PNG"]) as image:
+            image.load()
+            return image_key(image)
+    except (SyntaxError, Pillow.DecompressionBombError) as error:  # how Pillow says that a PNG is broken
+        raise ValueError(str(error)) from None
 
 
 def _data_of(key: str) -> bytes:
@@ -110,19 +131,17 @@ def _data_of(key: str) -> bytes:
 
 def encode(key: str, image: Pillow.Image) -> bytes:
     """The file of an image, stored."""
-    return write(key, image, encode_png(image))
+    return write(key, encode_png(image))
 
 
-def write(key: str, image: Pillow.Image, data: bytes) -> bytes:
-    """Store the files once: the same pixels have the same key, so a file that is there is the right one."""
-    path = Image.path_of(key)
-    if not default_storage.exists(path):
-        default_storage.save(path, ContentFile(data))
-    thumbnails.write(key, image)
+def write(key: str, data: bytes) -> bytes:
+    """Store the file. One that another worker has stored meanwhile has the same pixels: either may stay."""
+    default_storage.save(Image.path_of(key), ContentFile(data))
+    counters.IMAGE_BYTES.inc(len(data))
     return data
 
 
 def row_of(key: str, image: Pillow.Image, provenance: Provenance) -> Image:
     known = {name: getattr(provenance, name) for name in REMEMBERED}
     known |= {"raw": provenance.raw or "", "original": provenance.original or ""}
-    return Image(key=key, width=image.width, height=image.height, has_thumbnails=True, **known)
+    return Image(key=key, width=image.width, height=image.height, **known)

@@ -1,6 +1,7 @@
 """Claims on runs: one worker at a time, by compare-and-set, with a lease that lapses and a fencing number that grows.
 
-Called by `rounds` and by the command line. A worker that is asked to stop says so here (`stopping`).
+Leases are told by the database's clock, since those of machines differ. Called by `rounds` and by the command line. A
+worker that is asked to stop says so here (`stopping`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from functools import partial
 
 from django.db import DatabaseError
 from django.db.models import F, Q
-from django.utils import timezone
+from django.db.models.functions import Greatest
 
+from experiments.core.clock import tell_time
 from experiments.models import Run
 from workers.jobs.routine import Routine
 from workers.record.statuses import ACTIVE, Status
@@ -39,14 +41,14 @@ stopping = threading.Event()
 
 def claim(run_id: int) -> Run | None:
     """Take the run, or None if it has ended, waits for a person, or is held by a worker that is alive."""
-    now = timezone.now()
-    free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=now)
+    free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=tell_time())
     # Names this thread of this process, for the people who read the run's row
     taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
         status=Status.RUNNING,
         lease_worker=f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100],
-        lease_expires=now + LASTS,
-        taken=now,
+        lease_expires=tell_time() + LASTS,
+        taken=tell_time(),
+        held_up="",
         fence=F("fence") + 1,
         claims=F("claims") + 1,
     )
@@ -61,13 +63,15 @@ def hold_lease(run: Run) -> Iterator[threading.Event]:
         with Routine(f"heartbeat-{run.pk}", HEARTBEAT, partial(renew, run, lost)):
             yield lost
     finally:
-        Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_worker="", lease_expires=None)
+        # Given back by a worker that is alive: it is not this run that kills workers
+        held = Run.objects.filter(pk=run.pk, fence=run.fence)
+        held.update(lease_worker="", lease_expires=None, claims=0, due=Greatest("due", tell_time()))
 
 
 def renew(run: Run, lost: threading.Event) -> bool:
     """Renew; False once the run belongs to somebody else."""
     try:
-        renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=timezone.now() + LASTS)
+        renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=tell_time() + LASTS)
     except DatabaseError as error:  # a lapse is survived: the fence guards every step
         log.warning("The lease of run %s could not be renewed: %s", run.pk, error)
         return True

@@ -14,13 +14,16 @@ from contextlib import suppress
 from datetime import timedelta
 
 from celery import shared_task
-from django.utils import timezone
+from django.conf import settings
 
 from experiments.core import notify
+from experiments.core.clock import tell_time
+from experiments.core.logs import logging_about
 from experiments.core.queue import ask_for, ask_for_work
 from experiments.models import CheckStatus, Job, JobKind, JobStatus, LabelCheck, UnitProfile
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
+from workers.jobs.outages import explain_outage
 from workers.jobs.routine import Routine
 from workers.protocols import Progress
 
@@ -92,28 +95,47 @@ def write_thumbnails() -> None:
     thumbnails.write_missing()
 
 
+@shared_task(name="workers.jobs.long.prune")
+def prune() -> None:
+    """What nobody needs any more is removed, once a day, where the settings say after how long."""
+    from experiments.keeping.backup_format import BackupError
+    from experiments.keeping.pruning import prune as remove_unused
+
+    try:
+        log.info("Pruned: %s", remove_unused(settings.KEEP_UNUSED_DAYS, _silently, dry=False))
+    except BackupError as error:
+        log.warning("Nothing was pruned: %s", error)
+
+
+def _silently(what: str, done: int, total: int) -> None:
+    """Nobody watches; a worker that stops breaks off between two steps."""
+    del what, done, total
+    if lease.stopping.is_set():
+        raise Cancelled("The worker stops.")
+
+
 @shared_task(name="workers.jobs.long.work")
 def work(job_id: int) -> None:
     """Claim what somebody asked for on a settings page, and do it. Nothing if it is done, stopped, or somebody
     else's."""
     queued = Job.objects.filter(pk=job_id, status=JobStatus.QUEUED)
-    if not queued.update(status=JobStatus.RUNNING, beat=timezone.now(), result=""):
+    if not queued.update(status=JobStatus.RUNNING, beat=tell_time(), result=""):
         return
     job = Job.objects.get(pk=job_id)
     running = Job.objects.filter(pk=job_id, status=JobStatus.RUNNING)
 
     def renew() -> bool:
-        running.update(beat=timezone.now())
+        running.update(beat=tell_time())
         return True
 
-    with Routine(f"heartbeat-job-{job_id}", lease.HEARTBEAT, renew):
+    with logging_about(job=job_id), Routine(f"heartbeat-job-{job_id}", lease.HEARTBEAT, renew):
         status, result = outcome(job)
-    running.update(status=status, result=result, beat=timezone.now())
+    running.update(status=status, result=result, beat=tell_time())
 
 
 def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
     """Do the work; how it ended, and what a person should know of it. Pages are told how far it is, or `progress`."""
-    from workers.jobs import exchange, judging, registration
+    from workers.jobs import exchange, judging, registration, sweeps
     from workers.jobs.evaluations import engine
 
     does = {
@@ -124,6 +146,7 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
         JobKind.IMPORT: exchange.take_import,
         JobKind.JUDGE: judging.judge,
         JobKind.EVALUATION: engine.evaluate,
+        JobKind.SWEEP: sweeps.lay_out,
     }
     stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
     try:
@@ -133,9 +156,12 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
         if lease.stopping.is_set():
             return JobStatus.QUEUED, "Its worker stopped; the next one goes on."
         return JobStatus.STOPPED, "Stopped. What was done is kept."
-    except MaiaError as error:
-        return JobStatus.FAILED, str(error)
     except Exception as error:
+        if reason := explain_outage(error):  # it is asked for again within a minute or so
+            log.warning("%s waits: %s", job, reason)
+            return JobStatus.QUEUED, reason
+        if isinstance(error, MaiaError):
+            return JobStatus.FAILED, str(error)
         log.exception("%s failed.", job)
         return JobStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
 
@@ -161,16 +187,17 @@ def _reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: 
 
 def recover_checks() -> None:
     """The same of checks of labels: nobody is at them, and their message may be lost."""
-    now = timezone.now()
-    silent = LabelCheck.objects.filter(status__in=(CheckStatus.QUEUED, CheckStatus.RUNNING), beat__lt=now - SILENCE)
+    silent = LabelCheck.objects.filter(
+        status__in=(CheckStatus.QUEUED, CheckStatus.RUNNING), beat__lt=tell_time() - SILENCE
+    )
     for check_id in silent.values_list("pk", flat=True)[:MOST_CHECKS]:
-        LabelCheck.objects.filter(pk=check_id, status=CheckStatus.QUEUED).update(beat=now)
+        LabelCheck.objects.filter(pk=check_id, status=CheckStatus.QUEUED).update(beat=tell_time())
         ask_for("check_label", check_id)
 
 
 def recover_jobs() -> None:
     """Enqueue jobs again whose worker died, or whose message Redis may have lost; doing that twice is harmless."""
-    silent = Job.objects.filter(beat__lt=timezone.now() - SILENCE)
+    silent = Job.objects.filter(beat__lt=tell_time() - SILENCE)
     silent.filter(status=JobStatus.RUNNING).update(status=JobStatus.QUEUED)
     for job in silent.filter(status=JobStatus.QUEUED):
         ask_for_work(job.pk)

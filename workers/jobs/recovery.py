@@ -1,50 +1,41 @@
-"""The sweeper: brings back runs that nobody works on. Beat runs it every 20 s, a worker once when it starts.
+"""Brings back what nobody works on. Beat runs it every 20 s, a worker once when it starts.
 
-A run is lost if its worker died (the lease ran out) or if Redis lost the message; either way it is active in the
-database, not leased, and not in the queue.
+Runs are claimed from the database, so one whose worker died is claimed again once its lease has lapsed. What is left to
+do here: runs that wait in nobody's flow, since whoever played them in the foreground is gone, and jobs whose message
+Redis lost.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 from datetime import timedelta
 
-from celery import current_app, shared_task
-from django.utils import timezone
+from celery import shared_task
 
-from experiments.core.queue import enqueue, row_of
+from experiments.core.clock import tell_time
+from experiments.core.queue import enqueue
 from experiments.models import Run
-from workers.jobs import exchange, jail, long, thumbnails
-from workers.record.statuses import ACTIVE
+from workers.jobs import claims, exchange, jail, long, thumbnails
 
 log = logging.getLogger(__name__)
 
-GRACE = timedelta(seconds=10)
-"""How long a message may be on its way before it counts as lost."""
+GRACE = timedelta(seconds=60)
+"""How long somebody may take to begin with a run that no worker is to play."""
 
 
-@shared_task(name="workers.jobs.recovery.recover_runs")
-def recover_runs() -> None:
-    """Enqueue every lost run again, and what people asked for on the settings pages."""
+@shared_task(name="workers.jobs.recovery.recover")
+def recover() -> None:
+    """Put forsaken runs into their flow, and have forgotten jobs done."""
     jail.publish_report()
-    now = timezone.now()
-    lost = [
-        run.pk
-        for run in Run.objects.filter(status__in=ACTIVE, enqueued__lt=now - GRACE).only("pk", "lease_expires")
-        if not run.is_leased(now)
-    ]
-    for run_id in set(lost) - list_queued() if lost else ():
-        log.warning("Run %s was lost and is enqueued again.", run_id)
-        enqueue(run_id)
+    for run in _list_forsaken():
+        log.warning("Run %s was forsaken and is queued again.", run.pk)
+        enqueue(run.pk)
     long.recover_jobs()
     long.recover_checks()
     thumbnails.request_missing()
     exchange.remove_expired()
 
 
-def list_queued() -> set[int]:
-    """Ids of the runs whose next round waits in Redis."""
-    with current_app.connection_for_read() as connection:
-        messages = connection.default_channel.client.lrange("rounds", 0, -1)  # type: ignore[attr-defined]
-    return {row_of(json.loads(message)["headers"]["id"]) for message in messages}
+def _list_forsaken() -> list[Run]:
+    """Active runs that are in no flow and that nobody holds, by now."""
+    return list(claims.list_claimable().filter(flow=None, due__lt=tell_time() - GRACE).only("pk"))

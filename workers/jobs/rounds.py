@@ -1,46 +1,73 @@
-"""The job that plays one round of a run, and enqueues the next."""
+"""One round of a run that has been claimed, and what follows from how it ended."""
 
 from __future__ import annotations
 
 import logging
-
-from celery import shared_task
+import time
+from collections import deque
+from datetime import timedelta
 
 from experiments.core import label_checks
-from experiments.core.queue import enqueue
+from experiments.core.clock import tell_time
+from experiments.core.logs import logging_about
 from experiments.models import Run
 from workers.errors import LeaseLost, MachineryError
-from workers.jobs import lease
+from workers.jobs import claims, counters, lease
+from workers.jobs.outages import explain_outage
 from workers.record.statuses import Status
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5
 """How long a step that failed waits before it is tried again."""
+OUTAGE_SECONDS = 15
+"""How long a run waits before somebody looks whether what was away or full is there again."""
+_outages: deque[str] = deque(maxlen=1)
+"""What held a run up last: the log warns of it once, not for every run that waits."""
 
 
-@shared_task(name="workers.jobs.rounds.advance")
-def advance(run_id: int) -> None:
-    """Claim the run and play one round. A second delivery of the same message finds nothing to claim."""
+def play_claimed(run: Run) -> None:
+    """Play one round and give the run back; its flow is charged for the time that took."""
     from workers.jobs.run_round import play
 
-    run = lease.claim(run_id)
-    if run is None:
-        return
-    wait = 0
-    with lease.hold_lease(run) as lost:
+    began = time.monotonic()
+    goes_on = True
+    with logging_about(run=run.pk, round=run.rounds + 1), lease.hold_lease(run) as lost:
         try:
             goes_on = play(run, lost)
         except LeaseLost as error:
             log.warning("%s", error)
-            return
-        except MachineryError as error:
-            log.warning("Run %s had trouble: %s It is tried again in %d s.", run_id, error, RETRY_SECONDS)
-            goes_on, wait = True, RETRY_SECONDS
-    if goes_on:
-        enqueue(run_id, wait)
-    else:
-        check_conclusion(run_id)
+        except Exception as error:  # noqa: BLE001  raised again unless it is known
+            _put_off(run, error)
+        finally:
+            seconds = time.monotonic() - began
+            counters.ROUND_SECONDS.observe(seconds)
+            claims.settle(run, seconds)
+    if not goes_on:
+        check_conclusion(run.pk)
+
+
+def _put_off(run: Run, error: Exception) -> None:
+    """Have the round played again a little later; raise what is neither trouble with the machinery nor an outage."""
+    held_up = explain_outage(error)
+    if not held_up and not isinstance(error, MachineryError):
+        raise error
+    if held_up:
+        counters.OUTAGES.inc()
+    wait = OUTAGE_SECONDS if held_up else RETRY_SECONDS
+    told = bool(held_up) and held_up in _outages
+    _outages.append(held_up)
+    log.log(
+        logging.INFO if told else logging.WARNING,
+        "Run %s had trouble: %s It is tried again in %d s.",
+        *(run.pk, _with_cause(error), wait),
+    )
+    later = tell_time() + timedelta(seconds=wait)
+    Run.objects.filter(pk=run.pk, fence=run.fence).update(due=later, held_up=held_up)
+
+
+def _with_cause(error: Exception) -> str:
+    return f"{error} ({error.__cause__})" if error.__cause__ else str(error)
 
 
 def check_conclusion(run_id: int) -> None:

@@ -14,9 +14,10 @@ from django.db import transaction
 from experiments.core import notify, transcript
 from experiments.models import Run
 from workers.errors import Cancelled, LeaseLost
-from workers.jobs import lease
+from workers.jobs import counters, lease
 from workers.jobs.images import ImagesInDatabase
-from workers.record.events import Event, ExperimentEnded, Note, Payload
+from workers.jobs.outages import explain_outage
+from workers.record.events import Event, ExperimentEnded, Note, Payload, Replied
 from workers.record.experiments import LogEntry
 
 DRAFT_EVERY = 0.1
@@ -27,6 +28,10 @@ REPORT_EVERY = 0.25
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at whether the run was stopped, and whether somebody watches it."""
+
+
+_AT_ONCE = 200
+"""Events read by one query."""
 
 
 class DatabaseRunLog:
@@ -43,9 +48,11 @@ class DatabaseRunLog:
         self.stop = self.showing = self.seen = False
 
     def events(self) -> Sequence[Event]:
-        while rows := transcript.list_events(self.run.pk, self.known[-1].seq if self.known else 0):
+        while True:
+            rows = transcript.list_events(self.run.pk, self.known[-1].seq if self.known else 0, _AT_ONCE)
             self.known += [Event(row.seq, row.kind, row.content) for row in rows]
-        return self.known
+            if len(rows) < _AT_ONCE:
+                return self.known
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
@@ -63,8 +70,14 @@ class DatabaseRunLog:
                 )
             except (transcript.LeaseLost, transcript.RunEnded) as error:
                 raise LeaseLost(str(error)) from error
+        counters.EVENTS.labels(kind).inc()
+        if isinstance(payload, Replied):
+            counters.PROVIDER_ERRORS.inc(len(payload.provider_errors))
         self.show("", 0, 0)
-        return Event(row.seq, kind, payload)
+        event = Event(row.seq, row.kind, row.content)
+        if event.seq == (self.known[-1].seq if self.known else 0) + 1:  # else others came between, and are read with it
+            self.known.append(event)
+        return event
 
     def record_copied(self) -> None:
         """The run has begun with what was copied from another."""
@@ -75,8 +88,8 @@ class DatabaseRunLog:
         return [entry for result in results for entry in result.entries]
 
     def state(self) -> bytes:
-        last = self.run.experiments.exclude(status="running").order_by("-number").first()
-        return bytes(last.state) if last else b""
+        ended = self.run.experiments.exclude(status="running").order_by("-number")
+        return bytes(ended.values_list("state", flat=True).first() or b"")
 
     def seconds(self) -> float:
         return self.run.seconds + time.monotonic() - self.began
@@ -104,6 +117,9 @@ class DatabaseRunLog:
             notify.progress(self.run.pk, what, done, total)
         self.showing = bool(what)
 
+    def explain_outage(self, error: Exception) -> str:
+        return explain_outage(error)
+
     def is_cancelled(self) -> bool:
         """Whether a person stopped the run. Raises LeaseLost if this worker must let go of it."""
         if lease.stopping.is_set() or self.lost.is_set():
@@ -111,7 +127,11 @@ class DatabaseRunLog:
         now = time.monotonic()
         if not self.stop and now - self.looked >= LOOK_EVERY:
             self.looked = now
-            self.stop = Run.objects.filter(pk=self.run.pk, cancel_requested=True).exists()
+            held = Run.objects.filter(pk=self.run.pk, fence=self.run.fence)
+            stop = held.values_list("cancel_requested", flat=True).first()
+            if stop is None:  # this process stood still for so long that somebody else claimed it
+                raise LeaseLost(f"Run {self.run.pk} is held by another worker.")
+            self.stop = stop
         return self.stop
 
     def is_watched(self) -> bool:

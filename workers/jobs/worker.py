@@ -5,25 +5,40 @@ from __future__ import annotations
 from typing import Any
 
 from celery.signals import task_postrun, task_prerun, worker_ready, worker_shutdown, worker_shutting_down
+from celery.worker.control import control_command
 from django.conf import settings
 
+from experiments.core import notify
 from experiments.core.queue import ask_for, send
 from workers.jobs import lease
-from workers.jobs.heartbeat import Heartbeat
+from workers.jobs.heartbeat import Heartbeat, list_held_models
+from workers.jobs.round_threads import RoundThreads
 
 here: list[Heartbeat] = []
 """This worker's place on the Workers page, once it is ready."""
+players: list[RoundThreads] = []
+"""The threads that play rounds, once it is ready."""
 
 
 @worker_ready.connect
-def start_worker(sender: Any = None, **_: Any) -> None:
-    """Bring back what an earlier worker left, and see which models there are."""
+def start_worker(**_: Any) -> None:
+    """Play rounds, bring back what an earlier worker left, and see which models there are."""
     lease.stopping.clear()
-    threads = getattr(getattr(sender, "controller", None), "concurrency", None)
-    here[:] = [Heartbeat(threads or settings.WORKER_THREADS)]
-    here[0].start()
-    send("workers.jobs.recovery.recover_runs")
+    presence = Heartbeat(settings.WORKER_THREADS)
+    presence.start()
+    threads = RoundThreads(settings.WORKER_THREADS, list_held_models, presence.began_round, presence.ended)
+    here[:], players[:] = [presence], [threads]
+    threads.start()
+    send("workers.jobs.recovery.recover")
     ask_for("write_catalogue")
+
+
+@control_command()
+def ring(state: Any) -> None:
+    """There may be something to claim: see `experiments.core.queue.ring`."""
+    del state
+    for threads in players:
+        threads.bell.ring()
 
 
 @task_prerun.connect
@@ -43,10 +58,16 @@ def job_ended(task_id: str, **_: Any) -> None:
 def end(**_: Any) -> None:
     """Celery cannot stop a thread: rounds under way see this flag, and the next claim continues them."""
     lease.stopping.set()
+    for threads in players:
+        threads.bell.ring()
 
 
 @worker_shutdown.connect
-def leave_list(**_: Any) -> None:
-    """Off the list at once."""
+def leave(**_: Any) -> None:
+    """Let rounds unwind, and be off the list at once: also where Celery gives up by itself and was asked by nobody."""
+    end()
+    while players:
+        players.pop().stop()
     while here:
         here.pop().leave()
+    notify.end()

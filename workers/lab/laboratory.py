@@ -80,6 +80,14 @@ class Laboratory:
         """The layers of a model."""
         return self.model(key).layers()
 
+    def list_held_models(self) -> list[str]:
+        """Keys of the vision models whose weights are in memory, latest use first."""
+        with self._lock:
+            loaded = dict(self._loaded)
+        kinds = (each for each in loaded if isinstance(each, tuple) and each[0] == "model")
+        models = {f"{loaded[name].name} {loaded[name].revision}": str(name[1]) for name in kinds}
+        return [models[each.name] for each in self.settings.model_cache.loaded() if each.name in models]
+
     def dataset(self, key: str) -> Dataset:
         return self._plugin("dataset", registry.DATASETS, key)
 

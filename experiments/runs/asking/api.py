@@ -10,7 +10,7 @@ from django.urls import reverse
 from ninja import Field, Status
 
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.fields import NO_NUL, Body, Id, RunLimitsIn, find
 from experiments.api.once import answer_once
 from experiments.core import access
 from experiments.core.actors import Actor
@@ -23,15 +23,6 @@ from workers.record import tasks
 from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL
 
 Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
-
-
-class RunLimitsIn(Body):
-    """What a run may use; null for no limit."""
-
-    rounds: int | None = int(USUAL["rounds"])
-    tokens: int | None = int(USUAL["tokens"])
-    cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(USUAL["cost"])
-    seconds: int | None = int(USUAL["seconds"])
 
 
 class RunIn(Body):

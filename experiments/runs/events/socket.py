@@ -14,12 +14,11 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
-from channels.db import database_sync_to_async
 
 from experiments.core import access, notify, sockets, transcript
 from experiments.core.params import parse_number
@@ -27,6 +26,7 @@ from experiments.core.sockets import NOT_YOURS, OVER, Listener
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.models import Run
+from experiments.runs.events.shared import Message, News, SharedNews
 from experiments.runs.steering import actions
 from workers.record.statuses import ACTIVE, REOPENABLE
 
@@ -34,39 +34,31 @@ BATCH = 25
 """Events read and sent at once."""
 DRAWN_EVERY = 30.0
 """Seconds after which what sums up a run under way is drawn again though nothing has happened: its clock runs."""
+SHARED_SECONDS = 1.5
+"""How old what was read for another viewer may be, where no bell asks for newer."""
+JOINED_SECONDS = 0.25
+"""The same for a viewer who has just come: what happened in between comes with the next look."""
 MOST_DRAWN = 200
 """Runs whose summaries are kept."""
 
 
-@dataclass(frozen=True)
-class News:
-    """What a viewer who has everything up to `after` has not seen. `over` when nothing can follow; `rests` when nothing
-    does unless a person has the run go on, which the bell then says."""
-
-    messages: list[dict[str, Any]]
-    seq: int
-    over: bool
-    rests: bool
-
-
-def read_news(run_id: int, after: int, viewer: Any) -> News:
-    """The next events, and the parts of the page that sum the run up, as this person may read them. Raises
+def read_news(run_id: int, after: int, names: Names) -> News:
+    """The next events, and the parts of the page that sum the run up, with the names that a viewer may read. Raises
     Run.DoesNotExist."""
-    run, names = Run.objects.get(pk=run_id), Names(viewer)
+    run = Run.objects.get(pk=run_id)
     events = transcript.list_events(run_id, after, BATCH) if run.last_seq > after else []
-    messages: list[dict[str, Any]] = [
-        {"type": "event", "seq": event.seq, "kind": event.kind, "html": html}
+    messages = [
+        Message.of("event", event.kind, seq=event.seq, html=html)
         for event, html in rendering.render_events(run, events, names)
     ]
     seq = events[-1].seq if events else after
     # How the run is, and what may be done to it
     stopping, may = rendering.stopping(run), " ".join(actions.list_moves(run))
-    state = {"status": run.status, "stopping": stopping, "round": run.rounds + 1, "may": may}
-    messages.append({"type": "state", **state})
+    messages.append(Message.of("state", status=run.status, stopping=stopping, round=run.rounds + 1, may=may))
     messages += _summaries.of(run)
     if events:
-        messages.append({"type": "outline", "html": rendering.outline(run)})
-        messages.append({"type": "side", "html": rendering.side(run, names)})
+        messages.append(Message.of("outline", html=rendering.outline(run)))
+        messages.append(Message.of("side", html=rendering.side(run, names)))
     has_all = run.has_ended and seq >= run.last_seq
     return News(messages, seq, has_all and is_final(run), has_all)
 
@@ -78,16 +70,16 @@ class Summaries:
     """
 
     def __init__(self) -> None:
-        self._drawn: dict[int, tuple[tuple[Any, ...], list[dict[str, Any]]]] = {}
+        self._drawn: dict[int, tuple[tuple[Any, ...], list[Message]]] = {}
 
-    def of(self, run: Run) -> list[dict[str, Any]]:
+    def of(self, run: Run) -> list[Message]:
         beat = int(time.monotonic() // DRAWN_EVERY) if run.status in ACTIVE else 0
-        asked = (run.cancel_requested, run.pause_requested, run.lease_worker)
+        asked = (run.cancel_requested, run.pause_requested, run.lease_worker, run.held_up)
         state = (run.created, run.last_seq, run.status, *asked, beat)
         known, messages = self._drawn.get(run.pk, ((), []))
         if known != state:
             parts = {"head": rendering.head(run), "tail": rendering.tail(run)}
-            messages = [{"type": name, "html": html} for name, html in parts.items()]
+            messages = [Message.of(name, html=html) for name, html in parts.items()]
             self._drawn.pop(run.pk, None)
             self._drawn[run.pk] = state, messages
             for oldest in list(self._drawn)[:-MOST_DRAWN]:
@@ -96,6 +88,7 @@ class Summaries:
 
 
 _summaries = Summaries()
+_news = SharedNews()
 
 
 def is_final(run: Run) -> bool:
@@ -112,7 +105,7 @@ class RunConsumer(Listener):
         self.after = parse_number(parse_qs(self.scope["query_string"].decode("latin-1")).get("after", ["0"])[0]) or 0
         self.looking, self.over = asyncio.Lock(), asyncio.Event()
         self.rests = False
-        self.shown: dict[str, Any] = {}
+        self.shown: dict[str, str] = {}
         self.drafted = 0
         return True
 
@@ -130,7 +123,7 @@ class RunConsumer(Listener):
         while not self.over.is_set():
             self.heard = 0
             if not self.rests:
-                await self.catch_up()
+                await self.catch_up(time.monotonic() - SHARED_SECONDS)
                 await sync_to_async(notify.mark_watched, thread_sensitive=False)(self.run_id)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.over.wait(), sockets.LOOK_EVERY)
@@ -139,35 +132,41 @@ class RunConsumer(Listener):
         await self.send_message({"type": "end"})
         return OVER
 
-    async def catch_up(self) -> None:
-        """Send everything the viewer does not have, and note once nothing can follow."""
+    async def catch_up(self, since: float) -> None:
+        """Send everything the viewer does not have, as read no earlier than `since`, and note once nothing can
+        follow."""
         async with self.looking:
             moved = True
             while moved and not self.over.is_set():
-                found = await database_sync_to_async(read_news)(self.run_id, self.after, self.scope["user"])
+                found = await self.read_on(since)
                 moved, self.after, self.rests = found.seq > self.after, found.seq, found.rests
                 for message in found.messages:
                     await self.show(message)
                 if found.over:
                     self.over.set()
 
-    async def show(self, message: dict[str, Any]) -> None:
+    async def read_on(self, since: float) -> News:
+        """What follows, as this viewer may read it now."""
+        read = partial(read_news, self.run_id, self.after)
+        return await _news.read((self.run_id, self.after), since, Names(self.scope["user"]), read)
+
+    async def show(self, message: Message) -> None:
         """Events always; the summing up only where it has changed."""
-        if message["type"] != "event":
-            if self.shown.get(message["type"]) == message:
+        if message.kind != "event":
+            if self.shown.get(message.kind) == message.text:
                 return
-            self.shown[message["type"]] = message
-        elif message["kind"] == "reply":
+            self.shown[message.kind] = message.text
+        elif message.event == "reply":
             self.drafted = 0
-        await self.send_message(message)
+        await self.send(text_data=message.text)
 
     async def on_joined(self) -> None:
-        await self.catch_up()
+        await self.catch_up(time.monotonic() - JOINED_SECONDS)
         await self.show_current()
 
     async def answer(self, message: dict[str, Any]) -> None:
         if message["type"] == "run.event":
-            await self.catch_up()
+            await self.catch_up(_news.hear(message["bell"]))
         elif message["type"] == "run.draft":
             await self.draft(message["offset"], message["text"])
         elif message["type"] == "run.progress":

@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, Status
 
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.api.fields import NO_NUL, Body, Id, RunLimitsIn, find
 from experiments.core.actors import Actor
 from experiments.models import Role, Run, TokenScope
 from experiments.runs import actions
 from experiments.runs.api import RunOut, router
-from experiments.runs.asking.api import RunLimitsIn, Text, create_run_row
+from experiments.runs.asking.api import Text, create_run_row
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering.actions import MOST_CHARS

@@ -69,6 +69,7 @@ class ReplyRequest:
         try:
             with Connection(self.provider, self.policy.connect) as line:
                 while True:
+                    emit("")  # whoever must not ask any more stops here
                     heard = ReplyStream(host_of(self.provider))
                     setback = self._ask(line, heard, emit, seed)
                     if setback is None:

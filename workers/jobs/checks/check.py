@@ -16,6 +16,7 @@ import msgspec
 from django.db.models import Q
 from django.utils import timezone
 
+from experiments.core.clock import tell_time
 from experiments.core.label_checks import PEOPLE
 from experiments.core.presence_questions import describe_waiting
 from experiments.models import CheckStatus, LabelCheck
@@ -26,6 +27,7 @@ from workers.jobs.checks.known_cases import measure_error
 from workers.jobs.checks.natural import check_natural
 from workers.jobs.checks.people import measure_people, must_wait, try_generated
 from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.outages import explain_outage
 from workers.jobs.routine import Routine
 from workers.protocols import Progress
 from workers.record.label_checks import CheckResult
@@ -40,16 +42,15 @@ LOOK_EVERY = 0.5
 
 def perform(check_id: int, progress: Progress) -> LabelCheck | None:
     """Claim a check and measure it; None if it is done, or somebody else is at it. Raises Cancelled."""
-    now = timezone.now()
-    lost = Q(status=CheckStatus.RUNNING, beat__lt=now - SILENCE)
+    lost = Q(status=CheckStatus.RUNNING, beat__lt=tell_time() - SILENCE)
     free = lost | Q(status__in=(CheckStatus.QUEUED, CheckStatus.UNFINISHED))
-    if not LabelCheck.objects.filter(free, pk=check_id).update(status=CheckStatus.RUNNING, beat=now, reason=""):
+    if not LabelCheck.objects.filter(free, pk=check_id).update(status=CheckStatus.RUNNING, beat=tell_time(), reason=""):
         return None
     check = LabelCheck.objects.select_related("unit__layer__model").get(pk=check_id)
     began = time.monotonic()
 
     def renew() -> bool:
-        LabelCheck.objects.filter(pk=check_id, status=CheckStatus.RUNNING).update(beat=timezone.now())
+        LabelCheck.objects.filter(pk=check_id, status=CheckStatus.RUNNING).update(beat=tell_time())
         return True
 
     with Routine(f"heartbeat-check-{check_id}", lease.HEARTBEAT, renew):
@@ -84,6 +85,18 @@ _HEADLINE = (
 )
 
 
+def _explain_failure(check: LabelCheck, error: Exception) -> tuple[CheckStatus, str]:
+    """How a check ended that was broken off, and why; one that met an outage is queued, and looked for again."""
+    if reason := explain_outage(error):
+        return CheckStatus.QUEUED, reason
+    if isinstance(error, MissingPart | MachineryError):  # weights can be fetched: the label is not to blame
+        return CheckStatus.UNFINISHED, str(error)
+    if isinstance(error, RequestError):
+        return CheckStatus.UNTESTABLE, str(error)
+    log.error("%s failed.", check, exc_info=error)
+    return CheckStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
+
+
 def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
     """Fill the check's columns; how it ended, and why."""
     try:
@@ -101,13 +114,8 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
             natural = replace(natural, judge_error=measure_error(check, unit, generated, progress))
     except Cancelled:
         raise
-    except (MissingPart, MachineryError) as error:  # weights can be fetched: the label is not to blame
-        return CheckStatus.UNFINISHED, str(error)
-    except RequestError as error:
-        return CheckStatus.UNTESTABLE, str(error)
-    except Exception as error:
-        log.exception("%s failed.", check)
-        return CheckStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
+    except Exception as error:  # noqa: BLE001  logged there
+        return _explain_failure(check, error)
     check.result = msgspec.to_builtins(CheckResult(natural, generated))
     r, area = natural.pearson, natural.auprc
     check.pearson, check.pearson_low, check.pearson_high = r.value, r.low, r.high

@@ -58,7 +58,7 @@ def evaluate(job: Job, progress: Progress) -> str:
     if not evaluation.planned:
         _plan(evaluation, procedure, progress)
     if evaluation.options.get("people"):
-        add_items(Actor(evaluation.owner), evaluation, enqueue=False)  # the sweeper enqueues their runs
+        add_items(Actor(evaluation.owner), evaluation)
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
     try:
         why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)

@@ -1,0 +1,196 @@
+"""Where files lie when machines share no disk: a bucket that speaks S3, with a local cache of what was read.
+
+What lies under a key of content never changes, so it is written once (`If-None-Match: *`) and read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+from boto3.exceptions import Boto3Error
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import ConnectionError as NoConnection
+from django.core.files import File
+from storages.backends.s3 import S3Storage
+
+from experiments.core.local_cache import LocalCache
+from workers.errors import Outage
+
+CONNECT_SECONDS = 5
+READ_SECONDS = 20
+"""How long the store may take to accept a connection, and to send the next bytes."""
+_ATTEMPTS = 3
+_CONNECTIONS = 16
+_NOT_THERE = frozenset({"404", "NoSuchKey", "NotFound"})
+_THERE = frozenset({"412", "409", "PreconditionFailed", "ConditionalRequestConflict"})
+"""Codes of a write to a key that holds something, or that somebody writes at this moment: the same content."""
+_KEYS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken"})
+_REFUSED = frozenset({"403", "AccessDenied", "Forbidden", "AllAccessDisabled"})
+_AGAIN = "What was begun goes on by itself once that is put right."
+
+
+class Bucket(S3Storage):
+    """The files of an installation in `bucket`, under `prefix`. Keys not given are looked for as boto3 does.
+
+    Raises Outage, with what to do, whenever the store is away, slow or refuses; FileNotFoundError as a folder does.
+    """
+
+    def __init__(
+        self, bucket: str, prefix: str, *, endpoint: str, region: str, keys: tuple[str, str], cache: tuple[Path, int]
+    ) -> None:
+        """`cache` is a folder and the bytes that it may hold, 0 for none."""
+        self._cache = LocalCache(*cache) if cache[1] else None
+        config = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
+            max_pool_connections=_CONNECTIONS,
+            s3={"addressing_style": "path" if endpoint else "auto"},
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        )
+        given = {"access_key": keys[0], "secret_key": keys[1]} if keys[0] else {}
+        super().__init__(
+            bucket_name=bucket,
+            location=prefix,
+            endpoint_url=endpoint or None,
+            region_name=region,
+            client_config=config,
+            **given,
+        )
+
+    # --- whole files, as Django asks for them ---
+
+    def _open(self, name: str, mode: str = "rb") -> File[bytes]:
+        del mode
+        return File(BytesIO(self._read(name)), name=name)
+
+    def _read(self, name: str) -> bytes:
+        """All of it, or nothing: a body that is cut off is an outage."""
+        if self._cache and (kept := self._cache.read(name)) is not None:
+            return kept
+        with self._explaining(name):
+            data: bytes = self._object(name).get()["Body"].read()
+        if self._cache:
+            self._cache.write(name, data)
+        return data
+
+    def _save(self, name: str, content: File[bytes]) -> str:
+        """Unless the key holds something: then that is the same."""
+        data = content.read()
+        with self._explaining(name, refused_if_there=False):
+            self._object(name).put(Body=data, IfNoneMatch="*", ContentType=_type_of(name))
+        return name
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:  # noqa: ARG002 Django's signature
+        return name
+
+    def exists(self, name: str) -> bool:
+        try:
+            with self._explaining(name):
+                self._object(name).load()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def size(self, name: str) -> int:
+        with self._explaining(name):
+            return int(self._object(name).content_length)
+
+    def delete(self, name: str) -> None:
+        if self._cache:
+            self._cache.remove(name)
+        with self._explaining(name):
+            self._object(name).delete()
+
+    def list_names(self, under: str = "") -> Iterator[tuple[str, int, float]]:
+        """Each file under a folder: its name, its bytes, and when it was written, in seconds since 1970."""
+        start = self._normalize_name(under)
+        prefix = f"{start}/" if start and under else start
+        lead = len(self.location) + 1 if self.location else 0
+        with self._explaining(under):
+            for each in self.bucket.objects.filter(Prefix=prefix):
+                yield each.key[lead:], each.size, each.last_modified.timestamp()
+
+    def listdir(self, name: str) -> tuple[list[str], list[str]]:
+        with self._explaining(name):
+            return super().listdir(name)
+
+    def look_past_cache(self) -> None:
+        """From now on this process reads the bucket itself."""
+        self._cache = None
+
+    # --- large files: never whole in memory, written again if they are there ---
+
+    def upload(self, path: Path, name: str) -> None:
+        with self._explaining(name):
+            self._object(name).upload_file(str(path))
+
+    def download(self, name: str, path: Path) -> None:
+        with self._explaining(name):
+            self._object(name).download_file(str(path))
+
+    def stream(self, name: str) -> IO[bytes]:
+        """To be read in pieces and closed."""
+        with self._explaining(name):
+            return self._object(name).get()["Body"]
+
+    def ask(self) -> None:
+        """Whether the bucket answers. Raises Outage."""
+        with self._explaining(""):
+            self.connection.meta.client.head_bucket(Bucket=self.bucket_name)
+
+    def _object(self, name: str) -> Any:
+        return self.bucket.Object(self._normalize_name(name))
+
+    @contextmanager
+    def _explaining(self, name: str, *, refused_if_there: bool = True) -> Iterator[None]:
+        """What the store says, as errors that people understand."""
+        try:
+            yield
+        except ClientError as error:
+            told = error.response.get("Error", {})
+            code = str(told.get("Code", ""))
+            if code in _THERE and not refused_if_there:
+                return
+            if code in _NOT_THERE and name:
+                raise FileNotFoundError(name) from None
+            raise Outage(self._explain(code, str(told.get("Message", "")))) from error
+        except (NoCredentialsError, PartialCredentialsError) as error:
+            raise Outage(self._explain("InvalidAccessKeyId", "there is none")) from error
+        except (NoConnection, HTTPClientError) as error:
+            raise Outage(f"The store of images does not answer ({type(error).__name__}). {_AGAIN}") from error
+        except (BotoCoreError, Boto3Error, OSError) as error:
+            if isinstance(error, FileNotFoundError):
+                raise
+            if isinstance(said := error.__context__, ClientError):  # of an upload in parts
+                told = said.response.get("Error", {})
+                raise Outage(self._explain(str(told.get("Code", "")), str(told.get("Message", "")))) from error
+            raise Outage(f"The store of images broke off ({type(error).__name__}). {_AGAIN}") from error
+
+    def _explain(self, code: str, said: str) -> str:
+        if code in _KEYS:
+            return (
+                f"The store of images does not accept the installation's keys ({said or code}). Whoever operates it: "
+                f"set MAIA_S3_ACCESS_KEY and MAIA_S3_SECRET_KEY. {_AGAIN}"
+            )
+        if code in {"NoSuchBucket", *_NOT_THERE}:
+            return (
+                f"There is no bucket {self.bucket_name!r} in the store of images. Whoever operates it: make it, or "
+                f"name another in MAIA_STORAGE. {_AGAIN}"
+            )
+        if code in _REFUSED:
+            return (
+                f"The store of images refuses what was asked of bucket {self.bucket_name!r} ({said or code}). Whoever "
+                f"operates it: let the installation's keys read, write and list there. {_AGAIN}"
+            )
+        return f"The store of images says {code} ({said or 'no more'}). {_AGAIN}"
+
+
+def _type_of(name: str) -> str:
+    return {"png": "image/png", "webp": "image/webp"}.get(name.rpartition(".")[2], "application/octet-stream")

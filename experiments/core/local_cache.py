@@ -1,0 +1,74 @@
+"""A bounded cache of files in a folder that several processes share. What was used longest ago goes first."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+_SHARE = 20
+"""The folder is looked through once a twentieth of its bound was written since."""
+_LEFT = 0.9
+"""What is left of the bound once something had to go."""
+
+
+class LocalCache:
+    """`most` is in bytes. A file is whole or not there; a disk that is full or away only means that nothing is kept."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder, self._most = folder, most
+        self._written = most  # so that the first write looks what is there
+        self._lock = threading.Lock()
+
+    def read(self, name: str) -> bytes | None:
+        path = self._folder / name
+        try:
+            data = path.read_bytes()
+            os.utime(path)
+        except OSError:
+            return None
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        if len(data) > self._most // _SHARE:
+            return
+        path = self._folder / name
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(data)
+            part.replace(path)
+        except OSError:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            return
+        with self._lock:
+            self._written += len(data)
+            if self._written < self._most // _SHARE:
+                return
+            self._written = 0
+        self._make_room()
+
+    def remove(self, name: str) -> None:
+        with suppress(OSError):
+            (self._folder / name).unlink(missing_ok=True)
+
+    def _make_room(self) -> None:
+        """Other processes do the same; what one of them removed first is no matter."""
+        found = []
+        for path in self._folder.rglob("*"):
+            with suppress(OSError):
+                if path.is_file():
+                    about = path.stat()
+                    found.append((about.st_mtime, about.st_size, path))
+        total = sum(size for _, size, _ in found)
+        if total <= self._most:
+            return
+        for _, size, path in sorted(found):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            total -= size
+            if total <= self._most * _LEFT:
+                return

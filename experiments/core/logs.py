@@ -1,0 +1,60 @@
+"""How log lines look: plain, or one JSON object each. Both say which run, job or request they are about, and leave out
+the tokens that stand in addresses."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+from experiments.core.security import SECRET
+
+_about: ContextVar[dict[str, str]] = ContextVar("about", default={})  # noqa: B039 - never changed, only replaced
+
+
+@contextmanager
+def logging_about(**names: object) -> Iterator[None]:
+    """Within this block each line also says these, as `run=7 round=2`."""
+    token = _about.set(_about.get() | {name: str(value) for name, value in names.items()})
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+def log_of_request(name: str) -> None:
+    """From now on lines of this context are about this request, "" for none."""
+    _about.set({"request": name} if name else {})
+
+
+class Plain(logging.Formatter):
+    """`2026-11-23 10:00:00,000 WARNING workers.jobs.rounds: Words [run=7 round=2]`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        about = " ".join(f"{name}={value}" for name, value in _about.get().items())
+        text = super().format(record)
+        first, line, rest = text.partition("\n")
+        return _leave_out_tokens(f"{first} [{about}]{line}{rest}" if about else text)
+
+
+class Json(logging.Formatter):
+    """An object of one line: time (UTC), level, logger, message, what it is about, and a traceback as `error`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_about.get(),
+        }
+        if record.exc_info:
+            said["error"] = self.formatException(record.exc_info)
+        return _leave_out_tokens(json.dumps(said, ensure_ascii=False, default=str))
+
+
+def _leave_out_tokens(line: str) -> str:
+    return SECRET.sub(r"/\1/…", line)

@@ -1,0 +1,104 @@
+"""What a sweep's runs took so far, kept in step with their events, and the end of its budget.
+
+Called by `transcript` alone, in the transaction of the event. A budget that is reached closes the sweep's flow: rounds
+under way end, and no further one begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from django.db.models import F, Q
+from django.utils import timezone
+
+from experiments.core import notifications
+from experiments.models import Flow, NotificationKind, Run, Sweep, SweepStatus
+from workers.record.statuses import ENDED
+
+BUDGETS: Mapping[str, tuple[str, str]] = {
+    "cost_limit": ("cost", "${:,.2f}"),
+    "token_limit": ("tokens", "{:,} tokens"),
+    "seconds_limit": ("seconds", "{:,.0f} s of work"),
+}
+"""Column of each limit -> the column that it limits, and how such a figure is written."""
+NAME_CHARS = 60
+"""Characters of a sweep's name in a notification."""
+_OVER = (SweepStatus.DONE, SweepStatus.STOPPED)
+
+
+@dataclass(frozen=True)
+class RunTotals:
+    """What a run took: US dollars, tokens, seconds of work."""
+
+    cost: float
+    tokens: int
+    seconds: float
+
+    @classmethod
+    def of(cls, run: Run) -> RunTotals:
+        return cls(run.cost, run.tokens, run.seconds)
+
+
+def keep(run: Run, before: RunTotals, *, ends: bool) -> None:
+    """Add what an event of the run took beyond `before`; `ends` where it is the last of the run. The run is locked."""
+    if run.sweep_id is None:
+        return
+    now = RunTotals.of(run)
+    if now != before:
+        Sweep.objects.filter(pk=run.sweep_id).update(
+            cost=F("cost") + (now.cost - before.cost),
+            tokens=F("tokens") + (now.tokens - before.tokens),
+            seconds=F("seconds") + (now.seconds - before.seconds),
+        )
+        _close_if_reached(run.sweep_id)
+    if ends:
+        finish_if_last(run.sweep_id)
+
+
+def find_reached(sweep: Sweep) -> str:
+    """Which budget of the sweep is used up, in a sentence; "" while all of them last."""
+    for limit, (column, words) in BUDGETS.items():
+        most, taken = getattr(sweep, limit), getattr(sweep, column)
+        if most is not None and taken >= most:
+            return f"The budget of {words.format(most)} is used up: it took {words.format(taken)}."
+    return ""
+
+
+def _close_if_reached(sweep_id: int) -> None:
+    reached = reduce(or_, (Q(**{f"{column}__gte": F(limit)}) for limit, (column, _) in BUDGETS.items()))
+    running = Sweep.objects.filter(reached, pk=sweep_id, status=SweepStatus.RUNNING)
+    if not running.update(status=SweepStatus.OUT_OF_BUDGET):
+        return
+    Flow.objects.filter(sweep=sweep_id).update(open=False)
+    closed = Sweep.objects.get(pk=sweep_id)
+    closed.reason = find_reached(closed)
+    closed.save(update_fields=["reason"])
+    _tell_owner(closed, f"stands still. {closed.reason}")
+
+
+def finish_if_last(sweep_id: int) -> None:
+    """A sweep is done once all of its runs are there and have ended."""
+    complete = Sweep.objects.filter(pk=sweep_id, laid_out__gte=F("planned")).exclude(status__in=_OVER)
+    sweep = complete.select_related("owner").first()
+    if sweep is None or Run.objects.filter(sweep=sweep_id).exclude(status__in=ENDED).exists():
+        return
+    if complete.update(status=SweepStatus.DONE, reason="", ended=timezone.now()):
+        _tell_owner(sweep, "is done.")
+
+
+def _tell_owner(sweep: Sweep, words: str) -> None:
+    """Once for the whole: its runs tell nobody of their end."""
+    said = f"Your sweep {sweep.pk}, “{notifications.shorten(sweep.name, NAME_CHARS)}”, {words}"
+    notifications.notify_person(sweep.owner, NotificationKind.RUN, said, sweep.get_absolute_url())
+
+
+def explain_wait(run: Run) -> str:
+    """Why no worker takes up a run that has not ended; "" if one will."""
+    if run.held_up and not run.has_ended:
+        return run.held_up
+    if run.sweep is None or run.has_ended or run.sweep.status == SweepStatus.RUNNING:
+        return ""
+    return f"It waits with its sweep, which is {run.sweep.get_status_display().lower()}. {run.sweep.reason}".strip()

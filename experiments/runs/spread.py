@@ -1,0 +1,82 @@
+"""What runs to come will take, as those that are recorded let expect: a sum with its prediction interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import mean, stdev
+
+from experiments.models import Run
+from workers.record.statuses import Status
+
+RECORDED = 300
+"""Runs that are read, the newest."""
+SURE = 0.9
+"""Of ten sums nine are at most the upper one."""
+ONCE = 2.0
+"""Of one recorded value no spread is known: twice as much stands for the upper sum."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A sum over many, as the recorded ones let expect it: the likeliest, and what nine of ten are at most."""
+
+    usual: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], count: int) -> Spread | None:
+        """The sum of `count` more like the recorded ones; None where nothing is recorded.
+
+        The upper limit of a prediction by Student's t: the sum varies by itself, and so does the mean of few records.
+        """
+        if not values:
+            return None
+        usual, recorded = mean(values) * count, len(values)
+        if recorded == 1:
+            return cls(usual, ONCE * usual)
+        from scipy.stats import t
+
+        error = stdev(values) * sqrt(count + count * count / recorded)
+        return cls(usual, usual + float(t.ppf(SURE, recorded - 1)) * error)
+
+    @property
+    def low(self) -> float:
+        """What nine of ten are at least."""
+        return max(0.0, 2 * self.usual - self.high)
+
+    def __add__(self, other: Spread) -> Spread:
+        """Of two that vary apart from each other."""
+        beyond = sqrt((self.high - self.usual) ** 2 + (other.high - other.usual) ** 2)
+        return Spread(self.usual + other.usual, self.usual + other.usual + beyond)
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """What a run took that ended by itself: seconds of work, US dollars, tokens, rounds."""
+
+    seconds: float
+    cost: float
+    tokens: int
+    rounds: int
+
+
+def read_recorded(backbone: str, backbone_model: str, **chosen: object) -> list[RecordedRun]:
+    """The newest runs of a backbone that ended by themselves; `chosen` as conditions of a query narrows them down."""
+    ended = Run.objects.filter(
+        backbone=backbone,
+        backbone_model=backbone_model,
+        status__in=[Status.CONCLUDED, Status.LIMIT_REACHED],
+        seconds__gt=0,
+        **chosen,
+    )
+    names = ("seconds", "cost", "prompt_tokens", "completion_tokens", "rounds")
+    rows = ended.order_by("-pk").values_list(*names)[:RECORDED]
+    return [RecordedRun(seconds, cost, sent + got, rounds) for seconds, cost, sent, got, rounds in rows]
+
+
+def add(parts: Sequence[Spread | None]) -> Spread | None:
+    """The sum of those that are known."""
+    known = [each for each in parts if each is not None]
+    return sum(known[1:], known[0]) if known else None

@@ -1,0 +1,40 @@
+"""What this worker counts of its own work, for `/metrics`: it says it with each heartbeat. Counts begin at 0 with the
+process, as Prometheus expects of counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+REGISTRY = CollectorRegistry()
+ROUND_SECONDS = Histogram(
+    "maia_round_seconds",
+    "How long rounds took, whatever came of them.",
+    buckets=(0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600),
+    registry=REGISTRY,
+)
+EVENTS = Counter(
+    "maia_events", "Events recorded, by kind: concluded, blocked, retrying, failed, ….", ["kind"], registry=REGISTRY
+)
+PROVIDER_ERRORS = Counter(
+    "maia_provider_errors", "Troubles with a provider of language models that were overcome.", registry=REGISTRY
+)
+OUTAGES = Counter("maia_outages", "Rounds put off since a disk, the store or the database was away.", registry=REGISTRY)
+MODEL_LOADS = Gauge("maia_model_loads", "Times that this worker loaded weights.", registry=REGISTRY)
+IMAGE_BYTES = Counter("maia_image_bytes", "Bytes of images written.", registry=REGISTRY)
+
+
+def read_counters() -> list[dict[str, Any]]:
+    """Every count as plain data: `name`, `about`, `type` and its `samples`, each a name, labels and a value."""
+    return [
+        {
+            "name": family.name,
+            "about": family.documentation,
+            "type": family.type,
+            "samples": [
+                [each.name, each.labels, each.value] for each in family.samples if not each.name.endswith("_created")
+            ],
+        }
+        for family in REGISTRY.collect()
+    ]

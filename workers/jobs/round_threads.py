@@ -1,0 +1,113 @@
+"""The threads of a worker that play rounds: each claims a run, plays one round of it, and claims again.
+
+Celery's own threads are for long jobs, so neither kind waits for the other. A bell (`experiments.core.queue.ring`)
+wakes threads that found nothing to claim; they look by themselves too, more and more seldom, since a bell may be lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from django.db import DatabaseError, close_old_connections, connection
+
+from experiments.core import code_version
+from experiments.models import Run
+from workers.jobs import lease, rounds
+from workers.jobs.claims import Claimer
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS, MOST_LOOK_SECONDS = 1.0, 5.0
+"""Between two looks of a thread that finds nothing: at first, and after a while."""
+MOST_RECENT = 16
+"""Rounds whose runs a worker goes on with first: what it made for them is still in its memory."""
+STOP_SECONDS = 20.0
+"""How long rounds under way may take to unwind when the worker is stopped."""
+
+
+class Bell:
+    """Wakes all threads that wait for it; a ring while nobody waits is not remembered."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Condition()
+
+    def ring(self) -> None:
+        with self._turn:
+            self._turn.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """True if it rang."""
+        with self._turn:
+            return self._turn.wait(seconds)
+
+
+class RoundThreads:
+    """`count` threads. `began` and `ended` are told of each round: its key, and the run."""
+
+    def __init__(
+        self,
+        count: int,
+        held: Callable[[], Sequence[str]],
+        began: Callable[[str, int], None],
+        ended: Callable[[str], None],
+    ) -> None:
+        self.bell = Bell()
+        self._held = held
+        self._began = began
+        self._ended = ended
+        self._recent: deque[int] = deque(maxlen=MOST_RECENT)
+        self._threads = [threading.Thread(target=self._go_on, name=f"rounds-{n}", daemon=True) for n in range(count)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Wait until the rounds under way have unwound; `lease.stopping` is set."""
+        self.bell.ring()
+        for thread in self._threads:
+            thread.join(STOP_SECONDS)
+
+    def _go_on(self) -> None:
+        claimer, wait = Claimer(self._held, self._list_recent), LOOK_SECONDS
+        try:
+            while not lease.stopping.is_set():
+                close_old_connections()
+                run = self._claim(claimer)
+                if run is not None:
+                    self._play(run)
+                    wait = LOOK_SECONDS
+                elif self.bell.wait(wait * random.uniform(0.75, 1.25)):
+                    wait = LOOK_SECONDS
+                else:
+                    wait = min(MOST_LOOK_SECONDS, wait * 1.5)
+        finally:
+            connection.close()
+
+    def _claim(self, claimer: Claimer) -> Run | None:
+        """The next run; None too while the code is not of the database's version, or the database is away."""
+        try:
+            return claimer.claim() if not code_version.explain_difference() else None
+        except DatabaseError as error:
+            log.warning("Nothing could be claimed, it is tried again: %s", error)
+            return None
+
+    def _list_recent(self) -> Sequence[int]:
+        return sorted({*self._recent.copy()})
+
+    def _play(self, run: Run) -> None:
+        key = f"{run.pk}-{run.fence}"
+        self._recent.append(run.pk)
+        self._began(key, run.pk)
+        try:
+            rounds.play_claimed(run)
+        except DatabaseError as error:
+            log.warning("A round of run %s was broken off, it is claimed again: %s", run.pk, error)
+        except Exception:
+            log.exception("A round of run %s failed; it is claimed again.", run.pk)
+        finally:
+            self._ended(key)
