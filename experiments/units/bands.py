@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 
 from experiments.core.system_names import Names
 from experiments.models import LabelCheck, Layer, VisionModelRow
+from experiments.units.colours import Colour
 
 SOME, GOOD, HIGH = 0.2, 0.5, 0.8
 
 
-class CheckBand(StrEnum):
-    """Where r of the best check of a unit's labels lies; what that is called, and what it means."""
-
-    words: str
-    meaning: str
+class CheckBand(Colour):
+    """Where r of the best check of a unit's labels lies."""
 
     HIGH = "band-high", "r 0.8 or more", "a label predicts the unit on images that its author never saw"
     GOOD = "band-good", "r 0.5 to 0.8", "a label predicts the unit well"
     SOME = "band-some", "r 0.2 to 0.5", "a label is part of the truth"
     LOW = "band-low", "r below 0.2", "no label that was checked says much of the unit"
     NONE = "band-none", "Not checked", "no label of it was checked"
-
-    def __new__(cls, value: str, words: str, meaning: str) -> CheckBand:
-        band = str.__new__(cls, value)
-        band._value_, band.words, band.meaning = value, words, meaning
-        return band
 
 
 def find_bands(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Mapping[int, Mapping[int, CheckBand]]:
@@ -38,11 +30,11 @@ def find_bands(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> 
     rows = LabelCheck.objects.filter(unit__layer__in=found, pearson__isnull=False).order_by("pearson")
     for layer, number, r in rows.values_list("unit__layer_id", "unit__number", "pearson"):
         if r is not None and (called[layer], number) not in kept:
-            found[layer][number] = _band_of(r)
+            found[layer][number] = band_of(r)
     return found
 
 
-def _band_of(r: float) -> CheckBand:
+def band_of(r: float) -> CheckBand:
     """Where r lies."""
     if r >= GOOD:
         return CheckBand.HIGH if r >= HIGH else CheckBand.GOOD

@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from experiments.display.plots import Axis, Plot, Shape
 from experiments.models import Layer
 from experiments.units.bands import CheckBand
+from experiments.units.colours import Colour
 from experiments.units.states import UnitState
 from workers.record.figures import figure
 
@@ -30,9 +31,7 @@ LINKED = 400
 """Units of a drawing that are links of their own."""
 
 
-Colour = UnitState | CheckBand
-"""What a unit is coloured by: how it stands, or how right its labels are."""
-QUIET = frozenset({UnitState.NEW, UnitState.DEAD, CheckBand.NONE})
+QUIET: frozenset[Colour] = frozenset({UnitState.NEW, UnitState.DEAD, CheckBand.NONE})
 """Colours of units that nobody asked about: they are no links of their own."""
 
 

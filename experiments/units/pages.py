@@ -27,6 +27,7 @@ from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role
 from experiments.runs.asking.form import read_profile
 from experiments.units import actions, drawing, lists
 from experiments.units.bands import CheckBand, find_bands
+from experiments.units.colours import Colour
 from experiments.units.drawing import UnitSelection
 from experiments.units.evidence import evidence, last_hypotheses
 from experiments.units.states import UnitState, count_states, dead, state_of, states
@@ -101,9 +102,9 @@ def build_context(request: HttpRequest, row: VisionModelRow, layers: Sequence[La
     asked = request.GET.get("state", "")
     by_check = request.GET.get("colour") == "check"
     scheme: type[CheckBand] | type[UnitState] = CheckBand if by_check else UnitState
-    rest: drawing.Colour = CheckBand.NONE if by_check else UnitState.NEW
-    state: drawing.Colour | None = next((each for each in scheme if each == asked), None)
-    known: Mapping[int, Mapping[int, drawing.Colour]] = (find_bands if by_check else states)(row, layers, names)
+    rest: Colour = CheckBand.NONE if by_check else UnitState.NEW
+    state: Colour | None = next((each for each in scheme if each == asked), None)
+    known: Mapping[int, Mapping[int, Colour]] = (find_bands if by_check else states)(row, layers, names)
     found = lists.find(typed, layers, names) if typed else None
     counts, legend = count_states(layers, known, rest), []
     for each in scheme:  # the address that shows these alone, or no longer

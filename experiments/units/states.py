@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import TypeVar
 
 from experiments.core.system_names import Names
 from experiments.models import Layer, LayerIndex, Run, Unit, VisionModelRow
+from experiments.units.colours import Colour
 from workers.record.statuses import ACTIVE, Status
 
 T = TypeVar("T")
 
 
-class UnitState(StrEnum):
-    """The first that is true of a unit is its state; what it is called, and what that means."""
-
-    words: str
-    meaning: str
+class UnitState(Colour):
+    """The first that is true of a unit is its state."""
 
     LIVE = "live", "Queued or running", "a run is at it, or will be soon"
     CONCLUDED = "concluded", "Concluded", "a run concluded"
@@ -26,11 +23,6 @@ class UnitState(StrEnum):
     OPEN = "open", "Waiting or failed", "its runs wait for a person, failed, were stopped or reached a limit"
     DEAD = "dead", "Dead", "no image of any dataset it was measured on activates it"
     NEW = "new", "Not investigated", "no run, no label"
-
-    def __new__(cls, value: str, words: str, meaning: str) -> UnitState:
-        state = str.__new__(cls, value)
-        state._value_, state.words, state.meaning = value, words, meaning
-        return state
 
 
 ORDER = tuple(UnitState)

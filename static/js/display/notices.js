@@ -87,10 +87,12 @@ for (const name of ["htmx:sendError", "htmx:timeout"]) {
     if (asked.has(event.detail.requestConfig?.triggeringEvent?.type)) toast("This did not reach the server. What you typed is still here: try again once it answers.", "error");
   });
 }
-// Without a network nothing is asked for, nor by some parts of a page that nobody looks at: the next poll comes soon enough.
+// Without a network nothing is asked for, nor by some parts of a page that nobody looks at, or where a key is at work: the next poll
+// comes soon enough.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const unseen = document.hidden && event.target.closest("[data-while-visible]");
-  if (!navigator.onLine || unseen) event.preventDefault();
+  const atWork = event.target.closest("[data-while-idle]")?.querySelector(":focus-visible");
+  if (!navigator.onLine || unseen || atWork) event.preventDefault();
 });
 document.addEventListener("toast", (event) => toast(String(event.detail.value ?? event.detail.words ?? ""), event.detail.kind || "success"));
 document.addEventListener("visibilitychange", askNow);

@@ -1,11 +1,11 @@
 // A network of units: the square under the pointer is named and can be opened; on a layer's page arrow keys move.
 
-const hint = document.getElementById("unit-hint");
-const said = hint?.textContent;
 const cells = document.getElementById("cells");
 
 function tell(words) {
-  hint.textContent = words || said;
+  const hint = document.getElementById("unit-hint");
+  hint.dataset.said ??= hint.textContent;
+  hint.textContent = words || hint.dataset.said;
   hint.classList.toggle("told", Boolean(words));
 }
 
@@ -29,7 +29,7 @@ function mark(sheet, unit) {
   for (const [name, value] of Object.entries({ x: unit.x, y: unit.y, width: unit.pitch, height: unit.pitch })) under.setAttribute(name, value);
 }
 
-for (const sheet of document.querySelectorAll(".sheet svg")) {
+function follow(sheet) {
   sheet.addEventListener("pointermove", (event) => {
     const unit = unitAt(sheet, event);
     if (!unit) return;
@@ -48,6 +48,9 @@ for (const sheet of document.querySelectorAll(".sheet svg")) {
     else if (unit) location.assign(`${sheet.dataset.url}${unit.number}/`);
   });
 }
+
+document.querySelectorAll(".sheet svg").forEach(follow);
+document.addEventListener("htmx:afterSwap", (event) => event.target.querySelectorAll?.(".sheet svg").forEach(follow)); // a map that fills up
 
 // --- the links of a layer: one stop for the Tab key, arrows within ---
 

@@ -1,0 +1,178 @@
+"""What may be done: sweeps are started, paused, resumed, stopped, given another budget or priority; failures go on.
+
+A sweep's flow is its tap: while it is open, workers claim its runs. Closing it lets rounds under way end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from experiments.core import audit, queue
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidFields, InvalidInput, StateConflict
+from experiments.core.sweep_totals import BUDGETS, find_reached
+from experiments.models import Flow, Job, JobKind, Role, Sweep, SweepPriority, SweepStatus
+from experiments.sweeps.form import NewSweep
+from workers.record.statuses import Status
+
+STARTS = Role.RESEARCHER
+RETRIED = {"failed": Status.FAILED, "stopped": Status.CANCELLED}
+"""What may be tried again, by the word for it."""
+_GOES_ON = frozenset({SweepStatus.RUNNING, SweepStatus.PAUSED, SweepStatus.OUT_OF_BUDGET})
+"""Where something is left to do."""
+
+
+def start(by: Actor, form: NewSweep) -> Sweep:
+    """The sweep that a form asks for; a worker lays out its runs. Raises InvalidFields."""
+    by.require(STARTS)
+    if not form.is_valid():
+        wrong = {name: [str(each) for each in found] for name, found in form.errors.items()}
+        raise InvalidFields("Nothing was started: some of it needs another look.", wrong)
+    return begin(by, form.draft())
+
+
+@transaction.atomic
+def begin(by: Actor, sweep: Sweep, *, enqueue: bool = True) -> Sweep:
+    """Save a sweep that was drafted, with its flow and the job that lays out its runs."""
+    sweep.owner = by.person
+    sweep.job = Job.objects.create(kind=JobKind.SWEEP, subject=sweep.name[:500], asked_by=by.person)
+    sweep.save()
+    Flow.objects.create(owner=by.person, sweep=sweep, weight=sweep.priority)
+    audit.record(by, Verb.SWEEP_STARTED, sweep, runs=sweep.planned)
+    if enqueue:
+        queue.ask_for_work(sweep.job.pk)
+    return sweep
+
+
+def pause(by: Actor, pk: int) -> bool:
+    """Have no further round begin. False if it is paused. Raises StateConflict."""
+    with _lock(by, pk) as sweep:
+        if sweep.status == SweepStatus.PAUSED:
+            return False
+        if sweep.status != SweepStatus.RUNNING:
+            raise StateConflict(f"This sweep is {sweep.get_status_display().lower()}: there is nothing to pause.")
+        _set(sweep, SweepStatus.PAUSED, f"Paused by {by.name}.")
+        audit.record(by, Verb.SWEEP_PAUSED, sweep)
+    return True
+
+
+def resume(by: Actor, pk: int, budget: Mapping[str, float | None] | None = None) -> bool:
+    """Go on where it was paused or its budget was used up. `budget`: column of a limit -> what it is from now on, None
+    for no limit; those of the whole, so one that was reached has to be raised. False if it is running.
+
+    Raises InvalidInput, StateConflict.
+    """
+    with _lock(by, pk) as sweep:
+        if sweep.status not in _GOES_ON:
+            raise StateConflict(
+                f"This sweep is {sweep.get_status_display().lower()}: retry what failed or was stopped."
+            )
+        if budget:
+            _set_budget(sweep, budget)
+        if reached := find_reached(sweep):
+            raise StateConflict(f"{reached} Raise that budget to go on.")
+        was_running = sweep.status == SweepStatus.RUNNING
+        if was_running and not budget:
+            return False
+        _set(sweep, SweepStatus.RUNNING)
+        audit.record(by, Verb.SWEEP_RESUMED, sweep, **(budget or {}))
+        _work_again(by, sweep)
+    return not was_running
+
+
+def stop(by: Actor, pk: int) -> bool:
+    """End it: runs that have not ended are stopped by a worker, what is concluded stays. False if it has ended."""
+    with _lock(by, pk) as sweep:
+        if sweep.status in (SweepStatus.STOPPED, SweepStatus.DONE):
+            return False
+        _set(sweep, SweepStatus.STOPPED, f"Stopped by {by.name}.")
+        audit.record(by, Verb.SWEEP_STOPPED, sweep)
+        _work_again(by, sweep)
+    return True
+
+
+def retry(by: Actor, pk: int, what: str = "failed") -> int:
+    """Have runs that failed, or that were stopped, go on where they were, apart from all others; how many there are.
+
+    Raises InvalidInput, StateConflict.
+    """
+    if what not in RETRIED:
+        raise InvalidInput(f"“{what[:40]}” cannot be tried again: write one of {', '.join(RETRIED)}.", "what")
+    with _lock(by, pk) as sweep:
+        count = sweep.runs.filter(status=RETRIED[what]).count()
+        if not count:
+            raise StateConflict(f"No run of this sweep has {what}." if what == "failed" else "No run was stopped.")
+        if reached := find_reached(sweep):
+            raise StateConflict(f"{reached} Raise that budget first.")
+        _set(sweep, SweepStatus.RUNNING)
+        latest = sweep.runs.aggregate(Max("ended"))["ended__max"]  # by the clock of whichever machine played it
+        asked = max(filter(None, (timezone.now(), latest)))
+        Sweep.objects.filter(pk=sweep.pk).update(retrying=RETRIED[what], retry_asked=asked)
+        audit.record(by, Verb.SWEEP_RETRIED, sweep, what=what, runs=count)
+        _work_again(by, sweep)
+    return count
+
+
+def change(
+    by: Actor, pk: int, priority: SweepPriority | None = None, budget: Mapping[str, float | None] | None = None
+) -> Sweep:
+    """Give it another priority or another budget, under way or not. A budget that is used up already ends it; one that
+    is raised does not resume it."""
+    with _lock(by, pk) as sweep:
+        if priority is not None:
+            sweep.priority = priority
+            sweep.save(update_fields=["priority"])
+            Flow.objects.filter(sweep=sweep).update(weight=priority)
+        if budget:
+            _set_budget(sweep, budget)
+            if sweep.status == SweepStatus.RUNNING and (reached := find_reached(sweep)):
+                _set(sweep, SweepStatus.OUT_OF_BUDGET, reached)
+        audit.record(by, Verb.SWEEP_CHANGED, sweep, priority=sweep.get_priority_display(), **(budget or {}))
+    return sweep
+
+
+@contextmanager
+def _lock(by: Actor, pk: int) -> Iterator[Sweep]:
+    """The sweep, locked until the step is done; of whoever started it, or any for admins."""
+    by.require(STARTS)
+    with transaction.atomic():
+        sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
+        if sweep.owner_id != by.person.pk and by.role != Role.ADMIN:
+            raise PermissionDenied("Somebody else started this sweep: ask them, or an admin of your team.")
+        yield sweep
+
+
+def _set(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
+    """How it stands from now on; its flow is open while it runs."""
+    sweep.status, sweep.reason = status, reason
+    sweep.ended = timezone.now() if status in (SweepStatus.STOPPED, SweepStatus.DONE) else None
+    sweep.save(update_fields=["status", "reason", "ended"])
+    Flow.objects.filter(sweep=sweep).update(open=status == SweepStatus.RUNNING)
+    if status == SweepStatus.RUNNING:
+        transaction.on_commit(queue.ring)
+
+
+def _set_budget(sweep: Sweep, budget: Mapping[str, float | None]) -> None:
+    for column, value in budget.items():
+        if column not in BUDGETS:
+            raise InvalidInput(f"There is no budget “{column[:40]}”. Choose of: {', '.join(BUDGETS)}.")
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise InvalidInput(f"A budget of {value:g} lets nothing run: write more, or none.", column)
+        setattr(sweep, column, int(value) if column == "token_limit" and value is not None else value)
+    sweep.save(update_fields=list(budget))
+
+
+def _work_again(by: Actor, sweep: Sweep) -> None:
+    """Have a worker lay out what is left, stop what is to be stopped, retry what is to be tried again."""
+    job = Job.objects.create(kind=JobKind.SWEEP, subject=sweep.name[:500], asked_by=by.person)
+    sweep.job = job
+    sweep.save(update_fields=["job"])
+    queue.ask_for_work(job.pk)

@@ -1,0 +1,141 @@
+"""The map of a sweep: its layers as the unit map draws them, units in the colour of what the sweep found of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+
+from experiments.models import Layer, Sweep
+from experiments.sweeps.groups import LabelGroup
+from experiments.sweeps.lists import WORST, SweptRun
+from experiments.sweeps.selection import list_units
+from experiments.units.bands import CheckBand, band_of
+from experiments.units.colours import Colour
+from experiments.units.drawing import Drawing, UnitSelection, network
+from experiments.units.lists import shorten_labels
+from workers.record.figures import figure
+from workers.record.statuses import Status
+
+
+class RunColour(Colour):
+    """How the runs of a unit stand, the worst of them."""
+
+    DONE = "swept-done", "Concluded", "its runs concluded"
+    LIMITED = "swept-limited", "Limit reached", "a run reached a limit"
+    RUNNING = "swept-running", "Under way", "a run has begun"
+    FAILED = "swept-failed", "Failed", "a run failed"
+    STOPPED = "swept-stopped", "Stopped or paused", "a run was stopped, is paused or waits for a person"
+    QUEUED = "swept-queued", "To come", "no run has begun"
+
+
+class GroupColour(Colour):
+    """The largest groups of labels, by their place."""
+
+    FIRST = "group-1"
+    SECOND = "group-2"
+    THIRD = "group-3"
+    FOURTH = "group-4"
+    FIFTH = "group-5"
+    SIXTH = "group-6"
+    OTHER = "group-other", "other labels"
+    NONE = "swept-queued", "no label"
+
+
+_OF_STATUS = {
+    Status.CONCLUDED: RunColour.DONE,
+    Status.LIMIT_REACHED: RunColour.LIMITED,
+    Status.RUNNING: RunColour.RUNNING,
+    Status.FAILED: RunColour.FAILED,
+    Status.QUEUED: RunColour.QUEUED,
+}
+SCHEMES = {"status": "How its runs stand", "check": "How right labels are", "label": "Labels alike"}
+"""What units may be coloured by."""
+COLOURED_GROUPS = len(GroupColour) - 2
+
+Place = tuple[str, int]
+"""Layer and unit."""
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A colour, its words, and how many units have it."""
+
+    colour: Colour
+    words: str
+    count: int
+
+
+@dataclass(frozen=True)
+class SweepMap:
+    scheme: str
+    layers: Sequence[tuple[Drawing, SafeString]]
+    """Each with its links."""
+    legend: Sequence[LegendEntry]
+
+
+def draw_map(
+    sweep: Sweep, layers: Sequence[Layer], runs: Sequence[SweptRun], groups: Sequence[LabelGroup], scheme: str
+) -> SweepMap:
+    """All layers of the sweep; units that it does not ask about are faint. `scheme` is of `SCHEMES`."""
+    by_place: dict[Place, list[SweptRun]] = {}
+    for run in runs:
+        by_place.setdefault((run.layer, run.unit), []).append(run)
+    colour_of, rest = _choose_colours(scheme, groups)
+    asked = {layer.name: list_units(sweep).get(layer.name, []) for layer in layers}
+    known: dict[int, dict[int, Colour]] = {layer.pk: {} for layer in layers}
+    for layer in layers:
+        for number in asked[layer.name]:
+            known[layer.pk][number] = colour_of(by_place.get((layer.name, number), ()))
+    wanted = UnitSelection(found={layer.pk: set(asked[layer.name]) for layer in layers})
+    drawings = network(layers, known, wanted, rest)
+    titles = {layer.pk: layer.name for layer in layers}
+    said = {
+        (key, number): _describe(by_place.get((name, number), ()))
+        for key, name in titles.items()
+        for number in known[key]
+    }
+    every = [colour for units in known.values() for colour in units.values()]
+    words: dict[Colour, str] = {
+        GroupColour(f"group-{place}"): group.label for place, group in enumerate(groups[:COLOURED_GROUPS], 1)
+    }
+    legend = [
+        LegendEntry(each, words.get(each) or each.words, count) for each in type(rest) if (count := every.count(each))
+    ]
+    return SweepMap(scheme, [(each, each.links(said)) for each in drawings], legend)
+
+
+def _choose_colours(scheme: str, groups: Sequence[LabelGroup]) -> tuple[Callable[[Iterable[SweptRun]], Colour], Colour]:
+    """What gives a unit its colour, from its runs, and the colour of one without any."""
+    if scheme == "check":
+        return _colour_by_check, CheckBand.NONE
+    if scheme == "label":
+        places = {run: place for place, group in reversed(list(enumerate(groups, 1))) for run in group.members}
+        return lambda runs: _colour_by_group(runs, places), GroupColour.NONE
+    return _colour_by_status, RunColour.QUEUED
+
+
+def _colour_by_status(runs: Iterable[SweptRun]) -> Colour:
+    worst = min((run.status for run in runs), key=WORST.index, default=Status.QUEUED)
+    return _OF_STATUS.get(worst, RunColour.STOPPED)
+
+
+def _colour_by_check(runs: Iterable[SweptRun]) -> Colour:
+    best = max((run.r for run in runs if run.r is not None), default=None)
+    return CheckBand.NONE if best is None else band_of(best)
+
+
+def _colour_by_group(runs: Iterable[SweptRun], places: Mapping[int, int]) -> Colour:
+    place = min((places[run.pk] for run in runs if run.pk in places), default=None)
+    if place is None:
+        return GroupColour.NONE
+    return GroupColour(f"group-{place}") if place <= COLOURED_GROUPS else GroupColour.OTHER
+
+
+def _describe(runs: Iterable[SweptRun]) -> str:
+    """The labels of a unit and r, in as few characters as a drawing has room for."""
+    some = list(runs)
+    label = shorten_labels([text for run in some for text in run.labels])
+    best = max((run.r for run in some if run.r is not None), default=None)
+    return " · ".join(filter(None, (label, "" if best is None else f"r {figure(best)}")))

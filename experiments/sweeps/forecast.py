@@ -1,0 +1,93 @@
+"""What a sweep will take: before it starts, and what is left of it, from runs that are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.core import worker_status
+from experiments.models import Sweep
+from experiments.models.stored import Variant
+from experiments.runs.spread import RecordedRun, Spread, add, read_recorded
+from experiments.sweeps.selection import count_units
+
+ENOUGH = 5
+"""Recorded runs of the same model and toolset from which those of others are left out."""
+
+
+@dataclass(frozen=True)
+class SweepForecast:
+    """What so many runs will take; None of what nobody has recorded: a backbone that has never worked here."""
+
+    units: int
+    runs: int
+    seconds: Spread | None
+    """Of work, all runs together."""
+    cost: Spread | None
+    tokens: Spread | None
+    recorded: int
+    """Runs that this rests on."""
+    unknown: Sequence[str]
+    """Backbones of which no run is recorded."""
+    threads: int
+    """Rounds that the workers of this moment play at once."""
+
+    @property
+    def clock(self) -> Spread | None:
+        """Seconds by the clock, if the workers that are there do nothing else; None without any."""
+        if self.seconds is None or not self.threads:
+            return None
+        at_once = min(self.threads, self.runs) or 1
+        return Spread(self.seconds.usual / at_once, self.seconds.high / at_once)
+
+
+def predict(sweep: Sweep) -> SweepForecast:
+    """Of a sweep that need not be saved."""
+    units = count_units(sweep)
+    return _predict(sweep, units, dict.fromkeys(range(len(sweep.variants)), units))
+
+
+def predict_rest(sweep: Sweep, left: int) -> SweepForecast:
+    """Of `left` runs of a sweep under way, spread evenly over its variants."""
+    each, more = divmod(left, max(len(sweep.variants), 1))
+    return _predict(sweep, left, {place: each + (place < more) for place in range(len(sweep.variants))})
+
+
+def _predict(sweep: Sweep, units: int, counts: dict[int, int]) -> SweepForecast:
+    recorded = [_read(sweep, variant) for variant in sweep.variants]
+    unknown = [_name_variant(each) for each, rows in zip(sweep.variants, recorded, strict=True) if not rows]
+
+    def sum_up(values: Sequence[list[float]]) -> Spread | None:
+        return None if unknown else add([Spread.of(each, counts[place]) for place, each in enumerate(values)])
+
+    return SweepForecast(
+        units,
+        sum(counts.values()),
+        sum_up([[row.seconds for row in rows] for rows in recorded]),
+        sum_up([[row.cost for row in rows] for rows in recorded]),
+        sum_up([[float(row.tokens) for row in rows] for rows in recorded]),
+        sum(map(len, recorded)),
+        unknown,
+        sum(
+            each.get("threads", 0)
+            for each in worker_status.present() or ()
+            if worker_status.state(each) in ("ready", "busy")
+        ),
+    )
+
+
+def _read(sweep: Sweep, variant: Variant) -> list[RecordedRun]:
+    """Runs of the same backbone: of this sweep, else of its model and toolset, else whichever there are."""
+    backbone = (variant["backbone"], variant["backbone_model"])
+    alike = {"toolset": variant["toolset"], "model": sweep.selection.get("model", ""), "task": sweep.task}
+    narrower = [{"sweep": sweep, "toolset": variant["toolset"]}] if sweep.pk else []
+    for chosen in (*narrower, alike):
+        if len(found := read_recorded(*backbone, **chosen)) >= ENOUGH:
+            return found
+    return read_recorded(*backbone)
+
+
+def _name_variant(variant: Variant) -> str:
+    """A backbone with its model, as agents are written."""
+    model = variant["backbone_model"]
+    return f"{variant['backbone']}:{model}" if model else variant["backbone"]

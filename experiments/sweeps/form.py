@@ -1,0 +1,243 @@
+"""What New sweep asks for, and what is wrong with it. Pages, the API and the command fill in the same form.
+
+What each run is to be is looked at as any query is: by the form New query, for the first unit and every agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from experiments.core import compatibility
+from experiments.core.errors import InvalidInput
+from experiments.core.system_names import Names
+from experiments.models import Backbone, Layer, Sweep, SweepPriority
+from experiments.models.stored import Variant
+from experiments.runs.asking.form import OPTIONS, SURROUNDINGS, LimitFields, QueryForm, find_layer
+from experiments.sweeps.questions import fill_in
+from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
+from workers import registry
+from workers.record import tasks
+from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL
+
+MOST_RUNS = 100_000
+"""Runs of one sweep: units times agents."""
+PRIORITIES = {"low": SweepPriority.LOW, "normal": SweepPriority.NORMAL, "high": SweepPriority.HIGH}
+BUDGETS = {"budget_cost": "cost_limit", "budget_tokens": "token_limit", "budget_seconds": "seconds_limit"}
+"""Field -> column."""
+_CHECKS = {"": None, "yes": True, "no": False}
+_PRICELESS = (
+    "No price is known for {model}, so a budget cannot hold. Tick “Unpriced is fine”, or have an admin add the price "
+    "(Settings, Models says where)."
+)
+
+
+class NewSweep(LimitFields):
+    """The limits are those of each run, the budget is that of the whole."""
+
+    name = forms.CharField(required=False, max_length=120)
+    task = forms.ChoiceField(choices=tasks.choices(), initial=tasks.USUAL)
+    question = forms.CharField(required=False, max_length=QUESTION_CHARS)
+    model = forms.CharField(max_length=200, error_messages={"required": "Choose a model."})
+    layer = forms.MultipleChoiceField(required=False)
+    choose = forms.ChoiceField(
+        choices=[(each.value, each.words) for each in SelectionKind], initial=SelectionKind.LAYERS
+    )
+    state = forms.CharField(required=False, max_length=40)
+    words = forms.CharField(required=False, max_length=200)
+    sample = forms.IntegerField(required=False, min_value=1, max_value=10**9)
+    below = forms.FloatField(required=False, min_value=-1, max_value=1)
+    units = forms.CharField(required=False, strip=False)
+    seed = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    agent = forms.MultipleChoiceField(error_messages={"required": "Choose who writes the replies."})
+    toolset = forms.MultipleChoiceField(required=False)
+    dataset = forms.CharField(required=False, max_length=500)
+    surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
+    reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
+    label_check = forms.ChoiceField(required=False, choices=[(each, each) for each in _CHECKS])
+    priority = forms.ChoiceField(required=False, choices=[(key, key) for key in PRIORITIES])
+    budget_cost = forms.FloatField(required=False, max_value=10**9)
+    budget_tokens = forms.IntegerField(required=False, max_value=10**15)
+    budget_seconds = forms.FloatField(required=False, max_value=10**10)
+    unpriced = forms.BooleanField(required=False)
+
+    NAMES = {
+        "model": "Model",
+        "layer": "Layers",
+        "choose": "Units",
+        "state": "State",
+        "sample": "Sample",
+        "below": "r below",
+        "units": "List of units",
+        "agent": "Agents",
+        "toolset": "Toolsets",
+        "dataset": "Dataset",
+        "question": "Question",
+        "budget_cost": "Budget, money",
+        "budget_tokens": "Budget, tokens",
+        "budget_seconds": "Budget, time",
+        "rounds": "Rounds of a run",
+        "tokens": "Tokens of a run",
+        "cost": "Cost of a run",
+        "seconds": "Seconds of a run",
+    }
+
+    def __init__(self, data: QueryDict, names: Names) -> None:
+        super().__init__(data)
+        self._names = names
+        self._chosen: Chosen = {}
+        self._choice: UnitChoice | None = None
+        self._first: QueryForm | None = None
+        self._variants: list[Variant] = []
+        layers = Layer.objects.filter(model__name=data.get("model", "")).values_list("name", flat=True)
+        self._offer("layer", list(layers))
+        self._offer("agent", list(list_agents()))
+        self._offer("toolset", list(registry.TOOLSETS))
+
+    def _offer(self, name: str, keys: Sequence[str]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(key, key) for key in keys]
+        there = ", ".join(keys[:40]) or "none yet"
+        field.error_messages["invalid_choice"] = f"There is none called “%(value)s”. Choose of: {there}."
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences that name the field."""
+        return [
+            f"{self.NAMES[name]}: {message}" if name in self.NAMES else str(message)
+            for name, messages in self.errors.items()
+            for message in messages
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        for name in BUDGETS:
+            if given.get(name) is not None and not given[name] > 0:
+                self.add_error(name, f"A budget of {given[name]:g} lets nothing run: write more, or leave it empty.")
+        if not self.errors:
+            self._look_at_units(given)
+        if not self.errors:
+            self._look_at_variants(given)
+        if not self.errors and (runs := self.count_runs()) > MOST_RUNS:
+            words = f"These are {runs:,} runs, and a sweep has at most {MOST_RUNS:,}: choose fewer units or agents."
+            self.add_error("choose", words)
+        return given
+
+    def _look_at_units(self, given: dict[str, Any]) -> None:
+        """Which units are meant."""
+        try:
+            model = find_layers(given["model"])
+            named = set(given["layer"])
+            layers = [each for each in model if each.name in named] if named else []
+            if not layers and given["choose"] == SelectionKind.LIST:
+                layers = model
+            self._choice = UnitChoice(
+                next(each for each in SelectionKind if each == given["choose"]),
+                layers,
+                given["state"],
+                given["words"],
+                given["sample"] or 0,
+                given["seed"] or 0,
+                GOOD if given["below"] is None else given["below"],
+                given["units"],
+            )
+            self._chosen = choose_units(self._choice, self._names)
+        except InvalidInput as error:
+            self.add_error(error.field if error.field in self.fields else None, str(error))
+
+    def _look_at_variants(self, given: dict[str, Any]) -> None:
+        """Every agent with every toolset, as the form New query judges a run of the first unit."""
+        fitting = compatibility.fitting(given["model"])
+        given["dataset"] = given["dataset"] or fitting["dataset"]
+        for agent in given["agent"]:
+            for toolset in given["toolset"] or [fitting["toolset"]]:
+                backbone, _, model = agent.partition(":")
+                form = QueryForm(self._query_of(given, backbone, model, toolset))
+                if not form.is_valid():
+                    self._take_over(form)
+                    return
+                # Where a budget is to hold, all prices must be known, whatever each run may cost
+                if form.price_unknown and not given["unpriced"]:
+                    self.add_error("agent", _PRICELESS.format(model=form.cleaned_data["backbone_model"]))
+                    return
+                found = form.cleaned_data["backbone_model"]
+                self._variants.append({"backbone": backbone, "backbone_model": found, "toolset": toolset})
+                self._first = self._first or form
+
+    def _query_of(self, given: dict[str, Any], backbone: str, model: str, toolset: str) -> dict[str, Any]:
+        layer, units = next(iter(self._chosen.items()))
+        same = ("task", "model", "dataset", "surroundings", "reflections", "unpriced", *USUAL)
+        asked = fill_in(given["question"], given["task"], layer, units[0])
+        own = {"question": asked, "layer": layer.name, "unit": units[0], "seed": given["seed"] or 0}
+        return (
+            {name: given[name] for name in same}
+            | own
+            | {
+                "backbone": backbone,
+                "backbone_model": model,
+                "toolset": toolset,
+            }
+        )
+
+    def _take_over(self, form: QueryForm) -> None:
+        """What is wrong with the runs is wrong with the sweep."""
+        places = {"backbone": "agent", "backbone_model": "agent", "unit": "choose"}
+        for name, messages in form.errors.items():
+            place = places.get(name, name)
+            for message in messages:
+                self.add_error(place if place in self.fields else None, message)
+
+    def count_units(self) -> int:
+        return sum(map(len, self._chosen.values()))
+
+    def count_runs(self) -> int:
+        return self.count_units() * len(self._variants)
+
+    def draft(self) -> Sweep:
+        """The sweep that a form without problems asks for, not saved."""
+        given, first = self.cleaned_data, self._first
+        assert first is not None, "the form has problems"
+        assert self._choice is not None, "the form has problems"
+        options: dict[str, Any] = {name: given[name] for name in OPTIONS if given[name]}
+        checked = _CHECKS[given["label_check"]]
+        return Sweep(
+            name=given["name"] or self._suggest_name()[:120],
+            question=given["question"],
+            task=given["task"],
+            selection=keep_choice(self._choice, self._chosen),
+            variants=self._variants,
+            options=options | ({} if checked is None else {"label_check": checked}),
+            limits={name: first.cleaned_data[name] for name in USUAL},
+            seed=given["seed"] or 0,
+            priority=PRIORITIES[given["priority"] or "normal"],
+            planned=self.count_runs(),
+            unpriced=given["unpriced"],
+            **{column: given[name] for name, column in BUDGETS.items()},
+        )
+
+    def _suggest_name(self) -> str:
+        layers = [layer.name for layer in self._chosen]
+        where = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
+        units = self.count_units()
+        return f"{units:,} unit{'s' * (units != 1)} of {where} in {self.cleaned_data['model']}"
+
+
+def find_layers(model: str) -> list[Layer]:
+    """All layers of a model that can be used. Raises InvalidInput."""
+    names = list(Layer.objects.filter(model__name=model).values_list("name", flat=True)[:1])
+    first = find_layer(model, names[0] if names else "")
+    return list(first.model.layers.select_related("model"))
+
+
+def list_agents() -> dict[str, str]:
+    """Each backbone that works by itself, with each model of its provider where it has some -> what it is called."""
+    found: dict[str, str] = {}
+    for row in Backbone.objects.exclude(key=compatibility.PERSON):
+        label = row.label or registry.label(registry.BACKBONES, row.key)
+        for name in row.model_names or [""]:
+            found[f"{row.key}:{name}" if name else row.key] = name or label
+    return found

@@ -1,0 +1,101 @@
+"""A sweep's runs are laid out, stopped and tried again, some at a time: each step is a short transaction that can be
+done again after a worker died in the middle. Called by a worker's job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from django.db import transaction
+
+from experiments.core import sweep_totals
+from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
+from experiments.models import Layer, Run, Sweep, SweepStatus
+from experiments.runs import actions as runs
+from experiments.runs.steering import actions as steering
+from experiments.sweeps.questions import fill_in
+from experiments.sweeps.selection import order_units
+from workers import registry
+from workers.record.statuses import ACTIVE, STILL
+
+CHUNK = 200
+"""Runs that one transaction lays out."""
+Plan = Sequence[tuple[str, int]]
+
+
+def plan_runs(sweep: Sweep) -> Plan:
+    """Layer and unit of every run, in the order in which they are asked; each stands there once for each variant."""
+    return [unit for unit in order_units(sweep) for _ in sweep.variants]
+
+
+def lay_out_some(pk: int, plan: Plan) -> int:
+    """Make the next runs; how many are there by now. Nothing is made of a sweep that was stopped."""
+    with transaction.atomic():
+        sweep = Sweep.objects.select_for_update(of=("self",)).select_related("owner").get(pk=pk)
+        if sweep.status == SweepStatus.STOPPED:
+            return len(plan)
+        layers = {layer.name: layer for layer in _list_layers(sweep)}
+        places = range(sweep.laid_out, min(sweep.laid_out + CHUNK, len(plan)))
+        made = [_draft(sweep, layers.get(plan[place][0]), plan[place], place) for place in places]
+        runs.add_runs(Actor(sweep.owner), made)
+        sweep.laid_out += len(made)
+        sweep.save(update_fields=["laid_out"])
+    return sweep.laid_out
+
+
+def _list_layers(sweep: Sweep) -> list[Layer]:
+    names = list(sweep.selection.get("units", {}))
+    return list(Layer.objects.filter(model__name=sweep.selection["model"], name__in=names).select_related("model"))
+
+
+def _draft(sweep: Sweep, layer: Layer | None, unit: tuple[str, int], place: int) -> Run:
+    """A run of the sweep. A layer that is gone from the catalogue since is for the worker to name."""
+    name, number = unit
+    variant = sweep.variants[place % len(sweep.variants)]
+    return Run(
+        question=fill_in(sweep.question, sweep.task, layer, number) if layer else sweep.question,
+        task=sweep.task,
+        system_kind=registry.SYSTEM_OF_LAYER[layer.kind] if layer else "unit",
+        model=sweep.selection["model"],
+        layer=name,
+        unit=number,
+        options=sweep.options,
+        limits=sweep.limits,
+        seed=sweep.seed,
+        sweep=sweep,
+        **variant,
+    )
+
+
+def stop_some(by: Actor, pk: int) -> int:
+    """Stop runs of a sweep that was stopped; how many are left to stop."""
+    sweep = Sweep.objects.get(pk=pk)
+    if sweep.status != SweepStatus.STOPPED:
+        return 0
+    left = sweep.runs.filter(status__in=ACTIVE | STILL, cancel_requested=False).order_by("pk")
+    for run in left.values_list("pk", flat=True)[:CHUNK]:
+        steering.stop(by, run)
+    return left.count()
+
+
+def retry_some(by: Actor, pk: int, after: int) -> int | None:
+    """Have runs with a higher key go on that failed, or were stopped, before somebody asked for it; the key of the last
+    one, None where there is none. One that cannot go on, since what it names is gone, stays as it is."""
+    sweep = Sweep.objects.get(pk=pk)
+    if not sweep.retrying or sweep.status == SweepStatus.STOPPED:
+        return None
+    left = sweep.runs.filter(status=sweep.retrying, ended__lte=sweep.retry_asked, pk__gt=after).order_by("pk")
+    keys = list(left.values_list("pk", flat=True)[:CHUNK])
+    for run in keys:
+        with suppress(StateConflict):
+            steering.resume(by, run)
+    return keys[-1] if keys else None
+
+
+def end_retry(pk: int, asked: datetime | None) -> None:
+    """All of them were tried again; unless somebody has asked for it anew."""
+    Sweep.objects.filter(pk=pk, retry_asked=asked).update(retrying="")
+    sweep_totals.finish_if_last(pk)

@@ -1,0 +1,200 @@
+"""Sweeps with how far they are, and what one has found so far: units with their labels, failures by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from experiments.core.clock import tell_time
+from experiments.core.system_names import Names
+from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
+from experiments.sweeps.groups import LabelGroup, group_labels
+from workers.record.statuses import ACTIVE, Status
+
+MOST_REASONS = 20
+"""Reasons of failures that are listed."""
+REASON_CHARS = 300
+STATUSES = dict(SweepStatus.choices)
+
+
+def list_sweeps(params: Mapping[str, str]) -> QuerySet[Any]:
+    """Those in the status and of the owner that an address names, the newest first; see `with_progress`."""
+    rows = Sweep.objects.all()
+    if (status := params.get("status", "")) in STATUSES:
+        rows = rows.filter(status=status)
+    if owner := params.get("owner", "").strip():
+        rows = rows.filter(owner__username=owner)
+    return with_progress(rows).order_by("-created", "-pk")
+
+
+def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:
+    """Each with how many of its runs stand how: `done_runs` concluded or reached a limit, `failed_runs`,
+    `stopped_runs`, `active_runs`, `still_runs`, `held_runs` of which a worker plays a round, `checked_runs` whose label
+    was measured, and `unchecked_runs` whose label is to be."""
+
+    def count(condition: Q) -> Any:
+        runs = Run.objects.filter(condition, sweep=OuterRef("pk")).order_by().values("sweep")
+        return Coalesce(Subquery(runs.annotate(count=Count("pk")).values("count"), output_field=IntegerField()), 0)
+
+    return rows.select_related("owner", "job").annotate(
+        done_runs=count(Q(status__in=(Status.CONCLUDED, Status.LIMIT_REACHED))),
+        failed_runs=count(Q(status=Status.FAILED)),
+        stopped_runs=count(Q(status=Status.CANCELLED)),
+        active_runs=count(Q(status__in=ACTIVE)),
+        still_runs=count(Q(status__in=(Status.PAUSED, Status.WAITING))),
+        held_runs=count(Q(lease_expires__gt=tell_time())),
+        checked_runs=count(Q(label_check__pearson__isnull=False)),
+        unchecked_runs=count(Q(label_check__status__in=(CheckStatus.QUEUED, CheckStatus.RUNNING))),
+    )
+
+
+@dataclass(frozen=True)
+class SweepState:
+    """How a sweep is: `key` as chips are coloured, in words, and what may be done with it."""
+
+    key: str
+    words: str
+    moves: Sequence[str]
+    live: bool
+
+
+_KEYS = {
+    SweepStatus.RUNNING: "running",
+    SweepStatus.PAUSED: "paused",
+    SweepStatus.OUT_OF_BUDGET: "limit_reached",
+    SweepStatus.STOPPED: "cancelled",
+    SweepStatus.DONE: "concluded",
+}
+
+
+def state_of(row: Any) -> SweepState:
+    """Of a row of `with_progress`. A sweep is live while anything of it moves, be it rounds that end or checks."""
+    status = SweepStatus(row.status)
+    moves = {
+        SweepStatus.RUNNING: ["pause", "stop"],
+        SweepStatus.PAUSED: ["resume", "stop"],
+        SweepStatus.OUT_OF_BUDGET: ["resume", "stop"],
+    }.get(status, [])
+    if row.failed_runs:
+        moves = [*moves, "retry-failed"]
+    if row.stopped_runs:
+        moves = [*moves, "retry-stopped"]
+    at_work = row.job is not None and row.job.is_moving
+    live = status == SweepStatus.RUNNING or at_work or row.held_runs > 0 or row.unchecked_runs > 0
+    return SweepState(_KEYS[status], status.label, moves, live)
+
+
+def count_left(row: Any) -> int:
+    """Runs of a row of `with_progress` that have not ended, those that are still to be laid out with them."""
+    laid_out_open: int = row.active_runs + row.still_runs
+    return laid_out_open + max(0, row.planned - row.laid_out)
+
+
+def count_statuses(sweep: Sweep) -> list[tuple[str, str, int]]:
+    """Status, its words and how many runs have it, of those that any has."""
+    found = dict(sweep.runs.order_by().values_list("status").annotate(Count("pk")))
+    return [(each.value, each.label, found[each.value]) for each in Status if found.get(each.value)]
+
+
+@dataclass(frozen=True)
+class FailureReason:
+    """A reason, how many runs failed for it, and the newest of these."""
+
+    reason: str
+    count: int
+    runs: Sequence[int]
+
+
+def list_failures(sweep: Sweep, examples: int = 5) -> list[FailureReason]:
+    """Why runs failed, the most frequent reason first."""
+    rows = sweep.runs.filter(status=Status.FAILED).order_by("-pk").values_list("reason", "pk")
+    runs: dict[str, list[int]] = {}
+    for reason, pk in rows:
+        runs.setdefault(reason[:REASON_CHARS], []).append(pk)
+    found = [FailureReason(reason, len(keys), keys[:examples]) for reason, keys in runs.items()]
+    return sorted(found, key=lambda each: -each.count)[:MOST_REASONS]
+
+
+@dataclass(frozen=True)
+class SweptRun:
+    """A run of a sweep as maps, groups and figures read it. `r` is that of its label's check; `cost` in US dollars."""
+
+    pk: int
+    layer: str
+    unit: int
+    agent: str
+    status: Status
+    r: float | None
+    cost: float
+    labels: Sequence[str]
+
+
+def read_runs(sweep: Sweep, names: Names) -> list[SweptRun]:
+    """All runs of a sweep, in two queries; those whose system the viewer is to judge unseen are left out."""
+    rows = sweep.runs.exclude(names.are_hidden()).order_by("pk")
+    columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost")
+    labels: dict[int, list[str]] = {}
+    said = Label.objects.filter(run__sweep=sweep).order_by("pk").values_list("run_id", "text")
+    for run, text in said:
+        labels.setdefault(run or 0, []).append(text)
+    return [
+        SweptRun(pk, layer, unit, _name_agent(*agent), Status(status), r, cost, labels.get(pk, ()))
+        for pk, layer, unit, *agent, status, r, cost in rows.values_list("pk", "layer", "unit", *columns)
+    ]
+
+
+def _name_agent(backbone: str, model: str, toolset: str) -> str:
+    return f"{model or backbone}, {toolset}"
+
+
+def group_runs(runs: Iterable[SweptRun]) -> list[LabelGroup]:
+    """Their labels by likeness, with keys of runs as members."""
+    return group_labels((run.pk, text) for run in runs for text in run.labels)
+
+
+@dataclass(frozen=True)
+class AgentFigures:
+    """What one agent of a sweep came to: runs that ended by themselves, the median of r with how many were checked, US
+    dollars a run."""
+
+    agent: str
+    done: int
+    checked: int
+    median: float | None
+    cost: float | None
+
+
+def compare_agents(runs: Iterable[SweptRun]) -> list[AgentFigures]:
+    """Each agent of a sweep, in the order in which they ask."""
+    by_agent: dict[str, list[SweptRun]] = {}
+    for run in runs:
+        by_agent.setdefault(run.agent, []).append(run)
+    found = []
+    for agent, some in by_agent.items():
+        done = [run for run in some if run.status in (Status.CONCLUDED, Status.LIMIT_REACHED)]
+        known = [run.r for run in some if run.r is not None]
+        costs = [run.cost for run in done]
+        found.append(
+            AgentFigures(
+                agent, len(done), len(known), median(known) if known else None, fmean(costs) if costs else None
+            )
+        )
+    return found
+
+
+WORST = (
+    Status.FAILED,
+    Status.RUNNING,
+    Status.WAITING,
+    Status.PAUSED,
+    Status.QUEUED,
+    Status.CANCELLED,
+    Status.LIMIT_REACHED,
+    Status.CONCLUDED,
+)
+"""Of several runs of a unit the first of these is how the unit stands."""

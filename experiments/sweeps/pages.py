@@ -1,0 +1,275 @@
+"""Sweeps: all of them, starting one, one with its map, figures, failures, labels and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from experiments.core import access, compatibility, notify, worker_status
+from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused, InvalidFields
+from experiments.core.paging import Page
+from experiments.core.spreadsheets import cell, csv_line
+from experiments.core.sweep_totals import BUDGETS
+from experiments.core.system_names import Names
+from experiments.models import Dataset, Layer, Role, Run, Sweep, SweepPriority, Toolset, VisionModelRow
+from experiments.runs.asking.form import SURROUNDINGS
+from experiments.runs.lists import runs_from
+from experiments.sweeps import actions, drawing, lists, words
+from experiments.sweeps.forecast import predict, predict_rest
+from experiments.sweeps.form import PRIORITIES, NewSweep, list_agents
+from experiments.sweeps.selection import SelectionKind
+from experiments.units.bands import CheckBand
+from experiments.units.states import UnitState
+from workers.record import tasks
+from workers.record.limits import USUAL
+
+PER_PAGE, RUNS_PER_PAGE = 30, 50
+ASKED_EVERY, RUNS_A_SECOND = 4, 1_000
+"""Seconds after which an open page asks again, and runs for which it waits one more: they are all read anew."""
+GROUPS, GROUPED_RUNS = 30, 40
+"""Groups of labels that the page lists, and runs of one that its link names."""
+_COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "cost")
+"""Of the file."""
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """All sweeps, the newest first; those in one status."""
+    access.require(request)
+    rows = lists.list_sweeps(request.GET)
+    page = Page.of(request.GET, rows.count(), PER_PAGE, "status", "owner")
+    shown = [(row, lists.state_of(row)) for row in rows[page.start : page.end]]
+    context = {
+        "rows": shown,
+        "page": page,
+        "statuses": lists.STATUSES.items(),
+        "status": request.GET.get("status", ""),
+        "any": bool(shown) or Sweep.objects.exists(),
+        "may_start": (access.role_in(request) or Role.VIEWER) >= actions.STARTS,
+        "moving": any(state.live for _, state in shown),
+    }
+    return render(request, "sweeps/index.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """The form, filled in from the address or from what was sent, with what the sweep would take; sent with `start`,
+    the sweep."""
+    actor = Actor.of(request, actions.STARTS)
+    sent = request.method == "POST"
+    given = _read_given(request)
+    form = NewSweep(given, Names(actor.person))
+    starts = sent and "start" in given
+    if starts:
+        try:
+            return redirect(actions.start(actor, form))
+        except InvalidFields:
+            pass
+    looked_at = sent or len(request.GET) > 1
+    draft = form.draft() if looked_at and form.is_valid() else None
+    context = {
+        "form": form,
+        "data": given,
+        "problems": form.problems if looked_at else [],
+        "looked_at": looked_at,
+        "draft": draft,
+        "forecast": predict(draft) if draft else None,
+        **_read_choices(given),
+    }
+    return render(request, "sweeps/new.html", context, status=400 if starts else 200)
+
+
+def _read_given(request: HttpRequest) -> QueryDict:
+    """What stands in the form: what was sent, with a file's lines as the list; else the address, over what suits."""
+    if request.method == "POST":
+        given = request.POST.copy()
+        if file := request.FILES.get("file"):
+            given["units"] = file.read().decode("utf-8", "replace")
+            given["choose"] = SelectionKind.LIST.value
+        return given
+    given = QueryDict(mutable=True)
+    model = request.GET.get("model") or _first_model()
+    fitting = compatibility.fitting(model)
+    given.update({"model": model, "task": tasks.USUAL, "choose": SelectionKind.LAYERS.value, "seed": "0"})
+    given.update({name: str(value) for name, value in USUAL.items()})
+    given["agent"] = next((key for key in list_agents() if key.partition(":")[0] == fitting["backbone"]), "")
+    given["toolset"] = fitting["toolset"]
+    for name, values in request.GET.lists():
+        given.setlist(name, values)
+    return given
+
+
+def _first_model() -> str:
+    there = VisionModelRow.objects.filter(available=True)
+    row = there.filter(name=compatibility.TOYBOX).first() or there.first()
+    return row.name if row else ""
+
+
+def _read_choices(given: QueryDict) -> dict[str, Any]:
+    """What there is to choose from, and what is chosen of what may be several."""
+    chosen = {name: given.getlist(name) for name in ("layer", "agent", "toolset")}
+    layers = Layer.objects.filter(model__name=given.get("model", ""), model__available=True).select_related("model")
+    return {
+        "models": VisionModelRow.objects.filter(available=True),
+        "layers": layers,
+        "chosen": chosen,
+        "choices": list(SelectionKind),
+        "states": [*UnitState, *CheckBand],
+        "agents": list_agents().items(),
+        "toolsets": Toolset.objects.filter(available=True),
+        "datasets": Dataset.objects.filter(available=True),
+        "tasks": tasks.TASKS.values(),
+        "surroundings": SURROUNDINGS,
+        "priorities": PRIORITIES,
+        "worker": worker_status.is_here(),
+    }
+
+
+@require_safe
+def sweep(request: HttpRequest, pk: int) -> HttpResponse:
+    """How far it is, and what it found so far; parts of it are asked for again and again while it goes on."""
+    user = access.require(request)
+    row, names = _find(pk), Names(user)
+    role = access.role_in(request) or Role.VIEWER
+    runs = lists.read_runs(row, names)
+    groups = lists.group_runs(runs)
+    scheme = request.GET.get("colour", "")
+    scheme = scheme if scheme in drawing.SCHEMES else "status"
+    layers = list(
+        Layer.objects.filter(model__name=row.selection.get("model"), name__in=row.selection.get("units", {}))
+        .select_related("model")
+        .order_by("position")
+    )
+    left = lists.count_left(row)
+    listed = runs_from({"sort": "check"} | request.GET.dict() | {"sweep": str(pk)}, user)
+    table = listed.runs.select_related("label_check")
+    page = Page.of(request.GET, table.count(), RUNS_PER_PAGE, "status", "layer", "backbone", "sort", "colour")
+    context = {
+        "row": row,
+        "state": lists.state_of(row),
+        "asked_every": ASKED_EVERY + row.laid_out // RUNS_A_SECOND,
+        "left": left,
+        "rest": predict_rest(row, left) if left else None,
+        "said": words.describe_progress(row),
+        "progress": notify.read_progress(row.job),
+        "worker": worker_status.is_here(),
+        "budgets": _read_budgets(row),
+        "statuses": lists.count_statuses(row),
+        "map": drawing.draw_map(row, layers, runs, groups, scheme),
+        "schemes": drawing.SCHEMES.items(),
+        "groups": [(group, ",".join(map(str, group.members[:GROUPED_RUNS]))) for group in groups[:GROUPS]],
+        "group_count": len(groups),
+        "most": len(groups[0].members) if groups else 1,
+        "failures": lists.list_failures(row),
+        "agents": lists.compare_agents(runs),
+        "runs": [_name_unit(run, names) for run in table[page.start : page.end]],
+        "page": page,
+        "chosen_status": listed.values.get("status", ""),
+        "may_change": role >= actions.STARTS and (role == Role.ADMIN or row.owner_id == user.pk),
+        "may_start": role >= actions.STARTS,
+        "priorities": PRIORITIES.items(),
+    }
+    return render(request, "sweeps/page.html", context)
+
+
+def _name_unit(run: Run, names: Names) -> tuple[Run, str, str]:
+    """A run with its unit's name and address; no address where the viewer is to judge it unseen."""
+    return run, names.short(run), "" if names.hides(run) else reverse("unit", args=[run.model, run.layer, run.unit])
+
+
+def _find(pk: int) -> Any:
+    return get_object_or_404(lists.with_progress(Sweep.objects.all()), pk=pk)
+
+
+def _read_budgets(row: Sweep) -> list[dict[str, Any]]:
+    """Name of the field, words, what it took, the limit or None, and both as they are written."""
+    found = []
+    for (limit, (column, shape)), name in zip(BUDGETS.items(), ("cost", "tokens", "seconds"), strict=True):
+        taken, most = getattr(row, column), getattr(row, limit)
+        wrote = [words.format_seconds(each) if name == "seconds" else shape.format(each) for each in (taken, most or 0)]
+        found.append({"name": name, "column": limit, "taken": taken, "most": most, "said": wrote[0], "limit": wrote[1]})
+    return found
+
+
+@require_safe
+def file(request: HttpRequest, pk: int) -> HttpResponse:
+    """Every run of it as a line of CSV."""
+    user = access.require(request)
+    row = get_object_or_404(Sweep, pk=pk)
+    lines = [csv_line(_COLUMNS)]
+    for run in lists.read_runs(row, Names(user)):
+        labels, model = "; ".join(run.labels), row.selection.get("model", "")
+        cells = (run.pk, model, run.layer, run.unit, run.agent, run.status.value, labels, run.r, run.cost)
+        lines.append(csv_line(map(cell, cells)))
+    response = HttpResponse(b"".join(lines), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="maia-sweep-{pk}.csv"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+# --- what is done to one ---
+
+
+def _do(request: HttpRequest, pk: int, act: Callable[[Actor], Any]) -> HttpResponse:
+    """Do it, or say why not; back to its page."""
+    actor = Actor.of(request, actions.STARTS)
+    get_object_or_404(Sweep.objects.only("pk"), pk=pk)
+    try:
+        act(actor)
+    except (ActionRefused, ValueError) as refusal:
+        messages.error(request, str(refusal))
+    return redirect("sweep", pk)
+
+
+@require_POST
+def pause(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have no further round begin."""
+    return _do(request, pk, lambda by: actions.pause(by, pk))
+
+
+@require_POST
+def resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Go on, with another budget where one was typed."""
+    return _do(request, pk, lambda by: actions.resume(by, pk, _read_budget(request.POST)))
+
+
+@require_POST
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """End it; what is concluded stays."""
+    return _do(request, pk, lambda by: actions.stop(by, pk))
+
+
+@require_POST
+def retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have what failed, or was stopped, go on."""
+    return _do(request, pk, lambda by: actions.retry(by, pk, request.POST.get("what", "failed")))
+
+
+@require_POST
+def change(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another priority, another budget."""
+    return _do(request, pk, lambda by: actions.change(by, pk, _read_priority(request.POST), _read_budget(request.POST)))
+
+
+def _read_priority(given: QueryDict) -> SweepPriority | None:
+    return PRIORITIES.get(given.get("priority", ""))
+
+
+def _read_budget(given: QueryDict) -> dict[str, float | None]:
+    """Column -> limit, of those that the form had; an empty one is no limit. Raises ValueError for no number."""
+    found: dict[str, float | None] = {}
+    for column in BUDGETS:
+        if column in given:
+            typed = str(given[column]).strip()
+            try:
+                found[column] = float(typed) if typed else None
+            except ValueError:
+                raise ValueError(f"“{typed[:40]}” is no number: write a budget as 5 or 0.50.") from None
+    return found

@@ -1,0 +1,50 @@
+"""How far a sweep is and what it will take, in sentences: for the terminal, files and lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.runs.spread import Spread
+from experiments.sweeps.forecast import SweepForecast
+from experiments.sweeps.lists import count_left, state_of
+
+
+def describe_progress(row: Any) -> str:
+    """Of a row of `lists.with_progress`."""
+    parts = [f"{row.done_runs:,} of {row.planned:,} done"]
+    for count, words in ((row.failed_runs, "failed"), (row.stopped_runs, "stopped"), (count_left(row), "to come")):
+        if count:
+            parts.append(f"{count:,} {words}")
+    took = f"${row.cost:,.2f}, {row.tokens:,} tokens, {format_seconds(row.seconds)} of work"
+    reason = f" {row.reason}" if row.reason else ""
+    return f"{state_of(row).words}: {', '.join(parts)}. So far {took}.{reason}"
+
+
+def describe_forecast(found: SweepForecast) -> str:
+    """What so many runs will take, or why nobody knows."""
+    runs = f"{found.runs:,} run{'s' * (found.runs != 1)} of {found.units:,} unit{'s' * (found.units != 1)}"
+    if found.seconds is None:
+        of = f" of {', '.join(found.unknown)}" if found.unknown else ""
+        return f"{runs}. No run{of} is recorded here, so what that takes is not known yet."
+    took = [f"{_format_spread(found.seconds, format_seconds)} of work"]
+    if found.clock:
+        threads = f"{found.threads} round{'s' * (found.threads != 1)} at once"
+        took.append(f"{_format_spread(found.clock, format_seconds)} by the clock with {threads}")
+    if found.cost:
+        took.append(_format_spread(found.cost, "${:,.2f}".format))
+    if found.tokens:
+        took.append(f"{_format_spread(found.tokens, '{:,.0f}'.format)} tokens")
+    return f"{runs}: {', '.join(took)}, judging by {found.recorded:,} recorded runs."
+
+
+def format_seconds(seconds: float) -> str:
+    """As people say it: 45 s, 12 min, 3.5 h, 2.1 days."""
+    for most, unit, words in ((120, 1, "{:.0f} s"), (7_200, 60, "{:.0f} min"), (172_800, 3_600, "{:.1f} h")):
+        if seconds < most:
+            return words.format(seconds / unit)
+    return f"{seconds / 86_400:.1f} days"
+
+
+def _format_spread(spread: Spread, words: Any) -> str:
+    usual, low, high = (words(each) for each in (spread.usual, spread.low, spread.high))
+    return f"about {usual}" if low == high else f"about {usual} ({low} to {high})"

@@ -1,0 +1,17 @@
+"""Colours of a map of units: a value that is a class of the style sheet, its words, and what it means."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Colour(StrEnum):
+    """Members are written `NAME = "class", "Words", "what it means"`."""
+
+    words: str
+    meaning: str
+
+    def __new__(cls, value: str, words: str = "", meaning: str = "") -> Colour:
+        member = str.__new__(cls, value)
+        member._value_, member.words, member.meaning = value, words, meaning
+        return member
