@@ -8,10 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
-from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.actors import Actor
+from experiments.core.clock import tell_time
 from experiments.core.compatibility import PERSON, SCRIPTED
 from experiments.evaluations import actions, people
 from experiments.evaluations.forecast import predict
@@ -149,9 +149,9 @@ def _ask_people(evaluation: Evaluation) -> None:
 
 def _claim(evaluation: Evaluation) -> Job:
     """The job of the evaluation, ours from now on. Raises CommandError if a worker is at it that is alive."""
-    silent = Q(beat__lt=timezone.now() - timedelta(seconds=SILENCE))
+    silent = Q(beat__lt=tell_time() - timedelta(seconds=SILENCE))
     free = Job.objects.filter(~Q(status=JobStatus.RUNNING) | silent, pk=evaluation.job_id or 0)
-    if not free.update(status=JobStatus.RUNNING, beat=timezone.now(), stop_requested=False):
+    if not free.update(status=JobStatus.RUNNING, beat=tell_time(), stop_requested=False):
         raise CommandError(
             f"A worker is at evaluation {evaluation.pk}: its page says how far it is. Of one that was killed the "
             f"evaluation can be taken {SILENCE} seconds after it was last heard of."

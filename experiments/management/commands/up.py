@@ -76,7 +76,8 @@ class Installation:
         self.over = asyncio.Event()
         self.healthy = True
         self.interrupted = 0.0
-        others = [parts.web(port), parts.worker(settings.WORKER_THREADS), parts.make_scheduler(settings.STATE)]
+        others = [parts.web(port), *parts.workers(settings.WORKERS, settings.LONG_THREADS)]
+        others.append(parts.make_scheduler(settings.STATE))
         self.redis = [Keeper(redis, console, self.give_up)] if redis else []
         self.others = [Keeper(child, console, self.give_up) for child in others]
 
@@ -120,7 +121,7 @@ class Installation:
     async def greet(self) -> None:
         """Say where to go, once somebody is there to answer."""
         await self.until(lambda: parts.web_answers(self.port), "The web server")
-        await self.until(parts.worker_answers, "The worker")
+        await self.until(parts.worker_answers, "A worker")
         if self.example:
             await database_sync_to_async(welcome.ask_example)(self.user)
         link = await database_sync_to_async(welcome.link)(self.user, self.port)

@@ -31,4 +31,4 @@ class Console:
         name = f"{who:>6} |"
         if not self.stream.isatty() or os.environ.get("NO_COLOR"):
             return name
-        return f"\x1b[{COLOURS.get(who, '0')}m{name}\x1b[0m"
+        return f"\x1b[{COLOURS.get(who.partition('-')[0], '0')}m{name}\x1b[0m"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -25,14 +26,34 @@ def web(port: int) -> Child:
     return python("web", "uvicorn", "maia_web.asgi:application", *options, *quiet, *plain, opens=True)
 
 
-def worker(threads: int) -> Child:
-    """The worker: one process, since it holds the models; it alone is given the keys of providers.
+def workers(count: int, threads: int) -> list[Child]:
+    """So many workers, 0 for one on each GPU, or one without any: a process each, since it holds the models. They alone
+    are given the keys of providers. `threads` are Celery's, for long jobs; those for rounds are a worker's own."""
+    gpus = list_gpus()
+    several = count or len(gpus) or 1
+    if several == 1:
+        return [_worker("worker", threads)]
+    cores = max(1, (os.cpu_count() or 1) // several)
+    made = []
+    for place in range(several):
+        own = ("CUDA_VISIBLE_DEVICES", gpus[place % len(gpus)]) if gpus else ("OMP_NUM_THREADS", str(cores))
+        made.append(_worker(f"worker-{place + 1}", threads, own))
+    return made
 
-    Sweeping waits for a thread, as what it finds would.
-    """
-    options = ["--concurrency", str(threads), "--queues", "rounds,long,recovery"]
-    alone = ["--without-gossip", "--without-mingle"]  # there are no other workers to meet at the start
-    return python("worker", "celery", "--quiet", "--app", "maia_web", "worker", *options, *alone, trusted=True)
+
+def _worker(name: str, threads: int, *own: tuple[str, str]) -> Child:
+    options = ["--concurrency", str(threads), "--queues", "long,recovery", "--hostname", f"{name}@%h"]
+    alone = ["--without-gossip", "--without-mingle"]  # nobody needs to be met at the start
+    words = ["celery", "--quiet", "--app", "maia_web", "worker", *options, *alone]
+    return Child(name, [sys.executable, "-m", *words], trusted=True, own=own)
+
+
+def list_gpus(drivers: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
+    """How the GPUs are called that workers may have: those that CUDA_VISIBLE_DEVICES names, else all by number. Asks
+    the driver's folder: PyTorch is the worker's to load."""
+    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return [each.strip() for each in named.split(",") if each.strip() not in ("", "-1")]
+    return [str(place) for place, _ in enumerate(drivers.iterdir())] if drivers.is_dir() else []
 
 
 def make_scheduler(state: Path) -> Child:
@@ -41,8 +62,8 @@ def make_scheduler(state: Path) -> Child:
     return python("beat", "celery", "--quiet", "--app", "maia_web", "beat", *schedule, "--pidfile", "")
 
 
-def python(name: str, *words: str, trusted: bool = False, opens: bool = False) -> Child:
-    return Child(name, [sys.executable, "-m", *words], trusted=trusted, opens=opens)
+def python(name: str, *words: str, opens: bool = False) -> Child:
+    return Child(name, [sys.executable, "-m", *words], opens=opens)
 
 
 def web_answers(port: int) -> bool:

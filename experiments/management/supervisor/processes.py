@@ -53,12 +53,15 @@ class Child:
     """Whether it is given the keys of providers; who needs none gets none."""
     opens: bool = False
     """Whether people sign in there: it alone is given the secret of single sign-on."""
+    own: tuple[tuple[str, str], ...] = ()
+    """Variables that it alone starts with, and their values."""
 
     def environment(self) -> dict[str, str]:
         """What it starts with: our own environment, without secrets that it has no use for."""
         secrets = [(OF_PROVIDERS, self.trusted), (OF_SINGLE_SIGN_ON, self.opens)]
         withheld = tuple(start for start, given in secrets if not given)
-        return QUIET_PYTHON | {name: value for name, value in os.environ.items() if not name.startswith(withheld)}
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(withheld)}
+        return QUIET_PYTHON | ours | dict(self.own)
 
 
 class Keeper:

@@ -1,0 +1,41 @@
+"""Whether what an installation keeps is whole: transcripts, the rows that follow from them, images. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from experiments.keeping import image_files, replaying
+from experiments.keeping.findings import Finding, FindingKind
+from experiments.keeping.image_files import KeyOf, Progress
+from experiments.models import Image, Run
+
+
+def _ignore(what: str, done: int, total: int) -> None:
+    """The report nobody listens to."""
+
+
+def find_problems(key_of: KeyOf | None, *, sample: int | None = None, progress: Progress = _ignore) -> list[Finding]:
+    """All that is wrong; an empty list where everything is right. Works while others write.
+
+    `key_of` is `workers.jobs.images.key_of_file`; without it no image is looked at. `sample` images are drawn by lot,
+    all of them for None.
+    """
+    found = list(_check_runs(progress))
+    if key_of is not None:
+        found += image_files.check_images(key_of, progress, sample)
+    return found
+
+
+def _check_runs(progress: Progress) -> Iterator[Finding]:
+    keys = list(Run.objects.order_by("pk").values_list("pk", flat=True))
+    for done, key in enumerate(keys, 1):
+        yield from replaying.check_run(key)
+        progress("Looking at runs", done, len(keys))
+
+
+def request_thumbnails(found: list[Finding]) -> int:
+    """Have workers make the thumbnails anew that are missing. Returns of how many images."""
+    keys = {each.image for each in found if each.kind == FindingKind.THUMBNAIL}
+    for key in keys:
+        Image.objects.filter(key=key).update(has_thumbnails=False)
+    return len(keys)

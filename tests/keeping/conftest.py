@@ -1,0 +1,51 @@
+"""The tiny laboratory, runs that the real agent played there, and an image store of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+
+from experiments.core import notify
+from experiments.models import Run
+from tests.support.tiny_run import CONCLUSION, PROGRAM, Seeing, install, play, tiny_run
+from workers.jobs import laboratory as place
+from workers.jobs import thumbnails
+from workers.record.limits import Usage
+
+LOOK = PROGRAM.format(
+    "activations, images = system.neuron(tools.text2image(['a red square', 'a blue square', 'a green square']))\n"
+    "tools.log_experiment(activations, images, ['red', 'blue', 'green'], '')"
+)
+SEEN = ("A red square.", "Nothing.") * 6
+
+
+@pytest.fixture
+def store(settings: Any, tmp_path: Path) -> Path:
+    """The folder of image files."""
+    settings.MEDIA_ROOT = tmp_path / "images"
+    assert Path(default_storage.path("x")).parent == tmp_path / "images"
+    return tmp_path / "images"
+
+
+@pytest.fixture
+def played(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path, store: Path, owner: User
+) -> Iterator[Callable[[], Run]]:
+    """Makes a run that the agent played to its conclusion: two rounds, an experiment with three images."""
+    del store
+    install(monkeypatch, settings, tmp_path)
+
+    def play_one() -> Run:
+        run = play(tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=SEEN, usage=Usage(100, 20, 0.5))))
+        thumbnails.mark_made(wait=True)
+        return run
+
+    notify.muted.set()
+    yield play_one
+    place.build_laboratory.cache_clear()
+    notify.muted.clear()
