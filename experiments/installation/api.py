@@ -19,7 +19,8 @@ from experiments.api.fields import NO_NUL, Body, Id, Name, Progress, RowOut, Use
 from experiments.api.once import answer_once
 from experiments.core import notify, worker_status
 from experiments.core.actors import Actor
-from experiments.installation import actions
+from experiments.core.system_names import Names
+from experiments.installation import actions, waiting
 from experiments.models import Backbone, Dataset, Job, Layer, Role, TokenScope, Toolset, VisionModelRow
 
 router = Router(tags=["What there is"])
@@ -299,12 +300,16 @@ class WorkerOut(Schema):
     """A worker as it told last."""
 
     name: str
-    state: str = Field(description="ready, busy, or late: nothing was heard of it for a while")
+    state: str = Field(
+        description="ready, busy, refuses: its code is not of the database's version, so it claims nothing; "
+        "or late: nothing was heard of it for a while"
+    )
     device: str
     precision: str
     threads: int
     silent: float = Field(description="seconds since it told")
     up: float = Field(description="seconds since it began")
+    refuses: str = Field(description="why it claims nothing, with the remedy; empty where it does")
     budget: int = Field(description="bytes of weights that it may hold; 0 for no limit")
     loaded: list[LoadedModel]
     doing: list[WorkerJob]
@@ -324,3 +329,47 @@ def list_workers(request: HttpRequest) -> Workers:
     reports = worker_status.present()
     found = [worker_status.describe_worker(each) for each in reports or ()]
     return Workers(items=[WorkerOut(loaded=each["places"], **each) for each in found], reachable=reports is not None)
+
+
+class WaitingOut(Schema):
+    """The active runs of one person, or of one sweep, as workers take them in turn."""
+
+    owner: str = Field(description="whose runs, or whose sweep: a user name")
+    sweep: int | None
+    title: str = Field(description="the person, or the sweep's name")
+    queued: int = Field(description="runs that have not begun")
+    under_way: int = Field(description="runs that have")
+    held: int = Field(description="of those, runs that a worker plays a round of at this moment")
+    since: datetime | None = Field(description="when the one that has waited longest was asked")
+    models: dict[str, int] = Field(description="model -> active runs that need it")
+    weight: float
+    share: float | None = Field(description="its part of the work of people, or of sweeps; null while it is closed")
+    open: bool = Field(description="whether its runs may be claimed")
+    reason: str = Field(description="why not")
+
+
+class WaitingList(Schema):
+    """The queue, whoever is next first."""
+
+    items: list[WaitingOut]
+    in_terminals: int = Field(description="active runs that whoever asked plays, and no worker")
+
+
+@router.get("/workers/queue", response=WaitingList, summary="Who waits for workers", tags=WORK)
+def list_waiting(request: HttpRequest) -> WaitingList:
+    """Runs of people go before those of sweeps; between flows of a kind, work is shared out by weight."""
+    found = waiting.read_waiting(Names(allow(request)))
+    return WaitingList(items=[_waiting_out(each) for each in found.lines], in_terminals=found.in_terminals)
+
+
+def _waiting_out(line: waiting.WaitingLine) -> WaitingOut:
+    same = ("title", "queued", "under_way", "held", "since", "models", "share")
+    flow = line.flow
+    return WaitingOut(
+        owner=flow.owner.get_username(),
+        sweep=flow.sweep_id,
+        weight=flow.weight,
+        open=flow.open,
+        reason=line.reason or line.closed,
+        **{name: getattr(line, name) for name in same},
+    )

@@ -21,8 +21,9 @@ from experiments.core import access, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
+from experiments.core.system_names import Names
 from experiments.evaluations import judging
-from experiments.installation import actions, dashboard, lists
+from experiments.installation import actions, dashboard, lists, waiting
 from experiments.models import Dataset, Job, JobKind, Layer, Role, VisionModelRow
 from experiments.pairwise import lists as pairwise_lists
 from experiments.reviews import lists as review_lists
@@ -203,10 +204,12 @@ def resume_job(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def workers(request: HtmxRequest) -> HttpResponse:
-    """Which there are, what they hold in memory, what they are doing; the list alone for htmx, which asks every few
-    seconds."""
-    access.require(request)
+    """Who waits for them; which there are, what they hold in memory, what they are doing. The lists alone for htmx,
+    which asks every few seconds."""
+    viewer = access.require(request)
     workers = worker_status.present()
     rows = None if workers is None else [worker_status.describe_worker(each) for each in workers]
+    claiming = sum(each["state"] in ("ready", "busy") for each in rows or ())
     template = "installation/workers_now.html" if request.htmx else "installation/workers.html"
-    return render(request, template, {"workers": rows})
+    context = {"workers": rows, "claiming": claiming, "waiting": waiting.read_waiting(Names(viewer))}
+    return render(request, template, context)

@@ -75,7 +75,7 @@ def test_datasets_stand_there_with_their_indexes_and_broken_files(admin: Client)
     page = text(admin, DATASETS)
     assert "Birds &lt;b&gt;" in page
     assert page.count("it is no image") == 50
-    assert "1234 files could not be read" in page
+    assert "1,234 files could not be read" in page
     assert "and 1184 more" in page
     assert "<script>0" not in page
     assert page.count('<span class="label">layer5</span>') == 2

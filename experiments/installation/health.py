@@ -1,0 +1,83 @@
+"""Whether the parts that everything stands on answer: the database, Redis, the place of files. For whoever watches the
+installation: a load balancer, a container's runtime, `/readyz`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from django.core.files.storage import FileSystemStorage, default_storage, storages
+from django.db import connection
+
+from experiments.core import notify
+from experiments.core.bucket import Bucket
+from experiments.models import Run
+
+LEAST_FREE = 64 << 20
+"""Bytes of a disk below which nothing more fits that a round writes."""
+PATIENCE = 4.0
+"""Seconds within which a part answers."""
+_NEVER = "f" * 64
+"""A name that no file has."""
+
+
+def probe() -> dict[str, str]:
+    """Each part and why it is not ready, "" where it is. Takes `PATIENCE` seconds at most."""
+    pool = ThreadPoolExecutor(len(_PARTS), thread_name_prefix="probe")
+    asked = {name: pool.submit(_try, ask) for name, ask in _PARTS.items()}
+    found = {}
+    for name, answer in asked.items():
+        try:
+            found[name] = answer.result(PATIENCE)
+        except TimeoutError:
+            found[name] = f"It has not answered within {PATIENCE:g} s."
+    pool.shutdown(wait=False, cancel_futures=True)
+    return found
+
+
+def _try(ask: Callable[[], str]) -> str:
+    """What a part says; whatever goes wrong is told, since any of it means that the part is not ready."""
+    try:
+        return ask()
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return f"{type(error).__name__}: {error}"
+    finally:
+        connection.close()  # this thread's own
+
+
+def _ask_database() -> str:
+    """A real query of a real table, so that one without tables is not ready."""
+    Run.objects.order_by("-pk").values_list("status").first()
+    return ""
+
+
+def _ask_redis() -> str:
+    notify.redis().ping()
+    return ""
+
+
+def _ask_storage() -> str:
+    """Whether files can be looked up, and, in a folder, written."""
+    if isinstance(storages["default"], Bucket):
+        storages["default"].ask()
+        return ""
+    default_storage.exists(_NEVER)
+    if not isinstance(default_storage, FileSystemStorage):
+        return ""
+    folder = default_storage.location
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        return f"Nothing can be written to {folder}: give its user the right."
+    free = shutil.disk_usage(folder).free
+    return "" if free >= LEAST_FREE else f"The disk of {folder} has {free >> 20} MiB left: make room."
+
+
+_PARTS: Mapping[str, Callable[[], str]] = {
+    "database": _ask_database,
+    "redis": _ask_redis,
+    "storage": _ask_storage,
+}

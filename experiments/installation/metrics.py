@@ -1,0 +1,101 @@
+"""The installation in figures, as Prometheus reads them: runs and their queue from the database, work from what each
+worker says of itself, listeners of this process.
+
+No label holds free text or grows with the work: statuses, ids of people, workers' names, kinds of events.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.db.models import Count, Sum
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from experiments.core import sockets, worker_status
+from experiments.core.system_names import Names
+from experiments.installation.waiting import read_waiting
+from experiments.models import Run
+from workers.record.statuses import Status
+
+_TOTALS = {
+    "rounds": ("maia_rounds", "Rounds played."),
+    "prompt_tokens": ("maia_prompt_tokens", "Tokens that language models were sent."),
+    "completion_tokens": ("maia_completion_tokens", "Tokens that language models wrote."),
+    "cost": ("maia_cost_dollars", "US dollars that language models cost, by the prices known here."),
+    "observation_count": ("maia_observations", "Observations logged."),
+}
+"""Column of a run -> the counter that adds it up, and what that says."""
+_TYPES = frozenset({"counter", "histogram", "gauge"})
+
+
+def write_metrics() -> bytes:
+    """The figures of this moment, in Prometheus' text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Installation())
+    return generate_latest(registry)
+
+
+class _Installation(Collector):
+    """Asks the database and Redis at each scrape; nothing is kept in between."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _count_runs()
+        yield from _describe_queue()
+        yield from _read_workers()
+        yield GaugeMetricFamily("maia_listeners", "Browsers that listen to this web process.", len(sockets.listening))
+
+
+def _count_runs() -> Iterator[Metric]:
+    runs = GaugeMetricFamily("maia_runs", "Runs, by status.", labels=["status"])
+    counted = dict(Run.objects.order_by().values_list("status").annotate(count=Count("pk")))
+    for status in Status:
+        runs.add_metric([status.value], counted.get(status.value, 0))
+    yield runs
+    sums = Run.objects.aggregate(**{f"sum_{column}": Sum(column) for column in _TOTALS})
+    for column, (name, about) in _TOTALS.items():
+        yield CounterMetricFamily(name, about, sums[f"sum_{column}"] or 0)
+
+
+def _describe_queue() -> Iterator[Metric]:
+    """By the id of the person who asked, sweeps included."""
+    age = GaugeMetricFamily("maia_queue_age_seconds", "How long the first of a person's runs waits.", labels=["person"])
+    length = GaugeMetricFamily("maia_queue_runs", "A person's runs that wait or are under way.", labels=["person"])
+    held_up = GaugeMetricFamily("maia_held_up_runs", "Runs that wait for the end of an outage.")
+    waiting = read_waiting(Names(None))
+    waits: dict[int, float] = defaultdict(float)
+    runs: dict[int, int] = defaultdict(int)
+    for line in waiting.lines:
+        waits[line.flow.owner_id] = max(waits[line.flow.owner_id], line.waited or 0.0)
+        runs[line.flow.owner_id] += line.queued + line.under_way
+    for person, seconds in waits.items():
+        age.add_metric([str(person)], seconds)
+        length.add_metric([str(person)], runs[person])
+    held_up.add_metric([], sum(count for _, count in waiting.outages))
+    yield from (age, length, held_up)
+
+
+def _read_workers() -> Iterator[Metric]:
+    """What each worker counts, under its name; what is not of the shape that ours send is left out."""
+    present = worker_status.present() or []
+    workers = GaugeMetricFamily("maia_workers", "Workers, by state.", labels=["state"])
+    for state in ("ready", "busy", "refuses", "late"):
+        workers.add_metric([state], sum(worker_status.state(each) == state for each in present))
+    yield workers
+    families: dict[str, Metric] = {}
+    for report in present:
+        for figure in report.get("counters", ()):
+            _add_figure(families, figure, str(report["name"]))
+    yield from families.values()
+
+
+def _add_figure(families: dict[str, Metric], figure: dict[str, Any], worker: str) -> None:
+    if figure["type"] not in _TYPES:
+        return
+    family = families.setdefault(figure["name"], Metric(figure["name"], figure["about"], figure["type"]))
+    samples: Iterable[tuple[str, dict[str, str], float]] = figure["samples"]
+    for name, labels, value in samples:
+        family.add_sample(name, {**labels, "worker": worker}, value)
