@@ -12,22 +12,22 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.support.quick_laboratory import draw_laboratory
+
 if TYPE_CHECKING:
+    from tests.support.object_store import ObjectStore
     from workers.sandbox.host import ZygoteSandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
-QUICK_IMAGES = 200
-"""Scenes in the dataset of installations that tests start."""
 FIRST = (
     "house/test_postgres",
-    "house/test_faults",
     "house/test_whole_path_browser",
     "management/test_investigate",
     "management/test_up",
@@ -126,6 +126,15 @@ def sandbox() -> Iterator[ZygoteSandbox]:
         yield one
 
 
+@pytest.fixture(scope="module")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """A store of objects for a module's tests."""
+    from tests.support.object_store import ObjectStore
+
+    with ObjectStore(tmp_path_factory.mktemp("store") / "weed") as one:
+        yield one
+
+
 @pytest.fixture
 def owner(db: None) -> User:
     """A researcher, who asks the questions."""
@@ -190,20 +199,19 @@ def redis_url(redis_server: str, settings) -> Iterator[str]:
 
     from experiments.core import notify
 
+    notify.end()
     settings.REDIS_URL = redis_server
     host = {"address": redis_server, "socket_timeout": 8}
     layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [host]}}
     settings.CHANNEL_LAYERS = {"default": layer}
     channel_layers.backends.clear()
-    notify.redis.cache_clear()
     before = current_app.conf.broker_url
     current_app.conf.broker_url = redis_server.replace("unix://", "redis+socket://")
     with Redis.from_url(redis_server) as connection:
         connection.flushall()
     yield redis_server
     current_app.conf.broker_url = before
-    notify.redis().close()
-    notify.redis.cache_clear()
+    notify.end()
     channel_layers.backends.clear()
 
 
@@ -211,6 +219,26 @@ def redis_url(redis_server: str, settings) -> Iterator[str]:
 def quick_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state folder with toybox's first scenes drawn and indexed, for installations that tests start."""
     return copied(made_once(tmp_path_factory, "laboratory", draw_laboratory), tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture
+def on_toybox(quick_laboratory: Path, settings: Any) -> Iterator[None]:
+    """This process plays on the quick laboratory."""
+    from tests.support.quick_laboratory import QUICK_IMAGES
+    from workers.jobs.laboratory import build_laboratory
+
+    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
+    build_laboratory.cache_clear()
+    yield
+    build_laboratory.cache_clear()
+
+
+@pytest.fixture
+def no_redis() -> None:
+    """This process works without Redis."""
+    from experiments.core import notify
+
+    notify.muted.set()
 
 
 @pytest.fixture(scope="session")
@@ -235,16 +263,6 @@ def migrate(state: Path) -> None:
     own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
     command = [sys.executable, "manage.py", "migrate", "-v0"]
     subprocess.run(command, cwd=ROOT, env=own | {"MAIA_STATE": str(state)}, check=True)
-
-
-def draw_laboratory(state: Path) -> None:
-    from workers.lab.laboratory import Laboratory
-    from workers.protocols import LabSettings
-    from workers.record.systems import SystemSpec
-
-    state.mkdir()
-    laboratory = Laboratory(LabSettings(state, dataset_images=QUICK_IMAGES))
-    laboratory.subject(SystemSpec("unit", "toybox", "layer4", 0)).exemplars()
 
 
 def copied(source: Path, target: Path) -> Path:

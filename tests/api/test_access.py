@@ -33,6 +33,7 @@ RUN = {
     "fork_run",
     *("start_evaluation", "stop_evaluation", "resume_evaluation", "repair_evaluation", "ask_for_check"),
     "ask_people_for_labels",
+    *("forecast_sweep", "start_sweep", "pause_sweep", "resume_sweep", "stop_sweep", "retry_sweep", "change_sweep"),
     "finish_judging",
 }
 """What takes a researcher and the scope to run."""
@@ -82,6 +83,10 @@ BODIES: dict[str, Any] = {
     "start_evaluation": {"kind": "synthetic", "backbone": "scripted"},
     "resume_evaluation": {},
     "repair_evaluation": {"factor": 0},
+    "start_sweep": {"model": "toybox", "layers": ["layer4"], "agents": ["scripted"]},
+    "forecast_sweep": {"model": "toybox", "layers": ["layer4"], "agents": ["scripted"]},
+    "retry_sweep": {},
+    "change_sweep": {},
     "ask_for_check": {"run": 1},
     "create_answer": {"question": 1, "answer": "yes"},
     "ask_judge": {"backbone": "openai:gpt-4o"},
@@ -126,7 +131,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     noun = path.split("/")[1]
     known = {"models": world.layer.model_id, "layers": world.layer.pk, "labels": world.label.pk, "jobs": world.job.pk}
     known["trials"] = world.trial.pk
-    known |= {"evaluations": world.evaluation.pk, "checks": world.check.pk}
+    known |= {"evaluations": world.evaluation.pk, "checks": world.check.pk, "sweeps": world.sweep.pk}
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     known |= {"observations": world.run.observations.latest("pk").pk}

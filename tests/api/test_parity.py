@@ -82,6 +82,16 @@ SAME: dict[str, str] = {
     "pairwise-close": "close_trial",
     "pairwise-ask": "ask_judge",
     "pairwise-stop": "stop_judge",
+    # sweeps
+    "sweeps": "list_sweeps",
+    "sweep-new": "forecast_sweep start_sweep",
+    "sweep": "read_sweep",
+    "sweep-file": "list_runs",
+    "sweep-pause": "pause_sweep",
+    "sweep-resume": "resume_sweep",
+    "sweep-stop": "stop_sweep",
+    "sweep-retry": "retry_sweep",
+    "sweep-change": "change_sweep",
     # how right labels are
     "evaluations": "list_evaluations",
     "evaluation-new": "start_evaluation",
@@ -125,7 +135,7 @@ SAME: dict[str, str] = {
     "settings-index": "add_index",
     "settings-job-stop": "stop_job",
     "settings-job-resume": "resume_job",
-    "settings-workers": "list_workers",
+    "settings-workers": "list_workers list_waiting",
     # accounts
     "settings-you": "read_me list_sessions",
     "settings-you-name": "rename_me",

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from experiments.core import transfers
 from experiments.models import (
     AuditEntry,
     Dataset,
@@ -160,7 +161,8 @@ def test_a_file_is_handed_to_a_worker(script: Script) -> None:
     made = script.upload("/imports", {"kind": "labels", "model": "toybox", "source": "milan", "file": given})
     assert made.status_code == 202, made.content
     row = Import.objects.get()
-    assert row.path.read_bytes() == given
+    with transfers.fetch(row.place) as path:
+        assert path.read_bytes() == given
     said = {name: value for name, value in row.job.options.items() if value}
     assert (said, row.job.asked_by.get_username()) == ({"model": "toybox", "source": "milan"}, "owner")
     read = script.get(made["Location"].removeprefix("/api/v1")).json()

@@ -197,6 +197,15 @@ def test_a_stop_passes_at_once_and_closes_the_connection(answer):
     assert len(server.asked) == 1
 
 
+def test_who_must_not_ask_any_more_asks_nothing():
+    def emit(piece):
+        raise Cancelled("stopped")
+
+    with Provider(says("red")) as server, pytest.raises(Cancelled):
+        ask(server, emit=emit)
+    assert server.asked == []
+
+
 def test_a_stop_while_words_come_closes_the_connection():
     def endless(handler):
         handler.begin()

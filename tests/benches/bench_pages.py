@@ -22,6 +22,7 @@ import pytest
 
 from tests import ROOT
 from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
+from tests.support.postgres import Cluster
 
 SIZES = (10_000, 1_000_000)
 GOAL_MS, GOAL_RATIO = 100, 1.5
@@ -202,14 +203,10 @@ def test_pages_on_sqlite(tmp_path: Path) -> None:
 
 
 @pytest.mark.bench
-def test_pages_on_postgresql(tmp_path: Path, postgres: str) -> None:  # noqa: F811 - the fixture
-    import psycopg
-
+def test_pages_on_postgresql(tmp_path: Path, postgres: Cluster) -> None:  # noqa: F811 - the fixture
     found = []
     for size in SIZES:
-        with psycopg.connect(postgres, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE seeded_{size}")
-        address = postgres.rpartition("/")[0] + f"/seeded_{size}"
+        address = postgres.create(f"seeded_{size}")
         found.append(seeded({"MAIA_STATE": str(tmp_path / str(size)), "MAIA_DATABASE_URL": address}, size))
     table("PostgreSQL", measure(*found))
 

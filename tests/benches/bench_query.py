@@ -19,7 +19,7 @@ from experiments.models import Run
 from tests import ROOT
 from tests.runs.test_query_form import GOOD
 from tests.runs.test_socket import Viewer
-from workers.jobs import catalogue, rounds
+from workers.jobs import catalogue, lease, rounds
 from workers.jobs import laboratory as place
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db(transaction=True)]
@@ -70,7 +70,9 @@ def ask(browser: Client, crossed: Crossed) -> Run:
 
 def begin(run: Run, crossed: Crossed) -> None:
     with counted(crossed.until_recorded):
-        rounds.advance(run.pk)
+        claimed = lease.claim(run.pk)
+        assert claimed
+        rounds.play_claimed(claimed)
     assert run.events.order_by("seq")[0].kind == "started"
     assert crossed.is_over
 

@@ -21,6 +21,7 @@ import pytest
 
 from tests import ROOT
 from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
+from tests.support.postgres import Cluster
 
 REVIEWS = 100_000
 GOAL_MS = 200
@@ -157,8 +158,8 @@ def test_reviewing_on_sqlite(tmp_path: Path) -> None:
 
 
 @pytest.mark.bench
-def test_reviewing_on_postgresql(tmp_path: Path, postgres: str) -> None:  # noqa: F811 - the fixture
-    figures("PostgreSQL", {"MAIA_STATE": str(tmp_path), "MAIA_DATABASE_URL": postgres})
+def test_reviewing_on_postgresql(tmp_path: Path, postgres: Cluster) -> None:  # noqa: F811 - the fixture
+    figures("PostgreSQL", {"MAIA_STATE": str(tmp_path), "MAIA_DATABASE_URL": postgres.url("postgres")})
 
 
 if __name__ == "__main__":

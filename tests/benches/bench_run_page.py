@@ -59,7 +59,9 @@ FRAMES = """async () => {
 @pytest.mark.bench
 @pytest.mark.parametrize("kind", ["SQLite", "PostgreSQL"])
 def test_how_long_the_server_takes(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    address = f"sqlite:///{tmp_path}/run.sqlite3" if kind == "SQLite" else request.getfixturevalue("postgres")
+    address = f"sqlite:///{tmp_path}/run.sqlite3"
+    if kind == "PostgreSQL":
+        address = request.getfixturevalue("postgres").url("postgres")
     environment = {**os.environ, "MAIA_DATABASE_URL": address, "MAIA_STATE": str(tmp_path)}
     environment |= {"DJANGO_SETTINGS_MODULE": "maia_web.settings", "PYTHONPATH": str(ROOT)}
     code = "import django; django.setup(); from tests.benches.bench_run_page import main; main()"

@@ -86,7 +86,7 @@ def test_a_small_call(sandbox: ZygoteSandbox, table) -> None:
 
 @pytest.mark.bench
 def test_fifteen_images_through_a_system(sandbox: ZygoteSandbox, table, quick_laboratory: Path) -> None:
-    from tests.conftest import QUICK_IMAGES
+    from tests.support.quick_laboratory import QUICK_IMAGES
 
     laboratory = Laboratory(LabSettings(quick_laboratory, dataset_images=QUICK_IMAGES))
     context = laboratory.experiment_context(SystemSpec("unit", "toybox", "layer4", 12), ImagesInMemory(), seed=0)

@@ -20,7 +20,6 @@ from pathlib import Path
 from pydoc_data.topics import topics
 from typing import TYPE_CHECKING, Any
 
-import psycopg
 import pytest
 
 from tests import ROOT
@@ -69,10 +68,7 @@ def place(kind: str, size: int, folder: Path, request: pytest.FixtureRequest) ->
     """The address of a fresh database."""
     if kind == "SQLite":
         return f"sqlite:///{folder}/{size}.sqlite3"
-    address = request.getfixturevalue("postgres")
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE size{size}")
-    return address.removesuffix("/postgres") + f"/size{size}"
+    return str(request.getfixturevalue("postgres").create(f"size{size}"))
 
 
 def measured(size: int, address: str, folder: Path) -> dict[str, float]:

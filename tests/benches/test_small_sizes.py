@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.benches import bench_bias, bench_metrics, bench_spurious, bench_synthetic
-from tests.conftest import QUICK_IMAGES
+from tests.support.quick_laboratory import QUICK_IMAGES
 from tests.support.sanity import make_units, read_real_units
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings

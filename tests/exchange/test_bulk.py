@@ -49,7 +49,20 @@ from workers.record.replies import Hypothesis as Claim
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
-OWN = {"id", "run", "run_id", "time", "experiment_id", "created", "started", "ended", "enqueued", "claims"}
+OWN = {
+    "id",
+    "run",
+    "run_id",
+    "time",
+    "experiment_id",
+    "created",
+    "started",
+    "ended",
+    "due",
+    "flow",
+    "flow_id",
+    "claims",
+}
 """What two runs that did the same do not share."""
 
 

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from PIL import Image as Pillow
 
-from experiments.core import transcript
+from experiments.core import transcript, transfers
 from experiments.exchange import export_query, import_bundle, tables
 from experiments.exchange.import_bundle import Source
 from experiments.exchange.safe_zip import ExchangeError
@@ -153,7 +153,7 @@ def test_a_round_trip_loses_nothing(run: Run, teammate: User, tmp_path: Path) ->
         bytes(again.experiments.get().state),
     ] == before
     assert again.owner == teammate
-    left = {"enqueued", "claims", "fence", "owner_id"}
+    left = {"due", "flow_id", "claims", "fence", "owner_id"}
     assert {name: value for name, value in vars(again).items() if name in row and name not in left} == {
         name: value for name, value in row.items() if name not in left
     }
@@ -271,7 +271,10 @@ def exported(owner: User, what: str, form: str, query: str = "") -> tuple[Job, b
     export = Export.objects.create(job=job, what=what, format=form, query=query)
     long.work(job.pk)
     job.refresh_from_db()
-    return job, export.path.read_bytes() if export.path.exists() else b""
+    if not transfers.exists(export.place):
+        return job, b""
+    with transfers.fetch(export.place) as path:
+        return job, path.read_bytes()
 
 
 @pytest.mark.parametrize(

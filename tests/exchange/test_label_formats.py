@@ -142,7 +142,7 @@ def test_weights_that_publications_do_not_mean_are_told(tmp_path: Path) -> None:
 
 
 def test_the_command_takes_layer_and_count(tmp_path: Path, capsys: Any, owner: Any) -> None:
-    path = tmp_path / "tally.csv"
+    path = tmp_path / "counter.csv"
     path.write_text("unit,label,score\n1,dog,0.5\n")
     known = ("--model", "hf:own/net", "--source", "netdissect", "--layer", "layer4", "--units-from", "1")
     call_command("import_runs", path, *known)

@@ -16,6 +16,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
+from experiments.core import transfers
 from experiments.exchange import form
 from experiments.models import Export, Import, Job, Label, Run
 from tests.exchange.test_bundles import HOSTILE, bundled, forgotten, full_run
@@ -53,7 +54,7 @@ def test_an_export_is_asked_for_made_downloaded_and_deleted(as_owner: Client, ru
     assert (answer["X-Content-Type-Options"], answer["Content-Length"]) == ("nosniff", str(len(data)))
     as_owner.post(f"/exports/{export.pk}/delete/")
     assert not Export.objects.exists()
-    assert not export.path.exists()
+    assert not transfers.exists(export.place)
 
 
 def test_the_exports_of_one_person_are_nobody_elses(as_owner: Client, run: Run, client: Client, teammate: User) -> None:
@@ -96,8 +97,8 @@ def test_what_has_expired_is_swept(as_owner: Client, run: Run) -> None:
     assert as_owner.get(f"/exports/{export.pk}/file/").status_code == 404
     exchange.remove_expired()
     assert not Export.objects.exists()
-    exchange.remove_others(export.path.parent, set())
-    assert export.path.exists(), "a file that is an hour old at most may belong to a row that is not saved yet"
+    transfers.remove_others("exports", set(), exchange.FORGOTTEN_SECONDS)
+    assert transfers.exists(export.place), "a file of the last hour may belong to a row that is not saved yet"
 
 
 def test_the_lists_take_a_constant_number_of_queries(
@@ -121,10 +122,10 @@ def test_a_bundle_is_brought_through_the_page(as_owner: Client, run: Run, tmp_pa
     forgotten(run)
     answer = bring(as_owner, "bundle", path)
     assert answer.status_code == 302
-    file = Import.objects.get().path
-    assert file.exists()
+    file = Import.objects.get().place
+    assert transfers.exists(file)
     assert worked().status == "done"
-    assert not file.exists()
+    assert not transfers.exists(file)
     again = Run.objects.get()
     assert f'href="/runs/{again.pk}/"' in as_owner.get("/imports/").content.decode()
     assert "Imported from run.zip, where owner asked it as run" in as_owner.get(f"/runs/{again.pk}/").content.decode()
@@ -169,9 +170,9 @@ def test_an_upload_over_the_limit_is_refused(as_owner: Client, tmp_path: Path, m
 def test_a_file_that_is_refused_says_why_and_is_gone(as_owner: Client, tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(b"not a zip")
     bring(as_owner, "bundle", tmp_path / "x.zip")
-    file = Import.objects.get().path
+    file = Import.objects.get().place
     job = worked()
-    assert (job.status, file.exists()) == ("failed", False)
+    assert (job.status, transfers.exists(file)) == ("failed", False)
     page = as_owner.get("/imports/").content.decode()
     assert "no whole zip archive" in page
     assert "Nothing of it was kept." in page

@@ -23,6 +23,7 @@ from experiments.models import (
     Run,
     SavedView,
     Share,
+    Sweep,
     Thread,
     Unit,
     VisionModelRow,
@@ -32,6 +33,7 @@ from tests.support.builders import make_run
 
 KEY = "0" * 64
 OPEN = {"sign-in", "sign-in-with", "sign-in-back", "sign-out", "enter", "join", "settings"}
+OPEN |= {"healthz", "readyz", "metrics"}
 """Addresses that hold nothing of the team's."""
 READ = {
     "overview": "/",
@@ -52,6 +54,9 @@ READ = {
     "evaluation": "/evaluations/{evaluation}/",
     "evaluation-file": "/evaluations/{evaluation}/figures.csv",
     "evaluations-compare": "/evaluations/compare/",
+    "sweeps": "/sweeps/",
+    "sweep": "/sweeps/{sweep}/",
+    "sweep-file": "/sweeps/{sweep}/runs.csv",
     "label-check": "/checks/{check}/",
     "check-answers": "/checks/{check}/answers.csv",
     "run-check": "/runs/{run}/check/",
@@ -98,6 +103,7 @@ RESEARCH = {
     "review-new": "/review/new/",
     "run-review": "/runs/{run}/review/",
     "evaluation-new": "/evaluations/new/",
+    "sweep-new": "/sweeps/new/",
     "label-check-new": "/labels/{label}/check/",
     "run-check-new": "/runs/{run}/check/new/",
 }
@@ -127,6 +133,11 @@ ASK = {
     "thread-reply": "/threads/{thread}/reply/",
     "thread-resolve": "/threads/{thread}/resolve/",
     "review-close": "/review/{queue}/close/",
+    "sweep-pause": "/sweeps/{sweep}/pause/",
+    "sweep-resume": "/sweeps/{sweep}/resume/",
+    "sweep-stop": "/sweeps/{sweep}/stop/",
+    "sweep-retry": "/sweeps/{sweep}/retry/",
+    "sweep-change": "/sweeps/{sweep}/change/",
     "evaluation-of-source": "/evaluations/source/",
     "evaluation-stop": "/evaluations/{evaluation}/stop/",
     "evaluation-resume": "/evaluations/{evaluation}/resume/",
@@ -241,6 +252,7 @@ def ids(run: Run) -> dict[str, int]:
         "queue": queue_of(run).pk,
         "trial": PairwiseTrial.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
         "evaluation": Evaluation.objects.create(name="theirs", kind="labels", owner=run.owner).pk,
+        "sweep": Sweep.objects.create(name="theirs", owner=run.owner, task="describe", selection={}).pk,
         "check": LabelCheck.objects.create(key=KEY, unit=unit, text="red", options={}).pk,
         "label": label.pk,
     }

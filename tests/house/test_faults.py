@@ -23,23 +23,20 @@ def site(quick_state: Path):
 LONG_AGO = "2026-01-01 00:00:00+00:00"
 ASK = """
 from django.contrib.auth.models import User
-from experiments.core import notify
+from experiments.core import notify, queue
 from experiments.models import Run
 run = Run.objects.create(owner=User.objects.get(), question="What?", task="describe", model="toybox", layer="layer4",
-    unit={unit}, backbone="scripted", limits={{"rounds": {rounds}}}, enqueued="{enqueued}")
+    unit={unit}, backbone="scripted", limits={{"rounds": {rounds}}})
 notify.mark_watched(run.pk, {watched})
+queue.enqueue(run.pk)
 print(run.pk)
 """
 
 
 def ask(site: Installation, unit: int = 12, watched: int = 1, rounds: int = 3) -> int:
-    """Queue a run as the page does, but without the message to Redis: recovery has to find it.
-
-    It is watched for so many seconds: its words are slow enough for a person, or a process, to come in between.
-    """
-    return int(
-        site.manage("shell", "-v0", "-c", ASK.format(unit=unit, enqueued=LONG_AGO, watched=watched, rounds=rounds))
-    )
+    """Queue a run as the page does. It is watched for so many seconds: its words are slow enough for a person, or a
+    process, to come in between."""
+    return int(site.manage("shell", "-v0", "-c", ASK.format(unit=unit, watched=watched, rounds=rounds)))
 
 
 def status(site: Installation, run: int) -> str:
@@ -100,7 +97,7 @@ def steer(site: Installation, run: int, do: str) -> str:
 def kill_worker(site: Installation) -> None:
     """With kill -9; the lease would lapse in 30 s, which the test does not wait for."""
     site.child("celery", "worker").kill()
-    site.change("UPDATE experiments_run SET lease_expires = ?, enqueued = ?", LONG_AGO, LONG_AGO)
+    site.change("UPDATE experiments_run SET lease_expires = ?, due = ?", LONG_AGO, LONG_AGO)
 
 
 @pytest.mark.more

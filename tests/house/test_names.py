@@ -16,14 +16,14 @@ RETIRED = set(
     WORD.findall("""
     data_set tool_set data_sets tool_sets Contest Choice gold_pair handing Sighting Shot Family Arrival Brought
     sign_ins whence crumbs remedies Gist Passage grams last_words halted sweeper put_away Shelf Bench Equipment
-    Dialect tally Notebook Workplace persons chores additions setbacks hearing babble near_misses Senseless Unfit
+    Dialect counter Notebook Workplace persons chores additions setbacks hearing babble near_misses Senseless Unfit
     Nowhere Refused WRITERS perhaps kin likeness never_active never_asked Told Drawn Presence uploaded mask_edge
     """)
 )
 """Names that gave way to those of the field, and that are no everyday words."""
 
 POETRY = set(
-    WORD.findall("whence standing kin gist bell babble crumbs kit trail sight discretion tally fate luck roster")
+    WORD.findall("whence standing kin gist bell babble crumbs kit trail sight discretion counter fate luck roster")
 )
 PARTICIPLES = set(
     WORD.findall("""

@@ -134,6 +134,7 @@ def places(admin: User, world: World) -> list[str]:
         "evaluation": world.evaluation.pk,
         "check": world.check.pk,
         "label": world.label.pk,
+        "sweep": world.sweep.pk,
     }
     named = [path.format(**known) for path in (READ | RESEARCH | REVIEW_READ | ADMIN_READ).values()]
     own = [

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import ROOT
+from tests.support.backup_rows import read_rows
+from tests.support.earlier_database import upgrade
+from tests.support.postgres import MISSING, Cluster, programs
 
 ON_POSTGRES = (
     "core/test_transcript",
@@ -28,6 +28,7 @@ ON_POSTGRES = (
     "reviews/test_writing",
     "core/test_audit",
     "runs/test_steering",
+    "keeping/test_backup",
 )
 """Files whose SQL or locks differ from SQLite's."""
 ALSO = (
@@ -36,6 +37,7 @@ ALSO = (
     "runs/test_lists",
     "core/test_tagging",
     "jobs/test_long",
+    "installation/test_waiting",
     "gallery/test_image_page",
     "house/test_seeding",
     "api/test_api",
@@ -53,68 +55,65 @@ ALSO = (
     "runs/test_human_api",
     "core/test_system_names",
     "core/test_blindness",
+    "keeping/test_verification",
 )
 """Others that hold there: tried by `make test-more`, since they take as long again."""
 
 
-def programs() -> Path | None:
-    """The folder of PostgreSQL's programs, Debian's or the one on the PATH."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).parent if on_path else None
-
-
-def unprivileged() -> dict[str, str]:
-    """PostgreSQL refuses to run as root: then it runs as the user `nobody`."""
-    return {"user": "nobody"} if os.geteuid() == 0 else {}
-
-
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """The address of a private cluster on a socket, with no port and no password."""
-    folder = programs()
-    if folder is None:
-        pytest.skip("PostgreSQL is not installed: `apt-get install postgresql` (or your system's package) brings it.")
-    home = Path(tempfile.mkdtemp(prefix="maia-pg-", dir="/tmp"))
-    if who := unprivileged().get("user"):
-        os.chown(home, pwd.getpwnam(who).pw_uid, -1)
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-
-    def call(*command: str) -> None:
-        subprocess.run(command, check=True, capture_output=True, env=environment, cwd=home, **unprivileged())
-
-    call(f"{folder}/initdb", "-D", f"{home}/data", "-U", "maia", "--auth=trust", "--no-sync", "-E", "UTF8")
-    server = [f"{folder}/postgres", "-D", f"{home}/data", "-k", str(home), "-c", "listen_addresses=", "-F"]
-    with subprocess.Popen(
-        server, env=environment, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **unprivileged()
-    ) as process:
-        wait_for(home / ".s.PGSQL.5432", process)
-        yield f"postgres://maia@{str(home).replace('/', '%2F')}/postgres"
-        process.terminate()
-    shutil.rmtree(home, ignore_errors=True)
-
-
-def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
-    while not path.exists():
-        assert process.poll() is None, "postgres did not start"
-        time.sleep(0.05)
+def postgres() -> Iterator[Cluster]:
+    """A private cluster on a socket, with no port and no password."""
+    if programs() is None:
+        pytest.skip(MISSING)
+    cluster = Cluster()
+    cluster.start()
+    yield cluster
+    cluster.remove()
 
 
 @pytest.mark.timeout(480)
-def test_it_keeps_its_promises_on_postgresql(postgres: str) -> None:
-    passes(postgres, ON_POSTGRES)
+def test_it_keeps_its_promises_on_postgresql(postgres: Cluster) -> None:
+    passes(postgres.url("postgres"), ON_POSTGRES)
+
+
+def test_a_backup_of_sqlite_is_restored_on_postgresql(postgres: Cluster, migrated: Path, tmp_path: Path) -> None:
+    """And what was restored there makes the same backup again; new rows get keys of their own."""
+    shutil.copy(migrated / "maia.sqlite3", tmp_path)
+    there = {"MAIA_STATE": str(tmp_path / "there"), "MAIA_DATABASE_URL": postgres.create("restored")}
+    here = {"MAIA_STATE": str(tmp_path)}
+
+    def call(where: dict[str, str], *words: str) -> str:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
+        done = subprocess.run([sys.executable, *words], cwd=ROOT, env=own | where, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    call(here, "-m", "tests.support.seeding", "observations", "300")
+    call(here, "manage.py", "backup", str(tmp_path / "one.maia"))
+    call(there, "manage.py", "migrate", "-v0")
+    call(there, "manage.py", "restore", str(tmp_path / "one.maia"))
+    call(there, "manage.py", "backup", str(tmp_path / "two.maia"))
+    first, second = read_rows(tmp_path / "one.maia"), read_rows(tmp_path / "two.maia")
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+    call(there, "-m", "tests.support.seeding", "observations", "300", "--force")
+
+
+def test_a_database_of_the_version_before_is_taken_over_whole(postgres: Cluster, tmp_path: Path) -> None:
+    said = upgrade({"MAIA_STATE": str(tmp_path), "MAIA_DATABASE_URL": postgres.create("earlier")})
+    assert "All is well: 5 runs, 14 events, 3 images." in said
 
 
 @pytest.mark.more
-def test_so_does_the_rest(postgres: str) -> None:
-    passes(postgres, ALSO)
+def test_so_does_the_rest(postgres: Cluster) -> None:
+    passes(postgres.url("postgres"), ALSO)
 
 
-def passes(postgres: str, names: tuple[str, ...]) -> None:
+def passes(url: str, names: tuple[str, ...]) -> None:
     files = [str(ROOT / "tests" / f"{name}.py") for name in names]
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not bench and not more", "-p", "no:cacheprovider", *files]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "MAIA_DATABASE_URL": postgres}, capture_output=True, text=True
-    )
+    # It is no process of those that run tests side by side: what it makes once is its own
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    done = subprocess.run(command, cwd=ROOT, env=own | {"MAIA_DATABASE_URL": url}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert " passed" in done.stdout

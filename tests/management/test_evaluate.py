@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from experiments.core import notify
 from experiments.models import (
     Evaluation,
     EvaluationItem,
@@ -28,22 +25,10 @@ from experiments.models import (
 )
 from workers.errors import Cancelled
 from workers.jobs import catalogue, foreground
-from workers.jobs import laboratory as place
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox")]
 MODEL = "synthetic:toybox-eyes"
 TEXTS = ("balls", "cubes", "various things")
-
-
-@pytest.fixture(autouse=True)
-def quick(quick_laboratory: Path, settings) -> Iterator[None]:
-    from tests.conftest import QUICK_IMAGES
-
-    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
-    place.build_laboratory.cache_clear()
-    yield
-    place.build_laboratory.cache_clear()
-    notify.muted.clear()
 
 
 @pytest.fixture

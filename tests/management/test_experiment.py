@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from experiments.management.commands.experiment import FAILED
-from workers.jobs import laboratory as place
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_toybox")]
 UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
 PROGRAM = """
 def run_experiment(system, tools):
@@ -21,16 +19,6 @@ def run_experiment(system, tools):
     tools.log_experiment(activations[:2], masked[:2], ["first", "second"], "the best two")
     print("largest", max(activations) == activations[0])
 """
-
-
-@pytest.fixture(autouse=True)
-def quick(quick_laboratory: Path, settings) -> Iterator[None]:
-    from tests.conftest import QUICK_IMAGES
-
-    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
-    place.build_laboratory.cache_clear()
-    yield
-    place.build_laboratory.cache_clear()
 
 
 def experiment(folder: Path, program: str, *options: str) -> str:

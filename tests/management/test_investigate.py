@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
@@ -16,26 +15,13 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from experiments.core import notify
 from experiments.management.commands.investigate import suggest_question
 from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
 from tests.support.installation import ROOT
-from workers.jobs import laboratory as place
 from workers.jobs.plugin_keys import system_named
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox")]
 UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
-
-
-@pytest.fixture(autouse=True)
-def quick(quick_laboratory: Path, settings) -> Iterator[None]:
-    from tests.conftest import QUICK_IMAGES
-
-    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
-    place.build_laboratory.cache_clear()
-    yield
-    place.build_laboratory.cache_clear()
-    notify.muted.clear()
 
 
 def investigate(*options: str) -> str:

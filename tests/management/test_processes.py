@@ -129,7 +129,7 @@ def test_the_worker_alone_is_given_the_key_of_a_provider(
 ) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"):
         monkeypatch.setenv(name, "for the worker")
-    made = {"web": parts.web(8000), "beat": parts.make_scheduler(Path("state")), "worker": parts.worker(4)}[part]
+    made = {"web": parts.web(8000), "beat": parts.make_scheduler(Path("state")), "worker": parts.workers(1, 4)[0]}[part]
     environment = made.environment()
     assert {name for name in environment if name.startswith("OPENAI_")} == (
         {"OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"} if holds else set()
@@ -143,9 +143,28 @@ def test_the_web_alone_is_given_the_secret_of_single_sign_on(
 ) -> None:
     monkeypatch.setenv("MAIA_OIDC_CLIENT_SECRET", "for the web")
     monkeypatch.setenv("MAIA_OIDC_CLIENT_SECRET_FILE", "/for/the/web")
-    made = {"web": parts.web(8000), "beat": parts.make_scheduler(Path("state")), "worker": parts.worker(4)}[part]
+    made = {"web": parts.web(8000), "beat": parts.make_scheduler(Path("state")), "worker": parts.workers(1, 4)[0]}[part]
     given = {name for name in made.environment() if name.startswith("MAIA_OIDC_CLIENT_SECRET")}
     assert given == ({"MAIA_OIDC_CLIENT_SECRET", "MAIA_OIDC_CLIENT_SECRET_FILE"} if holds else set())
+
+
+def test_each_worker_has_a_name_and_a_share_of_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    (alone,) = parts.workers(0, 2)
+    assert (alone.name, alone.own) == ("worker", ())
+    two = parts.workers(2, 2)
+    assert [each.name for each in two] == ["worker-1", "worker-2"]
+    assert ["worker-2@%h" in each.command for each in two] == [False, True]
+    cores = str(max(1, (os.cpu_count() or 1) // 2))
+    assert [each.environment()["OMP_NUM_THREADS"] for each in two] == [cores, cores]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert [each.environment()["CUDA_VISIBLE_DEVICES"] for each in parts.workers(0, 2)] == ["3", "5"]
+    assert [each.environment()["CUDA_VISIBLE_DEVICES"] for each in parts.workers(3, 2)] == ["3", "5", "3"]
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    for name in ("0000:17:00.0", "0000:65:00.0"):
+        (tmp_path / name).mkdir()
+    assert parts.list_gpus(tmp_path) == ["0", "1"]
+    assert parts.list_gpus(tmp_path / "none") == []
 
 
 async def test_a_child_that_is_not_trusted_sees_no_key(monkeypatch: pytest.MonkeyPatch) -> None:

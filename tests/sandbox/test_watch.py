@@ -87,7 +87,8 @@ libc.syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
 
 
 def test_a_thread_that_ends_while_it_is_looked_at_hides_nothing() -> None:
-    """The first thread is gone, and each of the others lives no longer than it takes to start the next."""
+    """The first thread is gone, and each of the others lives no longer than it takes to start the next; on a busy
+    machine some are late to end."""
     me = os.geteuid()
     words = [sys.executable, "-S", "-c", RELAY, str(ORDINARY)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
@@ -97,7 +98,8 @@ def test_a_thread_that_ends_while_it_is_looked_at_hides_nothing() -> None:
         try:
             if me == 0:
                 os.seteuid(ORDINARY)
-            assert {watch.find_excess(descriptor, "/nowhere") for _ in range(2000)} == {""}
+            found = {watch.find_excess(descriptor, "/nowhere") for _ in range(2000)}
+            assert found <= {"", f"started more than {watch.THREADS} threads"}
         finally:
             if me == 0:
                 os.seteuid(me)

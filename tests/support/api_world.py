@@ -30,6 +30,7 @@ from experiments.models import (
     PairwiseTrial,
     ReviewQueue,
     Run,
+    Sweep,
     Thread,
     TokenScope,
     Toolset,
@@ -56,6 +57,7 @@ class World:
     thread: Thread
     evaluation: Evaluation
     check: LabelCheck
+    sweep: Sweep
 
     @property
     def places(self) -> dict[str, Any]:
@@ -100,6 +102,7 @@ def fill(owner: User) -> World:
         thread=thread,
         evaluation=evaluation,
         check=check,
+        sweep=Sweep.objects.create(owner=owner, name="All", task="describe", selection={"model": "toybox"}),
     )
 
 

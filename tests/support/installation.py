@@ -24,13 +24,18 @@ T = TypeVar("T")
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/enter/\S+")
 
 
+def free_port() -> int:
+    """A port of loopback that nobody has at this moment."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 class Installation:
     """What runs, what it says, and what its database holds."""
 
     def __init__(self, state: Path, *options: str, **environment: str) -> None:
-        with closing(socket.socket()) as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.state = state
         self.lines: list[str] = []

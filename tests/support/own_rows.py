@@ -16,6 +16,7 @@ from experiments.models import (
     Dataset,
     Evaluation,
     Export,
+    Flow,
     Invitation,
     Job,
     Observation,
@@ -25,6 +26,7 @@ from experiments.models import (
     Run,
     SavedView,
     Share,
+    Sweep,
     Unit,
     VisionModelRow,
 )
@@ -91,7 +93,18 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
         "question": asking.questions.filter(expected=None).earliest("pk").pk,
         "moving": evaluation(admin, "queued").pk,
         "compared": compared(admin).pk,
+        "sweep": swept(admin, "running").pk,
+        "paused": swept(admin, "paused").pk,
+        "failing": swept(admin, "running", "failed").pk,
     }
+
+
+def swept(owner: User, status: str, of_run: str = "queued") -> Sweep:
+    """A sweep of one unit."""
+    row = Sweep.objects.create(name=status, owner=owner, task="describe", selection={}, status=status, planned=1)
+    Flow.objects.create(owner=owner, sweep=row, open=status == "running")
+    make_run(owner, sweep=row, status=of_run)
+    return row
 
 
 def evaluation(owner: User, status: str) -> Evaluation:

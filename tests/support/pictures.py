@@ -6,6 +6,7 @@ from typing import Any
 
 from PIL import Image
 
+from workers.jobs import thumbnails
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
 from workers.record.events import ExperimentEnded
@@ -13,10 +14,11 @@ from workers.record.experiments import LogEntry, Observation
 
 
 def stored(colour: str, **known: Any) -> str:
-    """The key of a small image of this colour, which is in the store and the database from then on."""
+    """The key of a small image of this colour, which is in the store and the database, with its small versions."""
     images = ImagesInDatabase()
     key = images.remember(Image.new("RGB", (8, 8), colour), Provenance("generated", **known))
     images.flush()
+    thumbnails.mark_made(wait=True)
     return key
 
 

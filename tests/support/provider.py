@@ -47,9 +47,11 @@ class Provider:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     provider: Provider
+    body: dict
+    """Of the request at hand."""
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.body = body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.provider.lock:
             self.provider.asked.append({"path": self.path, **body})
             self.provider.headers.append({name.lower(): value for name, value in self.headers.items()})

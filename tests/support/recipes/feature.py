@@ -96,7 +96,7 @@ FEATURE = Recipe(
         ("experiments/urls.py", '    "pairwise",', '    "journal",\n'),
         ("experiments/api/interface.py", '    *("reviews.api", "pairwise.api"', '    "journal.api",\n'),
         ("experiments/display/layout.py", '    MenuEntry("compare"', '    MenuEntry("journal", "Journal", "j"),\n'),
-        ("CONTRIBUTING.md", "◄─ accounts ◄─ management", "◄─ journal "),
+        ("CONTRIBUTING.md", "◄─ keeping ◄─ management", "◄─ journal "),
         (
             "README.md",
             "  api/                      what all",
