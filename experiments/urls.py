@@ -37,6 +37,7 @@ FEATURES = (
     "runs",
     "search",
     "sharing",
+    "sweeps",
     "units",
 )
 urlpatterns: list[URLResolver] = [path("", include(f"experiments.{feature}.urls")) for feature in FEATURES]

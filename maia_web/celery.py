@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
 
 app = Celery("maia_web")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-for module in ("rounds", "long", "recovery", "worker"):
+for module in ("long", "recovery", "worker"):
     app.autodiscover_tasks(["workers.jobs"], related_name=module)
 
 

@@ -13,67 +13,10 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
+from maia_web.environment import choice, device, number, secret, switch, text, words
 from maia_web.state import umask_for
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-
-
-def text(name: str, default: str = "") -> str:
-    """The variable as it is; unset and empty are the same."""
-    return os.environ.get(name) or default
-
-
-def secret(name: str) -> str:
-    """The variable, or what stands in the file that NAME_FILE names, as container secrets are given."""
-    path = text(f"{name}_FILE")
-    if not path or text(name):
-        return text(name)
-    try:
-        return Path(path).read_text().strip()
-    except OSError as error:
-        raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read ({error.strerror}).") from None
-
-
-def number(name: str, default: float, least: float = 0) -> float:
-    """The variable as a number that is not below `least`."""
-    raw = text(name, str(default))
-    try:
-        value = float(raw)
-    except ValueError:
-        value = float("nan")
-    if not least <= value < float("inf"):
-        raise ImproperlyConfigured(f"{name}={raw!r} is not a number of {least} or more. Unset it to get {default}.")
-    return value
-
-
-def switch(name: str, *, default: bool) -> bool:
-    """The variable as yes or no."""
-    raw = text(name, "yes" if default else "no").lower()
-    if raw not in {"1", "0", "yes", "no", "true", "false"}:
-        raise ImproperlyConfigured(f"{name}={raw!r} is neither yes nor no.")
-    return raw in {"1", "yes", "true"}
-
-
-def choice(name: str, default: str, among: tuple[str, ...]) -> str:
-    """The variable as one of a few words, written as they are; capitals do not matter."""
-    value = text(name, default)
-    found = next((word for word in among if word.lower() == value.lower()), None)
-    if found is None:
-        raise ImproperlyConfigured(f"{name}={value!r} is none of {', '.join(among)}.")
-    return found
-
-
-def device(name: str, default: str) -> str:
-    """The variable as a device of PyTorch; whether it is there is for the worker to find out."""
-    value = text(name, default)
-    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", value):
-        raise ImproperlyConfigured(f"{name}={value!r} is none of auto, cpu, cuda, or one GPU of several as cuda:1.")
-    return value
-
-
-def words(name: str, default: str = "") -> list[str]:
-    """The variable as a comma-separated list."""
-    return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
 def price_file(name: str, default: Path) -> Path:
@@ -96,6 +39,30 @@ def issuer(url: str, client: str) -> str:
     if url and not client:
         raise ImproperlyConfigured("Set MAIA_OIDC_CLIENT_ID, and a secret: MAIA_OIDC_ISSUER needs both.")
     return url.removesuffix("/.well-known/openid-configuration").rstrip("/")
+
+
+def storage(url: str, cache: Path) -> dict[str, object]:
+    """Where images and files of exports and imports lie: the state folder, or the bucket of `s3://bucket/prefix`."""
+    if not url:
+        return {"BACKEND": "experiments.core.storage.WholeFileStorage"}
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not re.fullmatch(r"[a-z0-9][a-z0-9.-]{2,62}", parts.netloc):
+        raise ImproperlyConfigured(
+            f"MAIA_STORAGE={url!r} is no bucket: write s3://bucket or s3://bucket/prefix, or unset it to use the state "
+            "folder."
+        )
+    keys = text("MAIA_S3_ACCESS_KEY"), secret("MAIA_S3_SECRET_KEY")
+    if bool(keys[0]) != bool(keys[1]):
+        raise ImproperlyConfigured("Set MAIA_S3_ACCESS_KEY and MAIA_S3_SECRET_KEY both, or neither.")
+    options = {
+        "bucket": parts.netloc,
+        "prefix": parts.path.strip("/"),
+        "endpoint": text("MAIA_S3_ENDPOINT"),
+        "region": text("MAIA_S3_REGION", "us-east-1"),
+        "keys": keys,
+        "cache": (cache, int(number("MAIA_CACHE_GB", 5) * 2**30)),
+    }
+    return {"BACKEND": "experiments.core.bucket.Bucket", "OPTIONS": options}
 
 
 def secret_key(state: Path) -> str:
@@ -183,8 +150,11 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# `redis://host:port/0` or `unix:///path/to/socket`.
-REDIS_URL = text("MAIA_REDIS_URL", "redis://127.0.0.1:6379/0")
+# `redis://host:port/0` or `unix:///path/to/socket`; commands find the one that `manage.py up` has started.
+OWN_REDIS = STATE / "redis" / "redis.sock"
+REDIS_URL = text(
+    "MAIA_REDIS_URL", f"unix://{OWN_REDIS.resolve()}" if OWN_REDIS.is_socket() else "redis://127.0.0.1:6379/0"
+)
 
 # --- the laboratory: read by `workers.jobs.laboratory` alone -----------------------------------------
 
@@ -208,7 +178,9 @@ LAB_WORDS_PER_SECOND = number("MAIA_WORDS_PER_SECOND", 60)
 LAB_PRESENCE_JUDGE = text("MAIA_PRESENCE_JUDGE")
 LABEL_CHECK = switch("MAIA_LABEL_CHECK", default=True)
 LABEL_CHECK_COST = number("MAIA_LABEL_CHECK_COST", 0.5)
+WORKERS = int(number("MAIA_WORKERS", 0))
 WORKER_THREADS = int(number("MAIA_WORKER_THREADS", 4, least=1))
+LONG_THREADS = int(number("MAIA_LONG_THREADS", 2, least=1))
 
 # A provider of vision-language models. `manage.py up` hands the key to the worker alone.
 OPENAI_API_KEY = secret("OPENAI_API_KEY")
@@ -240,6 +212,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "experiments.core.request_id.RequestId",
     "experiments.core.security.ContentSecurityPolicy",
     "experiments.core.bodies.BodyMiddleware",
     "experiments.core.security.WithoutNul",
@@ -308,7 +281,7 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 MEDIA_ROOT = STATE / "images"
 STORAGES = {
-    "default": {"BACKEND": "experiments.core.storage.WholeFileStorage"},
+    "default": storage(text("MAIA_STORAGE"), STATE / "cache"),
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
@@ -332,6 +305,7 @@ CELERY_WORKER_POOL = "threads"  # CUDA does not survive a fork
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False  # the database and the sweeper bring lost jobs back
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # rounds are played without Redis; a worker does not give up for it
 # A request never hangs on a dead Redis: the sweeper enqueues again. Both say so: one is for messages, the other for the
 # connection that they need first. Workers and beat wait for their connection whatever stands here.
 CELERY_TASK_PUBLISH_RETRY = False
@@ -342,24 +316,32 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "max_retries": 0,
 }
 CELERY_TASK_ROUTES = {
-    "workers.jobs.rounds.*": {"queue": "rounds"},
     "workers.jobs.long.*": {"queue": "long"},
     "workers.jobs.recovery.*": {"queue": "recovery"},
 }
-CELERY_BEAT_SCHEDULE = {"recovery": {"task": "workers.jobs.recovery.recover_runs", "schedule": 20.0}}
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
+    "recovery": {"task": "workers.jobs.recovery.recover", "schedule": 20.0}
+}
+KEEP_UNUSED_DAYS = number("MAIA_KEEP_UNUSED_DAYS", 0)
+if KEEP_UNUSED_DAYS:
+    CELERY_BEAT_SCHEDULE["pruning"] = {"task": "workers.jobs.long.prune", "schedule": 24 * 3600.0}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 LOG_LEVEL = choice("MAIA_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR"))
+LOG_FORMAT = choice("MAIA_LOG_FORMAT", "plain", ("plain", "json"))
+METRICS_TOKEN = secret("MAIA_METRICS_TOKEN")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "plain": {
-            "class": "experiments.core.security.Discreet",
+            "class": "experiments.core.logs.Plain",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
-        }
+        },
+        "json": {"class": "experiments.core.logs.Json"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
+    "loggers": {"uvicorn": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False}},  # it has its own before
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

@@ -16,6 +16,7 @@ from experiments.api.problems import Refusal
 from experiments.core import notify
 from experiments.core.display_name import person
 from experiments.models import Job
+from workers.record.limits import USUAL
 
 LARGEST = 2**63 - 1
 NO_NUL = r"^[^\x00]*$"
@@ -81,6 +82,15 @@ class Body(Schema):
     """What a client sends: nothing that is not known, nothing of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class RunLimitsIn(Body):
+    """What a run may use; null for no limit."""
+
+    rounds: int | None = int(USUAL["rounds"])
+    tokens: int | None = int(USUAL["tokens"])
+    cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(USUAL["cost"])
+    seconds: int | None = int(USUAL["seconds"])
 
 
 def find(rows: QuerySet[Row], **which: Any) -> Row:

@@ -38,7 +38,7 @@ OPERATIONS = (
     *("sharing.api", "runs.saved_views.api", "runs.comparing.api", "runs.events.api"),
     *("gallery.api", "installation.api", "units.api", "search.api"),
     *("reviews.api", "pairwise.api", "exchange.api"),
-    *("evaluations.api", "evaluations.check_api", "evaluations.judging_api"),
+    *("sweeps.api", "evaluations.api", "evaluations.check_api", "evaluations.judging_api"),
 )
 """Modules that hold operations, by name: they stand on this folder. Some add theirs to the router of another."""
 

@@ -79,7 +79,7 @@ def dollars(value: float | None) -> str:
 
 def count_noun(count: int, noun: str) -> str:
     """`3|count_noun:"image"` is "3 images"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def share(value: float | None) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from django.db import transaction
-from django.utils import timezone
 
 from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.clock import tell_time
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.presence_questions import describe_waiting, list_open
 from experiments.core.queue import ask_for
@@ -87,6 +87,7 @@ def _say_how_far(check: LabelCheck) -> None:
 
 
 def _go_on(check: LabelCheck) -> None:
-    check.status, check.reason, check.waits_for_people, check.beat = CheckStatus.QUEUED, "", False, timezone.now()
-    check.save(update_fields=["status", "reason", "waits_for_people", "beat"])
+    check.status, check.reason, check.waits_for_people = CheckStatus.QUEUED, "", False
+    check.save(update_fields=["status", "reason", "waits_for_people"])
+    LabelCheck.objects.filter(pk=check.pk).update(beat=tell_time())
     ask_for("check_label", check.pk)

@@ -41,7 +41,7 @@ def list_being_written(evaluation: Evaluation) -> set[int]:
     return {unit for unit in list_waiting(evaluation).values_list("unit_id", flat=True) if unit}
 
 
-def add_items(by: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> list[EvaluationItem]:
+def add_items(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     """An item and a run for a quarter of the units of each group, one at least, drawn by the evaluation's seed. None
     where labels of people are asked for already."""
     if evaluation.items.filter(source=PERSON).exists():
@@ -56,7 +56,7 @@ def add_items(by: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> lis
         count = max(1, round(SHARE * len(units)))
         for unit in sorted(random.Random(f"people {evaluation.seed} {group}").sample(sorted(units), count)):
             position += 1
-            run = add_run(by, _make_run(evaluation, units[unit]), enqueue=enqueue)
+            run = add_run(by, _make_run(evaluation, units[unit]))
             known = {"group": group, "unit": units[unit].unit, "unit_name": units[unit].unit_name}
             added.append(evaluation.items.create(position=position, source=PERSON, run=run, **known))
     return added

@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
-from experiments.core import audit
+from experiments.core import audit, transfers
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput
@@ -61,7 +60,7 @@ def discard_export(actor: Actor, export: Export) -> None:
     moving = Job.objects.filter(pk=export.job_id, status=JobStatus.RUNNING)
     if not moving.update(stop_requested=True):
         export.job.delete()
-        transaction.on_commit(partial(export.path.unlink, missing_ok=True))
+        transaction.on_commit(partial(transfers.remove, export.place))
 
 
 def bring_files(
@@ -88,9 +87,7 @@ def _keep_file(actor: Actor, given: UploadedFile[Any], kind: str, typed: Mapping
     """Lay the file where a worker finds it, and ask for the work."""
     options = form.complete_fields(kind, given.name or "", typed)
     name = clean_text(Path(given.name or "file").name, 200)
-    folder = Path(settings.STATE) / "imports"
-    folder.mkdir(parents=True, exist_ok=True)
-    handle, waiting = tempfile.mkstemp(dir=folder, prefix=".")
+    handle, waiting = tempfile.mkstemp(dir=transfers.waiting_folder())
     try:
         with os.fdopen(handle, "wb") as target:
             for chunk in given.chunks():
@@ -99,7 +96,7 @@ def _keep_file(actor: Actor, given: UploadedFile[Any], kind: str, typed: Mapping
             named = {"owner": options["owner"]} if options.get("owner") else {}
             job = start_job(actor, Job(kind=JobKind.IMPORT, subject=name, options=options), **named)
             row = Import.objects.create(job=job, kind=kind, name=name, size=given.size or 0)
-            Path(waiting).replace(row.path)
+            transfers.put(Path(waiting), row.place)
         return row
     finally:
         Path(waiting).unlink(missing_ok=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
@@ -14,6 +12,7 @@ from django.http import FileResponse, Http404, HttpRequest, StreamingHttpRespons
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
+from experiments.core import transfers
 from experiments.models import Export
 
 CHUNK = 1 << 18
@@ -26,22 +25,22 @@ def own_exports(user: User) -> QuerySet[Export]:
 
 def send_file(request: HttpRequest, export: Export) -> HttpResponseBase:
     """Raises Http404 if it is not there (yet, or any more)."""
-    if export.size is None or export.expires < timezone.now() or not export.path.exists():
+    if export.size is None or export.expires < timezone.now() or not transfers.exists(export.place):
         raise Http404("The file of this export is not there: it is not ready yet, or it has expired.")
     response: HttpResponseBase
     if isinstance(request, ASGIRequest):  # the server would read it whole if it were given a plain iterator
-        response = StreamingHttpResponse(_read_pieces(export.path), content_type="application/octet-stream")
+        response = StreamingHttpResponse(_read_pieces(export.place), content_type="application/octet-stream")
     else:
-        response = FileResponse(export.path.open("rb"), content_type="application/octet-stream")
+        response = FileResponse(transfers.stream(export.place), content_type="application/octet-stream")
     response.headers["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
-    response.headers["Content-Length"] = str(export.path.stat().st_size)
+    response.headers["Content-Length"] = str(export.size)
     response.headers["Cache-Control"] = "private, no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 
 
-async def _read_pieces(path: Path) -> AsyncIterator[bytes]:
-    opened = io.FileIO(path)
+async def _read_pieces(place: str) -> AsyncIterator[bytes]:
+    opened = await sync_to_async(transfers.stream)(place)
     try:
         while piece := await sync_to_async(opened.read)(CHUNK):
             yield piece

@@ -150,6 +150,7 @@ def save_images(rows: Sequence[Image]) -> None:
 def store_images(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
     """Files of images that are not in the store, there before the block locks anything; gone again if it fails."""
     paths = {row.key: Image.path_of(row.key) for row in rows}
+    Image.claim(paths)
     fresh = [key for key, path in paths.items() if not default_storage.exists(path)]
     try:
         for key in fresh:

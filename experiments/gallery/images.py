@@ -3,6 +3,7 @@ one, and every place it was used in."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +16,12 @@ from experiments.core.system_names import Names
 from experiments.core.thumbnails import SIZES
 from experiments.gallery import observations
 from experiments.models import Exemplar, Image, Observation
+from workers.errors import Outage
+
+log = logging.getLogger(__name__)
 
 FOREVER = "private, max-age=31536000, immutable"
+_AWAY = "This image cannot be had at the moment: the store of images does not answer as it should. Try again later."
 SOON = "private, max-age=60"
 """For a whole image that stands in for its thumbnail."""
 PER_PAGE = 30
@@ -50,6 +55,9 @@ def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> 
             data = file.read()
     except FileNotFoundError:
         return None
+    except Outage as outage:
+        log.warning("%s could not be read: %s", path, outage)
+        return HttpResponse(_AWAY, content_type="text/plain; charset=utf-8", status=503)
     return HttpResponse(data, content_type=kind, headers={"Cache-Control": kept, "ETag": tag})
 
 

@@ -1,7 +1,8 @@
 """Who labels come from, and what each source says of a unit.
 
 A source is named by a key: `agent` for any agent and `agent:openai:gpt-4o` for one of them, `person`, `baseline`,
-`correction` for what reviewers corrected, and `import:milan` for labels of a file. Evaluations have more of their own.
+`correction` for what reviewers corrected, `sweep:7` for what a sweep concluded, and `import:milan` for labels of a
+file. Evaluations have more of their own.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
-from experiments.models import Label, Review, ReviewState, Unit
+from experiments.core.params import parse_key
+from experiments.models import Label, Review, ReviewState, Sweep, Unit
 from workers import registry
 
-AGENT, PERSON, CORRECTION, IMPORT = "agent", "person", "correction", "import"
+AGENT, PERSON, CORRECTION, IMPORT, SWEEP = "agent", "person", "correction", "import", "sweep"
 OURS = {
     AGENT: "Agent, whichever",
     PERSON: "Person",
@@ -58,31 +60,43 @@ def words(key: str) -> str:
     family, _, rest = key.partition(":")
     if family == IMPORT:
         return f"{rest} (imported)"
+    if family == SWEEP:
+        return _name_sweeps([key])[key]
     backbone, _, model = rest.partition(":")
     return model or (registry.label(registry.BACKBONES, backbone) if backbone else key)
 
 
-def _keys_of(source: str, backbone: str, model: str) -> list[str]:
-    """The keys that a label counts under, from its source and the backbone of its run."""
+def _name_sweeps(keys: Iterable[str]) -> dict[str, str]:
+    """What people call these sweeps, by key of the source."""
+    numbers = {key: parse_key(key.partition(":")[2]) for key in keys if key.startswith(f"{SWEEP}:")}
+    names = dict(Sweep.objects.filter(pk__in=numbers.values()).values_list("pk", "name")) if numbers else {}
+    return {key: f"Sweep {number}: {names.get(number, 'deleted')}" for key, number in numbers.items()}
+
+
+def _keys_of(source: str, backbone: str, model: str, sweep: int | None) -> list[str]:
+    """The keys that a label counts under, from its source and the backbone and the sweep of its run."""
     if source != "run":
         return [source if source in OURS and source != AGENT else f"{IMPORT}:{source}"]
     if backbone == PERSON:
         return [PERSON]
-    return [AGENT, f"{AGENT}:{backbone}:{model}" if model else f"{AGENT}:{backbone}"]
+    own = [f"{SWEEP}:{sweep}"] if sweep else []
+    return [AGENT, f"{AGENT}:{backbone}:{model}" if model else f"{AGENT}:{backbone}", *own]
 
 
 def list_sources() -> list[LabelSource]:
     """Every source that labels of units have, those of our own first."""
     counts: Counter[str] = Counter()
     rows = Label.objects.filter(units__isnull=False).order_by()
-    kinds = rows.values_list("source", "run__backbone", "run__backbone_model").annotate(Count("pk", distinct=True))
-    for source, backbone, model, count in kinds:
-        counts.update(dict.fromkeys(_keys_of(source, backbone or "", model or ""), count))
+    of_run = ("run__backbone", "run__backbone_model", "run__sweep")
+    kinds = rows.values_list("source", *of_run).annotate(Count("pk", distinct=True))
+    for source, backbone, model, sweep, count in kinds:
+        counts.update(dict.fromkeys(_keys_of(source, backbone or "", model or "", sweep), count))
     if corrected := _corrections().count():
         counts[CORRECTION] = corrected
     places = {key: place for place, key in enumerate(OURS)}
     ordered = sorted(counts, key=lambda key: (places.get(key, len(OURS)), key))
-    return [LabelSource(key, words(key), counts[key]) for key in ordered]
+    named = _name_sweeps(ordered)
+    return [LabelSource(key, named.get(key) or words(key), counts[key]) for key in ordered]
 
 
 def labels_of(units: QuerySet[Unit], keys: Sequence[str]) -> LabelsBySource:
@@ -104,13 +118,13 @@ def _all_labels(units: QuerySet[Unit], keys: Sequence[str]) -> Iterable[tuple[in
     """Unit, key and label, of everything that these sources ever said."""
     # What labels of these sources have in their column `source`
     columns = {key.removeprefix(f"{IMPORT}:") for key in keys}
-    if any(key.partition(":")[0] in {AGENT, PERSON} for key in keys):
+    if any(key.partition(":")[0] in {AGENT, PERSON, SWEEP} for key in keys):
         columns.add("run")
     rows = Label.units.through.objects.filter(unit__in=units.order_by().values("pk"), label__source__in=columns)
     names = ("unit_id", "label_id", "label__text", "label__source", "label__run_id")
-    backbone = ("label__run__backbone", "label__run__backbone_model")
+    backbone = ("label__run__backbone", "label__run__backbone_model", "label__run__sweep")
     for unit, label, text, source, run, *by in rows.order_by("label_id").values_list(*names, *backbone).iterator():
-        for key in _keys_of(source, by[0] or "", by[1] or ""):
+        for key in _keys_of(source, by[0] or "", by[1] or "", by[2]):
             if key in keys and text.strip():
                 yield unit, key, SourceLabel(text.strip(), label, label, run)
     if CORRECTION in keys:

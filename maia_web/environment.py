@@ -1,0 +1,67 @@
+"""Variables of the environment, read as what they are to be. A bad value is an error that names it, and the remedy."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable as it is; unset and empty are the same."""
+    return os.environ.get(name) or default
+
+
+def secret(name: str) -> str:
+    """The variable, or what stands in the file that NAME_FILE names, as container secrets are given."""
+    path = text(f"{name}_FILE")
+    if not path or text(name):
+        return text(name)
+    try:
+        return Path(path).read_text().strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}_FILE={path!r} cannot be read ({error.strerror}).") from None
+
+
+def number(name: str, default: float, least: float = 0) -> float:
+    """The variable as a number that is not below `least`."""
+    raw = text(name, str(default))
+    try:
+        value = float(raw)
+    except ValueError:
+        value = float("nan")
+    if not least <= value < float("inf"):
+        raise ImproperlyConfigured(f"{name}={raw!r} is not a number of {least} or more. Unset it to get {default}.")
+    return value
+
+
+def switch(name: str, *, default: bool) -> bool:
+    """The variable as yes or no."""
+    raw = text(name, "yes" if default else "no").lower()
+    if raw not in {"1", "0", "yes", "no", "true", "false"}:
+        raise ImproperlyConfigured(f"{name}={raw!r} is neither yes nor no.")
+    return raw in {"1", "yes", "true"}
+
+
+def choice(name: str, default: str, among: tuple[str, ...]) -> str:
+    """The variable as one of a few words, written as they are; capitals do not matter."""
+    value = text(name, default)
+    found = next((word for word in among if word.lower() == value.lower()), None)
+    if found is None:
+        raise ImproperlyConfigured(f"{name}={value!r} is none of {', '.join(among)}.")
+    return found
+
+
+def device(name: str, default: str) -> str:
+    """The variable as a device of PyTorch; whether it is there is for the worker to find out."""
+    value = text(name, default)
+    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", value):
+        raise ImproperlyConfigured(f"{name}={value!r} is none of auto, cpu, cuda, or one GPU of several as cuda:1.")
+    return value
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """The variable as a comma-separated list."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
