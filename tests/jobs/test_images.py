@@ -111,8 +111,9 @@ def test_the_file_is_at_hand_before_and_after_it_is_written() -> None:
     key = images.remember(RED, Provenance("generated"))
     before = images.png(key)
     images.flush()
-    assert images.png(key) == ImagesInDatabase().png(key) == before
-    assert decode_image(before).tobytes() == RED.tobytes()
+    assert ImagesInDatabase().png(key) == before
+    # The deflate is free to write the same pixels otherwise.
+    assert decode_image(images.png(key)).tobytes() == decode_image(before).tobytes() == RED.tobytes()
     with pytest.raises(KeyError):
         images.png("0" * 64)
 
