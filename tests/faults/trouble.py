@@ -52,8 +52,8 @@ def list_faults(site: Site, rng: random.Random, *, disk: bool) -> list[Fault]:
         Fault("store killed", "store", 5, store.kill, store.start, kills=True),
         Fault("store stopped", "store", 15, lambda: store.signal(signal.SIGSTOP), lambda: store.signal(signal.SIGCONT)),
     ]
-    if disk:
-        found.append(Fault("disk filled", "disk", 15, lambda: _fill(site.disk), lambda: _empty(site.disk)))
+    if disk:  # a place of its own would let the store be started on a full disk, on which it ends at once
+        found.append(Fault("disk filled", "store", 15, lambda: _fill(site.disk), lambda: _empty(site.disk)))
     if FAKETIME.exists():
         found += [_clock(site.clock, offset) for offset in ("+3600", "-3600", "+20")]
     return found
