@@ -11,7 +11,7 @@ TORCH := $(shell grep '^torch==' requirements.lock)
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-more lint bench lock clean
+.PHONY: help setup run demo screenshots test test-more lint bench lock clean
 
 help:
 	@echo "MAIA Web. Targets:"
@@ -22,11 +22,18 @@ setup: $(STAMP)  ## make .venv and install the pinned packages (nothing to do if
 run: $(STAMP)  ## start everything and print a link to open; PORT=8001 for another port, Ctrl+C stops
 	@exec $(BIN)/python manage.py up --port $(PORT) $(ARGS)
 
+demo: $(STAMP)  ## start everything on var/demo, filled with a small team's week while you look; Ctrl+C stops, the next start goes on
+	@exec $(BIN)/python manage.py demo --port $(PORT) $(ARGS)
+
+screenshots: $(STAMP)  ## fill the demo, and make the README's pictures of it anew; needs a Chromium
+	@$(BIN)/python manage.py demo --once --port $(PORT) $(ARGS)
+	@$(BIN)/python -m tests.support.screenshots
+
 test: $(STAMP)  ## run all tests; those that this machine cannot run are named at the end, with the reason
 	@$(BIN)/python -m pytest -m "not bench and not more" --numprocesses 3 --dist loadfile --no-loadscope-reorder --no-fold-skipped $(ARGS)
 
 test-more: $(STAMP)  ## what takes longer: all of the database's tests on PostgreSQL, all attacks as an ordinary user, faults
-	@$(BIN)/python -m pytest -m more --timeout 1200 $(ARGS)
+	@$(BIN)/python -m pytest -m more --numprocesses 3 --dist loadfile --no-loadscope-reorder --timeout 1200 $(ARGS)
 
 lint: $(STAMP)  ## check format, style, types, migrations and settings
 	$(BIN)/ruff format --check .

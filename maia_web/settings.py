@@ -212,6 +212,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "experiments.display.bundles.Bundles",
+    "experiments.core.compression.Compression",
     "experiments.core.request_id.RequestId",
     "experiments.core.security.ContentSecurityPolicy",
     "experiments.core.bodies.BodyMiddleware",
@@ -242,10 +244,10 @@ TEMPLATES = [
                 "experiments.display.layout.frame",
             ],
             "libraries": {
-                **{name: f"experiments.display.tags.{name}" for name in ("checks", "frame", "maia", "people")},
+                **{name: f"experiments.display.tags.{name}" for name in ("checks", "frame", "maia", "people", "units")},
                 **{
                     name: f"experiments.{name}.tags"
-                    for name in ("comments", "evaluations", "gallery", "reviews", "runs")
+                    for name in ("comments", "evaluations", "exchange", "gallery", "reviews", "runs")
                 },
             },
         },

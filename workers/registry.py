@@ -170,7 +170,7 @@ TRAINERS: Plugins = {"toybox": ("toybox-net and toybox-eyes", "workers.toybox.ne
 BACKBONES: Plugins = {
     "scripted": ("Scripted scientist (no language model)", "workers.toybox.scientist.backbone.load"),
     "openai": ("Vision-language model (OpenAI-compatible)", "workers.backbones.openai.backbone.load"),
-    "person": ("A person", "workers.backbones.person.load"),
+    "person": ("Manual (human)", "workers.backbones.person.load"),
 }
 
 

@@ -23,7 +23,7 @@ from experiments.core.errors import InvalidFilters
 from experiments.models import ApiToken, Invitation, Role, TokenScope
 from experiments.models.invitation import NOTE_CHARS
 
-router = Router(tags=["You"])
+router = Router(tags=["Account"])
 TEAM, AUDIT = ["The team"], ["Audit"]
 
 RoleName = Literal["viewer", "researcher", "reviewer", "admin"]
@@ -53,7 +53,7 @@ class Me(Schema):
     token: TokenOut | None
 
 
-@router.get("/me", response=Me, summary="Read who you are")
+@router.get("/me", response=Me, summary="Get current user")
 def read_me(request: HttpRequest) -> Me:
     """The quickest way to try a token."""
     user = allow(request)
@@ -68,7 +68,7 @@ class NameIn(Body):
     name: Annotated[str, StringConstraints(max_length=names.NAME_CHARS, pattern=NO_NUL)]
 
 
-@router.patch("/me", response=Me, summary="Rename yourself")
+@router.patch("/me", response=Me, summary="Change your display name")
 def rename_me(request: HttpRequest, wanted: NameIn) -> Me:
     """The user name stays."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
@@ -166,7 +166,7 @@ def _change_person(pk: int, change: Callable[[User], None]) -> PersonOut:
     return _person_out(find(User.objects.select_related("member"), pk=pk))
 
 
-@router.put("/people/{pk}/role", response=PersonOut, summary="Give somebody a role", tags=TEAM)
+@router.put("/people/{pk}/role", response=PersonOut, summary="Set a role", tags=TEAM)
 def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
     """Another role for a member, or the first for somebody without. There is always an admin."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
@@ -174,21 +174,21 @@ def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
     return _change_person(pk, lambda user: actions.set_role(actor, user, role, was))
 
 
-@router.post("/people/{pk}/deactivate", response=PersonOut, summary="Close an account", tags=TEAM)
+@router.post("/people/{pk}/deactivate", response=PersonOut, summary="Deactivate an account", tags=TEAM)
 def deactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
     """They are signed out everywhere and cannot sign in."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _change_person(pk, lambda user: actions.deactivate(actor, user))
 
 
-@router.post("/people/{pk}/reactivate", response=PersonOut, summary="Open an account again", tags=TEAM)
+@router.post("/people/{pk}/reactivate", response=PersonOut, summary="Reactivate an account", tags=TEAM)
 def reactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
     """They sign in anew."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _change_person(pk, lambda user: actions.reactivate(actor, user))
 
 
-@router.delete("/people/{pk}", response={204: None}, summary="Remove somebody from the team", tags=TEAM)
+@router.delete("/people/{pk}", response={204: None}, summary="Remove a member", tags=TEAM)
 def remove_person(request: HttpRequest, pk: Id) -> Status[None]:
     """They can sign in and see nothing; what they did stays theirs."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
@@ -226,7 +226,7 @@ def list_invitations(request: HttpRequest, paging: Query[Paging]) -> ListPage[In
     return page(request, rows, ["-pk"], paging, InvitationOut.from_orm)
 
 
-@router.post("/invitations", response={201: InvitationMade}, summary="Invite somebody", tags=TEAM)
+@router.post("/invitations", response={201: InvitationMade}, summary="Create an invitation", tags=TEAM)
 def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[InvitationMade]:
     """Whoever opens the link first joins. An Idempotency-Key is not regarded: to answer the same again, the link would
     have to be kept."""

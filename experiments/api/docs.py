@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -36,21 +37,33 @@ class Value:
 def page(request: HttpRequest) -> HttpResponse:
     """Every operation by noun, each GET to be tried with one's own session."""
     access.require(request)
-    from experiments.api.interface import api  # which names this page among its addresses
-
-    schema = api.get_openapi_schema()
-    groups: dict[str, list[Json]] = {}
-    for path, method, operation in document.operations(schema):
-        shown = _describe_operation(schema, path, method, operation, request.build_absolute_uri("/").rstrip("/"))
-        groups.setdefault(operation["tags"][0], []).append(shown)
+    about, groups = _describe_all(request.build_absolute_uri("/").rstrip("/"))
+    chosen = request.GET.get("operation", "")
+    if request.headers.get("HX-Request"):
+        found = [each for operations in groups.values() for each in operations if each["name"] == chosen]
+        return render(request, "api/operation_inside.html", {"each": found[0]}) if found else HttpResponseNotFound()
     context = {
         "groups": groups,
-        "about": schema["info"]["description"],
+        "chosen": chosen,
+        "about": about,
         "problems": [(kind, status, title) for kind, (status, title) in problems.KINDS.items()],
         "base": request.build_absolute_uri("/api/v1/"),
         "scopes": SCOPES,
     }
     return render(request, "api/docs.html", context)
+
+
+@lru_cache(maxsize=4)
+def _describe_all(site: str) -> tuple[str, dict[str, list[Json]]]:
+    """What the API says of itself, and its operations by noun, as somebody at this address is to call them."""
+    from experiments.api.interface import api  # which names this page among its addresses
+
+    schema = api.get_openapi_schema()
+    groups: dict[str, list[Json]] = {}
+    for path, method, operation in document.operations(schema):
+        shown = _describe_operation(schema, path, method, operation, site)
+        groups.setdefault(operation["tags"][0], []).append(shown)
+    return schema["info"]["description"], groups
 
 
 def _describe_operation(schema: Json, path: str, method: str, operation: Json, site: str) -> Json:

@@ -18,7 +18,7 @@ ANY = (400, 401, 403, 404, 413, 422, 429, 500)
 WITH_BODY = (411,)
 CONFLICTS = frozenset(
     {
-        *("try_run_again", "ask_for_exemplars", "resume_job", "edit_label", "delete_label"),
+        *("try_run_again", "ask_for_exemplars", "ask_for_layer_exemplars", "resume_job", "edit_label", "delete_label"),
         *("set_role", "deactivate_person", "remove_person"),
         *("create_view", "edit_view", "delete_model", "delete_dataset"),
         *("reserve_next_item", "save_review", "submit_review"),

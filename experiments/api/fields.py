@@ -10,7 +10,15 @@ from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from ninja import Path, Schema
 from ninja.schema import DjangoGetter
-from pydantic import BeforeValidator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationInfo, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    StringConstraints,
+    ValidationInfo,
+    model_validator,
+)
 
 from experiments.api.problems import Refusal
 from experiments.core import notify
@@ -28,6 +36,8 @@ ImageKey = Annotated[str, Path(pattern=KEY, description="SHA-256 of the pixels, 
 
 Words = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
+OwnName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=NO_NUL)]
+"""Of what somebody keeps for themselves."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 RowNumber = Annotated[int, Field(ge=1, le=LARGEST)]
 UnitNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]

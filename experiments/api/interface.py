@@ -35,10 +35,18 @@ DESCRIPTION = (
 OPERATIONS = (
     *("accounts.api", "comments.api"),
     *("runs.api", "runs.asking.api", "runs.steering.api", "runs.forks.api", "runs.human.api"),
-    *("sharing.api", "runs.saved_views.api", "runs.comparing.api", "runs.events.api"),
-    *("gallery.api", "installation.api", "units.api", "search.api"),
+    *("sharing.api", "runs.saved_views.api", "runs.presets.api", "runs.comparing.api", "runs.events.api"),
+    *(
+        "gallery.api",
+        "installation.api",
+        "installation.activity_api",
+        "units.api",
+        "units.sheet_api",
+        "units.search_pages",
+        "search.api",
+    ),
     *("reviews.api", "pairwise.api", "exchange.api"),
-    *("sweeps.api", "evaluations.api", "evaluations.check_api", "evaluations.judging_api"),
+    *("sweeps.api", "evaluations.api", "evaluations.check_api", "evaluations.judging_api", "evaluations.score_api"),
 )
 """Modules that hold operations, by name: they stand on this folder. Some add theirs to the router of another."""
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TypeVar
 
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.http import parse_etags
 from ninja import Schema
 from ninja.renderers import JSONRenderer
 
+from experiments.api.fields import RowOut, find
 from experiments.api.problems import Refusal
+
+Row = TypeVar("Row", bound=Model)
 
 
 def tag(content: bytes) -> str:
@@ -30,3 +35,10 @@ def must_match(request: HttpRequest, shown: Schema) -> None:
     tags = parse_etags(sent)
     if tags != ["*"] and tag_of(request, shown) not in tags:
         raise Refusal("changed", "Somebody has changed it since you read it. Read it again, then edit what it is now.")
+
+
+def lock_as_read(request: HttpRequest, rows: QuerySet[Row], pk: int, out: type[RowOut]) -> Row:
+    """A row, locked, as its editor knows it. Raises Refusal."""
+    row = find(rows.select_for_update(), pk=pk)
+    must_match(request, out.from_orm(row))
+    return row

@@ -26,7 +26,7 @@ from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
 router = Router(tags=["Comments"])
 
 
-class OpinionsOut(Schema):
+class ImportedReviewsOut(Schema):
     """What people said of an imported run where it took place. Their names are no accounts here."""
 
     threads: list[dict[str, Any]]
@@ -34,14 +34,14 @@ class OpinionsOut(Schema):
     finals: list[dict[str, Any]]
 
 
-@router.get("/runs/{pk}/opinions", response=OpinionsOut, summary="Read what came with an imported run")
-def read_opinions(request: HttpRequest, pk: Id) -> OpinionsOut:
+@router.get("/runs/{pk}/imported-reviews", response=ImportedReviewsOut, summary="Read what came with an imported run")
+def read_imported_reviews(request: HttpRequest, pk: Id) -> ImportedReviewsOut:
     """Comments and reviews as they stand in the bundle; empty lists for a run of this place."""
     user = allow(request)
     run = find(Run.objects.all(), pk=pk)
     actions.require_sight(user, run)
     found = ImportedOpinions.objects.filter(run=run).first() or ImportedOpinions()
-    return OpinionsOut(threads=found.threads, reviews=found.reviews, finals=found.finals)
+    return ImportedReviewsOut(threads=found.threads, reviews=found.reviews, finals=found.finals)
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_CHARS, pattern=NO_NUL)]
@@ -245,7 +245,7 @@ class UnreadOut(Schema):
     unread: int
 
 
-@router.get("/notifications", response=ListPage[NotificationOut], tags=["You"], summary="List what you were told of")
+@router.get("/notifications", response=ListPage[NotificationOut], tags=["Account"], summary="List notifications")
 def list_notifications(
     request: HttpRequest, filters: Query[NotificationFilters], paging: Query[Paging]
 ) -> ListPage[NotificationOut]:
@@ -255,7 +255,7 @@ def list_notifications(
     return page(request, rows, ["-pk"], paging, NotificationOut.from_orm)
 
 
-@router.post("/notifications/read", response=UnreadOut, tags=["You"], summary="Mark what you were told of as read")
+@router.post("/notifications/read", response=UnreadOut, tags=["Account"], summary="Mark notifications as read")
 def mark_notifications_read(request: HttpRequest, which: ReadIn) -> UnreadOut:
     """How many are unread then. Numbers that are not yours are left out."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)

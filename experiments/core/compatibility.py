@@ -1,6 +1,6 @@
 """What a run is made with: dataset, toolset and backbone, and which of them go together.
 
-Toybox is a world of its own: its tools draw toys, and the scripted scientist knows nothing else. Used by the New query
+Toybox is a world of its own: its tools draw toys, and the scripted scientist knows nothing else. Used by the New run
 form and the command `investigate`.
 """
 

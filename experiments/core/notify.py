@@ -16,7 +16,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from redis import Redis, RedisError
+from redis import ConnectionPool, Redis, RedisError
 
 from experiments.core.sender import Sender
 from experiments.models import Job, JobStatus
@@ -135,6 +135,15 @@ def keep(key: str, text: str, seconds: int = KEPT_SECONDS) -> None:
         log.warning("Redis did not take %s: %s", key, error)
 
 
+def read_kept(key: str) -> str | None:
+    """What `keep` kept, None if there is nothing or Redis is away."""
+    try:
+        found = redis().get(key)
+    except RedisError:
+        return None
+    return str(found) if found else None
+
+
 def send(to: str, message: dict[str, Any]) -> None:
     """Send to a channel group, if Redis is there; without waiting for it."""
     if not muted.is_set():
@@ -144,11 +153,16 @@ def send(to: str, message: dict[str, Any]) -> None:
 def end() -> None:
     """Send what waits, and give the connections of this process back."""
     _sender.end()
-    redis().close()
+    redis().connection_pool.disconnect()
     redis.cache_clear()
 
 
 @cache
 def redis() -> Redis:
-    """The connection pool of this process."""
-    return Redis.from_url(settings.REDIS_URL, decode_responses=True, socket_timeout=2, socket_connect_timeout=1)
+    """The connection pool of this process.
+
+    Threads that ask for it first at the same moment get one each. A client that owned its pool would close it when it
+    is forgotten, under the hands of whoever reads there.
+    """
+    bounds = {"socket_timeout": 2, "socket_connect_timeout": 1}
+    return Redis(connection_pool=ConnectionPool.from_url(settings.REDIS_URL, decode_responses=True, **bounds))

@@ -14,6 +14,7 @@ from django.utils import timezone
 from experiments.core.row_writers import RowWriter
 from experiments.core.search_index import texts
 from experiments.models import Event, Experiment, Hypothesis, Observation, Run
+from experiments.models.mapped import list_map_columns
 from workers.record import events as record
 from workers.record.decoding import encode
 from workers.record.experiments import Observation as Logged
@@ -96,6 +97,7 @@ def observation_row(experiment: Experiment, position: int, logged: Logged, befor
         differs=logged.differs,
         image_id=logged.image,
         masked_id=logged.masked,
+        **list_map_columns(logged.map),
         origin=logged.origin,
         prompt=logged.prompt,
         seed=logged.seed,

@@ -9,6 +9,7 @@ from workers.errors import UnknownName
 
 WITH_NUMBER = re.compile(r".*\((\d{1,9})\)", re.DOTALL)
 DIGITS = re.compile(r"[+-]?[0-9]{1,9}")
+_RANGE = re.compile(r"\s*([0-9]{1,9})\s*[-–]\s*([0-9]{1,9})\s*")  # noqa: RUF001 - as people type it
 
 
 def unit_number(written: str, layer: str, units: int, names: Sequence[str] = ()) -> int:
@@ -32,6 +33,47 @@ def unit_number(written: str, layer: str, units: int, names: Sequence[str] = ())
     similar = [name for name in names if text and text.casefold() in name.casefold()][:5]
     hint = f" Names with “{text}”: {', '.join(similar)}." if similar else ""
     raise UnknownName(f"Choose a unit: a whole number from 0 to {units - 1}{or_name}.{hint}")
+
+
+def unit_numbers(written: str, layer: str, units: int, names: Sequence[str] = ()) -> list[int]:
+    """The units that "3, 5, 8-12" means, each once, in that order; any of them may be a name, with commas of its own.
+    Raises UnknownName."""
+    found: dict[int, None] = {}
+    pending, problem = "", None
+    for part in written.split(","):
+        pending = f"{pending},{part}" if pending else part
+        try:
+            found |= dict.fromkeys(_read_part(pending, layer, units, names))
+        except UnknownName as error:
+            problem = problem or error
+            if not names:
+                break
+        else:
+            pending, problem = "", None
+    if problem:
+        raise problem
+    return list(found)
+
+
+def _read_part(part: str, layer: str, units: int, names: Sequence[str]) -> Sequence[int]:
+    """A unit, or those from one to another."""
+    if not (ends := _RANGE.fullmatch(part)):
+        return [unit_number(part, layer, units, names)]
+    first, last = (unit_number(end, layer, units) for end in ends.groups())
+    if first > last:
+        raise UnknownName(f"{part.strip()} is no range: write the lower number first.")
+    return range(first, last + 1)
+
+
+def format_units(numbers: Sequence[int]) -> list[str]:
+    """Units as they are written in a list, neighbours as a range."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return [str(first) if first == last else f"{first}-{last}" for first, last in found]
 
 
 def format_unit(number: int, names: Sequence[str]) -> str:

@@ -19,15 +19,17 @@ from django.utils.safestring import SafeString
 
 from experiments.core import transcript
 from experiments.core.system_names import Names
-from experiments.display import cited_figures, image_cards, log_entries, rounds, window
+from experiments.display import cited_figures, hypothesis_strips, image_cards, log_entries, rounds, window
+from experiments.display.hypothesis_strips import Bearings, ListedHypothesis
 from experiments.display.image_cards import ImageCard, ImageSource
 from experiments.display.plots import Scale, activation_plot
 from experiments.models import Event, Run
 from workers import registry
 from workers.record import tasks
 from workers.record.decoding import encode
-from workers.record.events import Audience, Ended, ExperimentEnded, ExperimentStarted, Graded, Started
+from workers.record.events import Audience, Ended, ExperimentEnded, ExperimentStarted, Graded, Replied, Started
 from workers.record.statuses import ACTIVE, Status
+from workers.record.titles import read_title
 
 PARTS = ("backbone", "model", "dataset", "toolset", "generator", "editor", "describer")
 """What a run is made with, in the order in which a page names it."""
@@ -54,8 +56,12 @@ class RenderContext:
     names: Names = field(default_factory=lambda: Names(None))
     """What systems are called before who looks."""
     audience: Audience = Audience.TEAM
+    strips: Mapping[ListedHypothesis, SafeString] = field(default_factory=dict)
+    """How far the images with what a hypothesis says lie from those without."""
     pictures: ImageSource | None = None
     """Where those who are not of the team find the images."""
+    sketched: bool = False
+    """Whether experiments come without their pictures and colours, as high as with them, and say where these are."""
 
 
 def render_event(event: Event, run: Run) -> SafeString:
@@ -71,24 +77,31 @@ def render_events(
     pictures: ImageSource | None = None,
     *,
     folded: bool = True,
+    sketched: bool = False,
+    bearings: Bearings | None = None,
 ) -> list[tuple[Event, SafeString]]:
     """Many events; where they are `folded`, an experiment that has its result is left out: the result shows it whole.
 
-    Whoever is not of the team gets no script and no link into the site, and `pictures` of their own.
+    Whoever is not of the team gets no script and no link into the site, and `pictures` of their own. Experiments are
+    `sketched` where the page fetches their pictures when the reader comes near. `bearings` are shared with `side`.
     """
     shown = list(events)
-    around = replace(_load_context(run, shown, names), audience=audience, pictures=pictures)
+    around = _load_context(run, shown, names, bearings)
+    around = replace(around, audience=audience, pictures=pictures, sketched=sketched)
     if folded:
         shown = [each for each in shown if each.kind != "experiment" or each.number not in around.ended]
     return [(event, _draw(event, around)) for event in shown]
 
 
-def _load_context(run: Run, events: Sequence[Event], names: Names | None = None) -> RenderContext:
+def _load_context(
+    run: Run, events: Sequence[Event], names: Names | None = None, bearings: Bearings | None = None
+) -> RenderContext:
     """What these events are drawn with. The number of queries does not depend on theirs."""
-    names = names or Names(None)
+    names, scale = names or Names(None), scale_of(run)
     numbers = {event.number for event in events if event.number}
+    strips = hypothesis_strips.draw_strips(run, _list_hypotheses(events), scale, bearings)
     if not numbers:
-        return RenderContext(run, scale_of(run), names=names)
+        return RenderContext(run, scale, names=names, strips=strips)
     # Where the experiments with results among these events began, be it among them or shortly before
     starts = {event.number: event.seq for event in events if event.kind == "experiment"}
     ends = {event.number: event.seq for event in events if event.kind == "result"}
@@ -101,13 +114,20 @@ def _load_context(run: Run, events: Sequence[Event], names: Names | None = None)
         ends |= {each.number: each.seq for each in _list_near(run, "result", after)}
     return RenderContext(
         run,
-        scale_of(run),
+        scale,
         dict(run.experiments.filter(number__in=numbers).values_list("number", "code")),
         frozenset(ends),
         starts,
         log_entries.originals(run, [each.content for each in events if isinstance(each.content, ExperimentEnded)]),
         names,
+        strips=strips,
     )
+
+
+def _list_hypotheses(events: Sequence[Event]) -> set[ListedHypothesis]:
+    """What the replies among these events list."""
+    replies = [each.content for each in events if isinstance(each.content, Replied)]
+    return {ListedHypothesis(reply.round, each.text) for reply in replies for each in reply.hypotheses}
 
 
 def _list_near(run: Run, kind: str, ranges: Sequence[tuple[int, int]]) -> QuerySet[Event]:
@@ -122,8 +142,14 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
     context: dict[str, Any] = {"event": event, "run": run, "payload": content, "scale": around.scale}
     context |= {"team": team, "pictures": around.pictures, "link": window.link(run, event.seq) if team else ""}
     if isinstance(content, ExperimentStarted | ExperimentEnded):
-        context |= {"start": around.starts.get(content.number), "code": around.codes.get(content.number, "")}
+        code = around.codes.get(content.number, "")
+        context |= {"start": around.starts.get(content.number), "code": code, "lines": len(code.splitlines())}
         context |= _describe_result(content, around) if isinstance(content, ExperimentEnded) else {"running": True}
+    elif isinstance(content, Replied):
+        context["title"] = read_title(content.code or "")
+        context["listed"] = [
+            (each, around.strips.get(ListedHypothesis(content.round, each.text), "")) for each in content.hypotheses
+        ]
     elif isinstance(content, Graded):
         context["cards"] = [image_cards.ImageCard.from_log(each) for each in content.images]
     elif isinstance(content, Started):
@@ -136,7 +162,7 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
     elif isinstance(content, Ended) and event.row.status:
         # The run's own: its check is of what it concluded last, and is fetched once for all its events
         context["checks"] = event.seq == run.last_seq
-        context |= {"status": event.row.status, "strongest": image_cards.find_strongest(run.observations.all())}
+        context["status"] = event.row.status
         context["recounted"] = cited_figures.recount(run, encode(content.conclusion))
     return render_to_string(f"display/events/{template}.html", context)
 
@@ -149,6 +175,7 @@ def _describe_result(content: ExperimentEnded, around: RenderContext) -> dict[st
         "entries": log_entries.entries(content, around.originals),
         "wrong": sum(each.differs for each in content.observations),
         "described": content.usage.tokens,
+        "sketched": around.sketched and bool(content.observations),
     }
 
 
@@ -159,7 +186,7 @@ def head(run: Run) -> SafeString:
     """The question, how the run is, and what it has used of its limits."""
     used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
-    context = {"run": run, "meters": meters, "task": tasks.label(run.task), "paused_by": paused_by(run)}
+    context = {"run": run, "meters": meters, "paused_by": paused_by(run)}
     return render_to_string("runs/page/head.html", context)
 
 
@@ -205,22 +232,25 @@ def outline(run: Run, around: int | None = None) -> SafeString:
     return render_to_string("runs/page/outline.html", {"run": run, "lines": rounds.outline(run, around)})
 
 
-def side(run: Run, names: Names | None = None) -> SafeString:
-    """The state of knowledge: hypotheses, activations of the newest images by round, the conclusion, how the run was
-    made."""
+def side(run: Run, names: Names | None = None, bearings: Bearings | None = None) -> SafeString:
+    """The state of knowledge: hypotheses, activations of the newest images by round, how the run was made."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
+    listed = list(run.hypotheses.filter(round=latest))
+    asked = [ListedHypothesis(run.rounds + 1, each.text) for each in listed]
+    run_scale = scale_of(run)
+    strips = hypothesis_strips.draw_strips(run, asked, run_scale, bearings)
     rows = image_cards.newest_logged(run, LATELY).values_list("experiment__round", "activation", "title")
     values = list(rows[:CHARTED])[::-1]
     scale = Scale.of((value for _, value, _ in values), run.exemplar_mean)
     context = {
         "run": run,
-        "hypotheses": run.hypotheses.filter(round=latest),
+        "hypotheses": [(each, strips.get(key, "")) for each, key in zip(listed, asked, strict=True)],
         "chart": activation_plot(values, scale) if values else None,
         "names": names or Names(None),
         "backbone": run.versions.get("backbone") or backbone_of(run),
         "tools": registry.label_toolset(run.toolset),
         "task": tasks.label(run.task),
-        "scale": scale_of(run),
+        "scale": run_scale,
     }
     return render_to_string("runs/page/side.html", context)
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.db.models import Prefetch
 
-from experiments.display.plots import Axis, Interval
+from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
 from experiments.models import CheckStatus, LabelCheck
 from workers.record.figures import figure
 from workers.record.label_checks import CheckResult, GeneratedResult, NaturalResult
@@ -17,6 +17,8 @@ T = TypeVar("T")
 AXIS = Axis(-0.2, 1.0, 0, 1000)
 """Of r and AUPRC; what lies below is drawn at its left end."""
 ZERO = AXIS.at(0.0)
+FIGURES, FIGURE_ROW = Shape(300, 70, 64, 12, 4, 18), 24
+"""The drawing of a check's figures, and the height of one."""
 HEAVY = ("result", "kept", "options")
 """Columns that marks do not need, and are long."""
 WAITS = frozenset({CheckStatus.QUEUED.value, CheckStatus.RUNNING.value})
@@ -69,6 +71,32 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
         )
     interval = Interval.on(AXIS, check.pearson, check.pearson_low, check.pearson_high)
     return CheckMark(check.status, words, "r", figure(check.pearson), interval, _describe_figures(check), check.pk)
+
+
+def draw_check(check: LabelCheck) -> Plot | None:
+    """r and AUPRC on unseen images with their 95 % intervals, and the base rate, which a label that says nothing
+    reaches. None where neither is measured."""
+    rows = [("r", check.pearson, check.pearson_low, check.pearson_high)]
+    rows += [("AUPRC", check.auprc, check.auprc_low, check.auprc_high)]
+    known = [(name, value, low, high) for name, value, low, high in rows if value is not None]
+    if not known:
+        return None
+    x = Axis(AXIS.low, AXIS.high, FIGURES.left, FIGURES.edge)
+    plot = Plot(FIGURES, x, Axis(0, 1, FIGURES.floor, FIGURES.top), _describe_figures(check))
+    for value in (0.0, 0.5, 1.0):
+        kind = "across zero" if value == 0 else "across"
+        plot.grid.append(PlotLine(x.at(value), x.at(value), FIGURES.top, FIGURES.floor, kind))
+        plot.add_below(value, f"{value:g}")
+    for place, (name, value, low, high) in enumerate(known):
+        y = FIGURES.top + FIGURE_ROW * (place + 0.5)
+        plot.texts.append(Text(0, y, f"{name} {figure(value)}", "start", "name"))
+        if low is not None and high is not None:
+            plot.lines.append(PlotLine(x.at(low), x.at(high), y, y, "whisker"))
+        if name == "AUPRC" and check.base_rate is not None:
+            at = x.at(check.base_rate)
+            plot.lines.append(PlotLine(at, at, y - 9, y + 9, "base-rate"))
+        plot.add_dot(x.at(value), y, "figure", f"{name} {_with_interval(value, low, high)}")
+    return plot
 
 
 def _describe_figures(check: LabelCheck) -> str:

@@ -65,8 +65,10 @@ class LogEntry:
 
 
 def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
-    """The entries of a result. An edit finds its original in its own entry, or among what was logged `earlier`."""
+    """The entries of a result. An edit finds its original in its own entry, or among what was logged `earlier`; the
+    original does not stand alone as well, be it in another entry."""
     found = []
+    beside = {each.original for each in result.observations if each.original in earlier and each.original != each.image}
     for entry in result.entries:
         cards = [ImageCard.from_log(logged) for logged in entry.observations]
         known = {**earlier, **{card.image: card for card in cards}}
@@ -77,7 +79,7 @@ def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[L
                 edits.setdefault(card.original, []).append(replace(card, change=change))
         gathered = {*edits, *(edit.image for group in edits.values() for edit in group)}
         groups = [EditGroup(known[original], group) for original, group in edits.items()]
-        singles = [card for card in cards if card.image not in gathered]
+        singles = [card for card in cards if card.image not in gathered | beside]
         if len(singles) > FEW:
             singles.sort(key=lambda card: -card.activation)
         place = SHOWN if len(singles) > FEW else len(singles)

@@ -104,6 +104,28 @@ def spellings(name: str) -> list[str]:
     return [name, name.rstrip(AFTER_A_NAME)]
 
 
+# --- the first sentence ------------------------------------------------------------------------------
+
+LONGEST_SENTENCE, SHORT = 260, 40
+"""Characters of the one sentence; one that is as short says little alone."""
+SENTENCE = re.compile(
+    r"(?<=[.!?。！？])[\s*_`\"”]+(?=[^a-z\s])|(?<=[。！？])|\n\s*\n|\n(?=\s*[-•*]\s)"  # noqa: RUF001 - as they are written
+)
+MARKS = re.compile(r"(^|\s)(#+|[*_`]{1,3})(?=\S)|(?<=\S)[*_`]{1,3}(?=\W|$)")
+"""Of Markdown: one sentence alone needs none."""
+ITEM = re.compile(r"^\s*[-•*]\s+")
+"""What begins an item of a list."""
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of what was concluded, without marks of Markdown, and the next where it says little; cut where
+    it does not end."""
+    parts = (ITEM.sub("", each) for each in SENTENCE.split(text.strip(), maxsplit=2))
+    sentences = [" ".join(MARKS.sub(r"\1", each).split()) for each in parts]
+    words = " ".join(sentences[: 1 if len(sentences[0]) > SHORT else 2])
+    return words if len(words) <= LONGEST_SENTENCE else f"{words[: LONGEST_SENTENCE - 1].rsplit(' ', 1)[0]}…"
+
+
 # --- what is missing, with commands to copy ---------------------------------------------------------
 
 

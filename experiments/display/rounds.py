@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Max
+from django.db.models import F, Max
 
+from experiments.core.thumbnails import ImageUrls
 from experiments.display import window
 from experiments.display.plots import round_step
-from experiments.models import Run
+from experiments.models import Observation, Run
 from workers.record.events import Payload, Replied
+from workers.record.titles import read_title
 
 MOST = 100
 """Steps of a plot, and rows of its table."""
@@ -66,12 +68,13 @@ def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, RoundRange]:
 
 @dataclass(frozen=True)
 class OutlineLine:
-    """A round, or a group of them. `best` is the highest activation of the round's images."""
+    """A round, or a group of them. `best` is the highest activation of the round's images, `thumb` that image."""
 
     rounds: RoundRange
     words: str
     link: str
     best: float | None = None
+    thumb: str = ""
 
 
 def outline(run: Run, around: int | None = None) -> list[OutlineLine]:
@@ -95,20 +98,32 @@ def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
     numbers = [reply.round or 0 for reply in replies]
     ran = run.experiments.filter(round__in=numbers).order_by()
     best = dict(ran.values_list("round").annotate(Max("best_activation")))
+    thumbs = _find_best_images(run, numbers)
     return [
         OutlineLine(
             RoundRange(number, number),
             headline(reply.content),
             window.link(run, reply.seq, f"round-{number}"),
             best.get(number),
+            thumbs.get(number, ""),
         )
         for number, reply in zip(numbers, replies, strict=True)
     ]
 
 
+def _find_best_images(run: Run, numbers: Iterable[int]) -> dict[int, str]:
+    """Number of a round -> where the thumbnail of its strongest image is. One query."""
+    logged = Observation.objects.filter(experiment__run=run, experiment__round__in=list(numbers))
+    best = logged.filter(activation=F("experiment__best_activation")).order_by("activation", "-pk")
+    keys = dict(best.values_list("experiment__round", "image_id"))  # of a round's several experiments the strongest
+    return {number: ImageUrls.of(key).tiny for number, key in keys.items()}
+
+
 def headline(reply: Payload) -> str:
-    """The first sentence of a reply's words, without marks."""
+    """What a round is called: what its program says of itself, else the first sentence of its words, without marks."""
     assert isinstance(reply, Replied)
+    if title := read_title(reply.code or ""):
+        return title
     words = " ".join(reply.prose.replace("#", " ").replace("*", " ").replace("`", " ").split())
     sentence = words.split(". ")[0].rstrip(".:")
     if sentence:

@@ -45,10 +45,10 @@ class Verdict:
     @property
     def basis(self) -> str:
         """How it came about, with its numbers."""
-        counted = f"{self.agreeing} of {self.opinions} opinions" if self.opinions != 1 else "1 opinion"
+        counted = f"{self.agreeing} of {self.opinions} reviews" if self.opinions != 1 else "1 review"
         if self.is_final:
             return f"final; {counted} said so" if self.opinions > 1 else "final"
-        return f"{self.opinions} opinions differ" if self.value == Outcome.SPLIT else counted
+        return f"{self.opinions} reviews differ" if self.value == Outcome.SPLIT else counted
 
     @property
     def in_words(self) -> str:

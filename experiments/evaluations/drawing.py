@@ -4,11 +4,10 @@ its points as a table for those who do not see it."""
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from experiments.display.plots import Axis, Plot, PlotLine, Shape, Text, round_step
+from experiments.display.plots import Axis, IntervalRow, Plot, PlotLine, Shape, Text, draw_intervals, round_step
 from workers.record.evaluations import Point, ResultPlot
 from workers.record.figures import figure
 from workers.record.label_checks import NaturalResult
@@ -19,9 +18,6 @@ COLOURS = 6
 """Series that have a colour of their own."""
 MOST = 2_000
 """Points that are drawn; the table has them all."""
-ROW, TALL, NAME, NAME_CHARS, LINE = 26, 42, 250, 25, 17
-"""Height of a row of intervals, and where names take two lines; room for a name, characters and height of its line:
-on a phone letters are larger."""
 COLUMN_CHARS = 40
 ASIDE = 5
 """How far intervals of neighbouring series stand apart."""
@@ -110,24 +106,13 @@ def _describe(row: PlotRow) -> str:
 
 def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
     """A row for each point, its value across."""
-    names = [textwrap.wrap(row.name, NAME_CHARS, max_lines=2, placeholder="…") for row in rows]
-    height = TALL if any(len(lines) > 1 for lines in names) else ROW
-    shape = Shape(720, 34 + height * len(rows), NAME, 18, 8, 26)
-    x = _axis(_values(rows), shape.left, shape.edge)
-    plot = Plot(shape, x, Axis(0, len(rows), shape.top, shape.floor), f"{source.title}, with 95 % intervals")
-    for value in x.round_values:
-        at = x.at(value)
-        plot.grid.append(PlotLine(at, at, shape.top, shape.floor, "across zero" if value == 0 else "across"))
-        plot.add_below(value, f"{value:g}")
-    for place, row in enumerate(rows):
-        y, kind = plot.y.at(place + 0.5), kinds[row.series][0]
-        first = y - LINE * (len(names[place]) - 1) / 2
-        plot.texts += [
-            Text(shape.left - 10, first + LINE * at, words, "end", "name") for at, words in enumerate(names[place])
-        ]
-        if row.point.low is not None and row.point.high is not None:
-            plot.lines.append(PlotLine(x.at(row.point.low), x.at(row.point.high), y, y, f"whisker {kind}"))
-        plot.add_dot(x.at(row.value), y, kind, _describe(row), row.link)
+    known = [
+        IntervalRow(row.name, row.value, row.point.low, row.point.high, kind=kinds[row.series][0], link=row.link)
+        for row in rows
+    ]
+    plot = draw_intervals(known, f"{source.title}, with 95 % intervals", "", sorts=False)
+    assert plot is not None, "there are rows"
+    plot.table = None  # the result has its own, with the series
     return plot
 
 
@@ -247,7 +232,7 @@ def _draw_histogram(
 
 
 def draw_sweep(points: Sequence[tuple[float, float]], threshold: float) -> Plot | None:
-    """Predictiveness by threshold, as a share of the exemplar mean; the one in use as a line."""
+    """Predictiveness by threshold, as a share of the exemplar threshold; the one in use as a line."""
     known = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y) and abs(x) < 1e6]
     if len(known) < 2:
         return None
@@ -262,7 +247,7 @@ def draw_sweep(points: Sequence[tuple[float, float]], threshold: float) -> Plot 
         plot.add_across(value, f"{value:g}")
     for value in plot.x.round_values:
         plot.add_below(value, f"{value:g}")
-    plot.texts.append(Text(shape.edge, shape.height - 9, "threshold, times the exemplar mean", "end", "note"))
+    plot.texts.append(Text(shape.edge, shape.height - 9, "multiple of the exemplar threshold", "end", "note"))
     plot.add_path(sorted(known), "part-0")
     if plot.x.low <= threshold <= plot.x.high:
         plot.add_upright(threshold, f"in use: {threshold:g}", 0, "upright quantile")

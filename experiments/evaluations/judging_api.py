@@ -92,7 +92,7 @@ def create_answer(request: HttpRequest, pk: Id, said: AnswerIn) -> Status[NextQu
     return Status(201, _find_next(user, pk))
 
 
-@router.post("/checks/{pk}/undo", response=NextQuestionOut, summary="Take your last answer back")
+@router.post("/checks/{pk}/undo", response=NextQuestionOut, summary="Undo your last answer")
 def undo_answer(request: HttpRequest, pk: Id) -> NextQuestionOut:
     """Answers with its image, which is the next one again."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)

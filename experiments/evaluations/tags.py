@@ -1,16 +1,20 @@
-"""Figures of evaluations with their intervals, as small drawings; images that wait for people to judge."""
+"""Figures of evaluations with their intervals, as small drawings; scores of labels; images that wait for judges."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
+from django.urls import reverse
 
 from experiments.core.access import role_in
+from experiments.core.system_names import Names
 from experiments.display.plots import Axis, Interval
+from experiments.evaluations import scores
 from experiments.evaluations.judging import list_waiting
-from experiments.models import Role
+from experiments.models import Role, Run
 from workers.record.evaluations import Figure
 from workers.record.figures import figure
 
@@ -36,6 +40,17 @@ def images_to_judge(context: Any) -> dict[str, Any]:
     """Checks that wait for people to say what images show, with what is left for the reader; nothing without any."""
     request = context["request"]
     return {"waiting": list_waiting(request.user), "may_judge": (role_in(request) or Role.VIEWER) >= Role.REVIEWER}
+
+
+@register.inclusion_tag("evaluations/score_plot.html", takes_context=True)
+def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
+    """How the labels of runs did in their checks, of all models or of one; nothing where none was measured."""
+    user = context["request"].user
+    chosen = {"model": model} if model else {}
+    groups = scores.find_scores(Run.objects.filter(**chosen), by, "r", Names(user))
+    url = f"{reverse('evaluation-scores')}?{urlencode({'by': by, **chosen})}"
+    plot = scores.draw_scores(groups, by, "r", chosen)
+    return {"plot": plot, "groups": groups, "most": scores.MOST, "noun": scores.GROUPS[by][0].lower(), "url": url}
 
 
 @register.filter

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from experiments.evaluations import check_pages, judging_pages, pages
+from experiments.evaluations import check_pages, judging_pages, pages, score_pages
 
 urlpatterns: list[URLPattern] = [
     path("evaluations/", pages.index, name="evaluations"),
     path("evaluations/new/", pages.new, name="evaluation-new"),
     path("evaluations/compare/", pages.compare, name="evaluations-compare"),
+    path("evaluations/scores/", score_pages.page, name="evaluation-scores"),
     path("evaluations/source/", check_pages.check_source, name="evaluation-of-source"),
     path("evaluations/<int:pk>/", pages.evaluation, name="evaluation"),
     path("evaluations/<int:pk>/figures.<str:end>", pages.file, name="evaluation-file"),

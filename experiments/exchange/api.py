@@ -69,7 +69,7 @@ def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[Export
     return page(request, own_exports(user), ["-pk"], paging, _export_out)
 
 
-@router.post("/exports", response={202: ExportOut}, summary="Have a file written")
+@router.post("/exports", response={202: ExportOut}, summary="Start an export")
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
     """In the background: read the export until its `file` is there."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
@@ -81,7 +81,7 @@ def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse)
     return Status(202, answer_once(request, response, user, make))
 
 
-@router.get("/exports/{pk}", response=ExportOut, summary="Read how far an export is")
+@router.get("/exports/{pk}", response=ExportOut, summary="Read an export")
 def read_export(request: HttpRequest, pk: Id) -> ExportOut:
     user = allow(request)
     return _export_out(find(own_exports(user), pk=pk))
@@ -120,8 +120,8 @@ class About(Schema):
     model: Text = Field("", description="of a history or labels")
     layer: Text = Field("", description="of a history; of labels whose file names none")
     unit: Text = Field("", description="of a history; with the layer it may stand in the file's name: layer4_122.json")
-    question: Text = Field("", description="of a history; may be empty")
-    backbone_model: Text = Field("", description="of a history: what wrote its replies; may be empty")
+    question: Text = Field("", description="of a history; optional")
+    backbone_model: Text = Field("", description="of a history: what wrote its replies; optional")
     source: Text = Field("", description="of labels: the method they come from")
     units_from: Literal["", "0", "1"] = Field("", description="of labels: the number of a layer's first unit; else 0")
     owner: Text = Field("", description="who owns the runs, said by an admin; else whoever brings them")
@@ -168,7 +168,7 @@ def list_imports(request: HttpRequest, paging: Query[Paging]) -> ListPage[Import
     return page(request, ROWS.all(), ["-pk"], paging, ImportOut.from_orm)
 
 
-@router.post("/imports", response={202: ImportOut}, summary="Have a file read", tags=IMPORTS)
+@router.post("/imports", response={202: ImportOut}, summary="Start an import", tags=IMPORTS)
 def create_import(
     request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
 ) -> Status[ImportOut]:
@@ -179,7 +179,7 @@ def create_import(
     return Status(202, ImportOut.from_orm(find(ROWS.all(), pk=row.pk)))
 
 
-@router.post("/imports/batch", response={202: BatchOut}, summary="Have several files read", tags=IMPORTS)
+@router.post("/imports/batch", response={202: BatchOut}, summary="Start several imports", tags=IMPORTS)
 def create_imports(request: HttpRequest, about: Form[About], file: File[list[UploadedFile]]) -> Status[BatchOut]:
     """The same with the field `file` as often as you like. Each becomes an import of its own; what is said beside them
     holds for all. Files that cannot be taken are named and do not keep the others; if none can, nothing is begun.
@@ -191,7 +191,7 @@ def create_imports(request: HttpRequest, about: Form[About], file: File[list[Upl
     return Status(202, BatchOut(imports=[ImportOut.from_orm(row) for row in rows], left_out=left))
 
 
-@router.get("/imports/{pk}", response=ImportOut, summary="Read how far an import is", tags=IMPORTS)
+@router.get("/imports/{pk}", response=ImportOut, summary="Read an import", tags=IMPORTS)
 def read_import(request: HttpRequest, pk: Id) -> ImportOut:
     allow(request)
     return ImportOut.from_orm(find(ROWS.all(), pk=pk))

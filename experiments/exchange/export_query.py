@@ -27,14 +27,19 @@ from experiments.models import (
     ExportSubject,
     Label,
     Observation,
+    PairwiseTrial,
     Review,
     ReviewItem,
     ReviewQueue,
     Run,
 )
+from experiments.pairwise import lists as trial_lists
+from experiments.reviews import queue_lists
 from experiments.reviews.agreement import lists as agreement_lists
+from experiments.reviews.lists import SHOWS
 from experiments.runs import lists
 from experiments.search import finding
+from experiments.sweeps import lists as sweep_lists
 
 OF_RUNS = frozenset(lists.FILTERS)
 OF_LABELS = frozenset({"model", "layer", "unit", "source", "q"})
@@ -46,9 +51,12 @@ KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.LABELS: OF_LABELS,
     ExportSubject.CHECKS: frozenset({"model", "layer", "unit", "status"}),
     ExportSubject.EVALUATIONS: frozenset({"evaluation", "kind", "source", "status"}),
-    ExportSubject.REVIEWS: OF_RUNS | {"queue"},
+    ExportSubject.REVIEWS: OF_RUNS | {"queue", "show"},
     ExportSubject.VERDICTS: OF_RUNS | {"queue"},
     ExportSubject.AGREEMENT: frozenset({"queue"}),
+    ExportSubject.QUEUES: queue_lists.FILTERS,
+    ExportSubject.TRIALS: trial_lists.FILTERS,
+    ExportSubject.SWEEPS: frozenset({"status", "owner"}),
 }
 """Words of a filter by what is exported."""
 NAMED = 10
@@ -70,21 +78,43 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
         case ExportSubject.EXPERIMENTS | ExportSubject.OBSERVATIONS:
             rows = _select_logged(what, given, viewer)
         case ExportSubject.REVIEWS | ExportSubject.VERDICTS:
-            asked = {name: text for name, text in given.items() if name != "queue"}
+            asked = {name: text for name, text in given.items() if name not in {"queue", "show"}}
             opinions = reviews if what == ExportSubject.REVIEWS else verdicts
             rows = opinions(given, viewer)
             rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
         case ExportSubject.AGREEMENT:
             return agreement(given, viewer)
+        case ExportSubject.QUEUES | ExportSubject.TRIALS | ExportSubject.SWEEPS:
+            rows = _select_listed(what, given, viewer)
         case ExportSubject.CHECKS:
-            if "unit" in given:
-                _number_in(given, "unit")
-            rows = list_checks(given, Names(viewer))
+            rows = _select_checks(given, viewer)
         case ExportSubject.EVALUATIONS:
             rows = EvaluationItem.objects.filter(_filter_items(given))
         case ExportSubject.LABELS:
             rows = Label.objects.filter(_filter_labels(given, viewer)).distinct()
     return rows.order_by("pk")
+
+
+def _select_checks(given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
+    if "unit" in given:
+        _number_in(given, "unit")
+    return list_checks(given, Names(viewer))
+
+
+def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
+    """Queues, trials or sweeps, as their lists count them. Raises ExchangeError with the sentence that the page would
+    show."""
+    if what == ExportSubject.SWEEPS:
+        if (status := given.get("status", "")) and status not in sweep_lists.STATUSES:
+            raise ExchangeError(f"status: “{status[:40]}” is none. Possible are: {', '.join(sweep_lists.STATUSES)}.")
+        return sweep_lists.list_sweeps(given)
+    if viewer is None:  # what waits for somebody, and what they have judged, is of a person
+        return ReviewQueue.objects.none() if what == ExportSubject.QUEUES else PairwiseTrial.objects.none()
+    choose = queue_lists.queues_from if what == ExportSubject.QUEUES else trial_lists.trials_from
+    found = choose(given, viewer)
+    for name, problem in found.problems.items():
+        raise ExchangeError(f"{name}: {problem}")
+    return found.rows
 
 
 def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
@@ -176,9 +206,13 @@ def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
 
 
 def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
-    """The submitted reviews that this person may read; of nobody, none. Raises ExchangeError for a queue that is
-    none."""
+    """The submitted reviews that this person may read; of nobody, none. Raises ExchangeError for a queue or
+    a state that is none."""
     rows = blindness.visible(viewer) if viewer else Review.objects.none()
+    if show := given.get("show", ""):
+        if show not in SHOWS:
+            raise ExchangeError(f"show: “{show[:40]}” is none. Possible are: {', '.join(SHOWS)}.")
+        rows = rows.filter(item__complete=show == "complete")
     return rows.filter(item__queue=_number_in(given, "queue", " of a queue")) if "queue" in given else rows
 
 

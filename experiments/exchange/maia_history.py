@@ -203,7 +203,7 @@ def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory)
         for turn in group if of_agent else ():
             replies += 1
             said = laboratory.parse(turn.text)
-            author = run.backbone_model or "Agent of the published transcript"
+            author = run.backbone_model or "Agent of the MAIA transcript"
             yield step("reply", round=replies, author=author, text=turn.text, **said)
             open_program, conclusion = said["code"] is not None, said["conclusion"]
             if open_program:

@@ -1,13 +1,14 @@
-"""Exports: files that a member asked for. Imports: bundles, published transcripts and labels of other methods, one
+"""Exports: files that a member asked for. Imports: bundles, MAIA transcripts and labels of other methods, one
 file or several, brought by a researcher."""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -20,10 +21,23 @@ from experiments.core.bodies import UPLOAD
 from experiments.core.errors import InvalidInput
 from experiments.exchange import actions, export_query, form, label_tests
 from experiments.exchange.downloads import own_exports, send_file
+from experiments.exchange.export_words import describe_query, list_fields
 from experiments.exchange.safe_zip import ExchangeError
-from experiments.models import Import, Role, VisionModelRow
+from experiments.models import Import, Role, SavedView, ViewedList, VisionModelRow
 from experiments.models.exchange import NOUNS, ExportSubject, Format, ImportKind
+from experiments.runs.saved_views.actions import list_views
 
+_VIEWS = {
+    ExportSubject.BUNDLE: ViewedList.RUNS,
+    ExportSubject.RUNS: ViewedList.RUNS,
+    ExportSubject.EXPERIMENTS: ViewedList.EXPERIMENTS,
+    ExportSubject.OBSERVATIONS: ViewedList.EXPERIMENTS,
+    ExportSubject.EVALUATIONS: ViewedList.EVALUATIONS,
+    ExportSubject.QUEUES: ViewedList.REVIEW,
+    ExportSubject.TRIALS: ViewedList.PAIRWISE,
+    ExportSubject.SWEEPS: ViewedList.SWEEPS,
+}
+"""The list whose saved views choose what is exported."""
 EXPORTS_SHOWN, IMPORTS_SHOWN, RUNS_SHOWN = 50, 100, 12
 """Exports and imports that are listed, and runs named of each import."""
 
@@ -52,23 +66,29 @@ def _show_exports(
         problem = problem or str(error)
     context = {
         "what": what,
-        "whats": [
-            (key, label, ", ".join(sorted(export_query.KNOWN[ExportSubject(key)])))
-            for key, label in ExportSubject.choices
-        ],
+        "whats": ExportSubject.choices,
         "form": ending,
         "formats": [choice for choice in Format.choices if choice[0] != Format.ZIP],
-        "query": query,
-        "parts": [
-            pair
-            for pair in QueryDict(query[: actions.QUERY_CHARS]).items()
-            if pair[0] not in export_query.LOOKS and pair[1]
-        ],
+        "fields": list_fields(ExportSubject(what), query[: actions.QUERY_CHARS]),
+        "words": describe_query(what, query[: actions.QUERY_CHARS]),
+        "views": _list_views(user, ExportSubject(what)),
         "count": count,
         "noun": NOUNS[ExportSubject(what)],
         "problem": problem,
     }
     return render(request, "exchange/exports/page.html", context | list_exports(user), status=400 if problem else 200)
+
+
+def _list_views(user: User, what: ExportSubject) -> list[SavedView]:
+    """The saved views that choose such rows."""
+    of = _VIEWS.get(what)
+    return list(list_views(user, of)) if of else []
+
+
+def _read_fields(request: HttpRequest, what: str) -> str:
+    """The filter that the fields of the form say."""
+    names = export_query.KNOWN[ExportSubject(what)] if what in ExportSubject.values else ()
+    return urlencode({name: text for name in sorted(names) if (text := request.POST.get(name, "").strip())})
 
 
 def list_exports(user: User) -> dict[str, Any]:
@@ -86,7 +106,8 @@ def list_exports(user: User) -> dict[str, Any]:
 def make_export(request: HttpRequest) -> HttpResponse:
     """Have a worker write a file."""
     actor = Actor.of(request)
-    what, ending, query = (request.POST.get(name, "").strip() for name in ("what", "format", "query"))
+    what, ending = (request.POST.get(name, "").strip() for name in ("what", "format"))
+    query = request.POST.get("query", "").strip() if "query" in request.POST else _read_fields(request, what)
     try:
         actions.make_export(actor, what, ending, query)
     except InvalidInput as refused:

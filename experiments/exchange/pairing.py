@@ -1,4 +1,4 @@
-"""Which words of a published transcript belong to which image: its title and its activation, or that it has none.
+"""Which words of a MAIA transcript belong to which image: its title and its activation, or that it has none.
 
 In the transcripts of 2024 the words stand before their image, in those of 2025 after it, and there each call of
 `display` is a message. Which of the two it is, each message tells by itself. An image is given a number only where one

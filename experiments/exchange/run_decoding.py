@@ -52,7 +52,7 @@ class RunDetails:
 
     owner: str
     number: int | None
-    """Of the run where it took place; None of a published transcript."""
+    """Of the run where it took place; None of a MAIA transcript."""
     parent: Json
     """Identity, number and time of what the run was forked from; empty if it is no fork."""
     seconds: float

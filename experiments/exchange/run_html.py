@@ -18,6 +18,7 @@ from django.template.loader import render_to_string
 from django.utils.html import escape
 
 from experiments.core.system_names import Names
+from experiments.display.answers import render_answer
 from experiments.display.events import render_events
 from experiments.exchange.run_record import asked_by
 from experiments.models import Event, Run
@@ -27,7 +28,7 @@ from workers.record.events import Audience
 Small = Callable[[str], str]
 """Key of an image -> the address of a picture of it: in a file, the picture itself as a data URL."""
 
-STYLES = ("display/base", "display/code", "exchange/standalone")
+STYLES = ("display/base", "display/code", "display/plots", "display/answer", "exchange/standalone")
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 HEAD = """<!doctype html>
 <html lang="en">
@@ -62,6 +63,8 @@ def document(run: Run, events: Iterable[Event], small: Small, viewer: User | Non
     styles = "\n".join((folder / f"{name}.css").read_text() for name in STYLES)
     yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles)
     yield render_to_string("exchange/exports/head.html", head(run) | {"names": Names(viewer)})
+    if run.has_ended:
+        yield render_answer(run, Names(viewer), Audience.FILE, Embedded(small))
     left = iter(events)
     while some := list(islice(left, AT_ONCE)):
         for _, html in render_events(run, some, Names(viewer), Audience.FILE, Embedded(small)):

@@ -22,6 +22,7 @@ from experiments.evaluations.lists import place_of
 from experiments.exchange.laboratory import Progress
 from experiments.exchange.run_record import arrival_of
 from experiments.models import ExportSubject, Format, Label, Run
+from experiments.pairwise.of_evaluation import name_sources
 from workers.record.evaluations import CAVEAT
 
 AT_ONCE = 1_000
@@ -125,8 +126,8 @@ RUNS = Table(
         TableColumn("reasoning", "text", lambda run: run.conclusion.get("reasoning", "")),
         TableColumn("verdict", "text", lambda run: "" if run.verdict_hidden else run.verdict),
         TableColumn("verdict_final", "whole", lambda run: 0 if run.verdict_hidden else int(run.verdict_final)),
-        TableColumn("opinions", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_opinions),
-        TableColumn("opinions_agreeing", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_agreeing),
+        TableColumn("reviews", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_opinions),
+        TableColumn("reviews_agreeing", "whole", lambda run: 0 if run.verdict_hidden else run.verdict_agreeing),
         TableColumn("imported_from", "text", source),
         *columns("whole", "seed"),
         *columns("json", "options", "limits", "versions"),
@@ -157,7 +158,8 @@ OBSERVATIONS = Table(
         *columns("flag", "measured", "claim_differs=differs"),
         *columns("text", "origin", "prompt"),
         *columns("whole", "seed"),
-        *columns("text", "image=image_id", "masked=masked_id", "original"),
+        *columns("text", "image=image_id", "masked=masked_id", "original", "map=map_id"),
+        *columns("figure", "map_low", "map_high", "map_threshold"),
     ],
     lambda rows: rows.select_related("experiment__run").defer("experiment__state", "experiment__code"),
     path("experiment.run"),
@@ -283,7 +285,49 @@ AGREEMENT = Table(
     ],
     lambda rows: rows,
 )
+QUEUES = Table(
+    "review queues",
+    [
+        *columns("whole", "queue=pk"),
+        *columns("text", "name", "note"),
+        TableColumn("owner", "text", lambda queue: person(queue.owner)),
+        *columns("time", "created", "closed"),
+        *columns("flag", "blind"),
+        *columns("whole", "reviewers_per_item", "items=total", "complete"),
+    ],
+    lambda rows: rows,
+)
+TRIALS = Table(
+    "pairwise trials",
+    [
+        *columns("whole", "trial=pk"),
+        *columns("text", "name"),
+        TableColumn("sources", "texts", name_sources),
+        TableColumn("owner", "text", lambda trial: person(trial.owner)),
+        *columns("time", "created", "closed"),
+        *columns("whole", "pairs=size", "judges_wanted", "votes", "evaluation=evaluation_id"),
+    ],
+    lambda rows: rows,
+)
+SWEEPS = Table(
+    "sweeps",
+    [
+        *columns("whole", "sweep=pk"),
+        *columns("text", "name", "question", "task", "status"),
+        TableColumn("model", "text", lambda sweep: sweep.selection.get("model", "")),
+        TableColumn("agents", "whole", lambda sweep: len(sweep.variants)),
+        TableColumn("owner", "text", lambda sweep: person(sweep.owner)),
+        *columns("time", "created"),
+        *columns("whole", "runs=planned", "done=done_runs", "failed=failed_runs", "stopped=stopped_runs"),
+        *columns("whole", "checked=checked_runs", "tokens"),
+        *columns("figure", "seconds", "cost"),
+    ],
+    lambda rows: rows,
+)
 TABLES = {
+    ExportSubject.QUEUES: QUEUES,
+    ExportSubject.TRIALS: TRIALS,
+    ExportSubject.SWEEPS: SWEEPS,
     ExportSubject.REVIEWS: REVIEWS,
     ExportSubject.VERDICTS: VERDICTS,
     ExportSubject.AGREEMENT: AGREEMENT,

@@ -119,6 +119,8 @@ def step(line: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
         raise ExchangeError(f"{where}, {shorten_value(kind)}: {error}.") from None
     if len(state) > STATE:
         raise ExchangeError(f"{where}: the state it leaves has over {STATE >> 20} MB.")
+    if any(each.map and each.map.low > each.map.high for each in _logged_in(payload)):
+        raise ExchangeError(f"{where}: an activation map has its low above its high.")
     if unknown := [key for key in shown_in(payload) if key not in keys]:
         raise ExchangeError(f"{where} shows the image {shorten_value(unknown[0])}, and that is not in the bundle.")
     return ImportedEvent(str(kind), payload, check_time(line.get("time"), f"{where}: time"), state)
@@ -133,13 +135,17 @@ def _rename_former(payload: Any) -> Any:
 
 def shown_in(payload: Payload) -> list[str]:
     """Keys of the images of a result, or of a label's test."""
-    logged: Sequence[Observation] = []
+    keys = ((each.image, each.masked, each.map.image if each.map else None) for each in _logged_in(payload))
+    return [key for some in keys for key in some if key is not None]
+
+
+def _logged_in(payload: Payload) -> Sequence[Observation]:
     match payload:
         case ExperimentEnded():
-            logged = payload.observations
+            return payload.observations
         case Graded():
-            logged = payload.images
-    return [key for each in logged for key in (each.image, each.masked) if key is not None]
+            return payload.images
+    return ()
 
 
 def check_page(archive: Archive, folder: str) -> None:

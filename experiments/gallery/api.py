@@ -32,6 +32,7 @@ from experiments.gallery import observations
 from experiments.gallery.images import serve_image, serve_thumbnail
 from experiments.gallery.lists import Filters
 from experiments.models import Experiment, Image, Observation
+from workers.record.experiments import ActivationMap
 from workers.record.origins import Origin
 
 router = Router(tags=["Experiments"])
@@ -140,6 +141,7 @@ class ObservationOut(Schema):
     seed: int | None
     image: str
     masked: str | None
+    map: ActivationMap | None = Field(description="where the image drives the unit; null where it was not kept")
     original: str | None = Field(description="key of the image that this one was edited from")
 
 
@@ -162,6 +164,7 @@ def _observation_out(names: Names, row: Observation) -> ObservationOut:
         **names.place(row.run),
         image=row.image_id,
         masked=row.masked_id,
+        map=row.activation_map,
         original=row.original or None,
         **{name: getattr(row, name) for name in SAME_OF_OBSERVATIONS},
     )
@@ -198,7 +201,7 @@ class ImageOut(RowOut):
     original: Given
 
 
-@router.get("/images/{key}", response=ImageOut, summary="Read what is known of an image", tags=IMAGES)
+@router.get("/images/{key}", response=ImageOut, summary="Read an image", tags=IMAGES)
 def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
     """`raw` is the unmasked image of one that is masked, `original` what it was edited from."""
     allow(request)
@@ -215,7 +218,7 @@ def fetch_image(request: HttpRequest, key: ImageKey) -> HttpResponseBase:
 
 
 class Size(Schema):
-    size: Literal[160, 320] = Field(160, description="pixels")
+    size: Literal[64, 160, 320] = Field(160, description="pixels")
 
 
 @router.get(

@@ -23,7 +23,9 @@ log = logging.getLogger(__name__)
 FOREVER = "private, max-age=31536000, immutable"
 _AWAY = "This image cannot be had at the moment: the store of images does not answer as it should. Try again later."
 SOON = "private, max-age=60"
-"""For a whole image that stands in for its thumbnail."""
+"""For a larger image that stands in for a thumbnail."""
+POLICY = "default-src 'none'; frame-ancestors 'none'"
+"""An image needs nothing. A page shows dozens, and each says so."""
 PER_PAGE = 30
 RELATED = 12
 """Masked versions, edits and exemplars shown, the first of each."""
@@ -38,11 +40,15 @@ def serve_image(request: HttpRequest, key: str, kept: str = FOREVER) -> HttpResp
 
 
 def serve_thumbnail(request: HttpRequest, key: str, size: int, kept: str = FOREVER) -> HttpResponse:
-    """A small WebP; until a worker has made it, the whole image. Raises Http404 if no such image is stored."""
+    """A small WebP; until a worker has made it, what is larger. Raises Http404 if no such image is stored."""
     if size not in SIZES:
-        raise Http404(f"Thumbnails are {' or '.join(map(str, SIZES))} pixels wide, not {size}.")
-    found = _serve(request, Image.thumbnail_of(key, size), "image/webp", f"{key}-{size}", kept)
-    return found or serve_image(request, key, SOON if kept == FOREVER else kept)
+        raise Http404(f"Thumbnails are {', '.join(map(str, SIZES))} pixels wide, not {size}.")
+    soon = SOON if kept == FOREVER else kept
+    for each in SIZES[SIZES.index(size) :]:
+        path, name = Image.thumbnail_of(key, each), f"{key}-{each}"
+        if found := _serve(request, path, "image/webp", name, kept if each == size else soon):
+            return found
+    return serve_image(request, key, soon)
 
 
 def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> HttpResponse | None:
@@ -58,7 +64,8 @@ def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> 
     except Outage as outage:
         log.warning("%s could not be read: %s", path, outage)
         return HttpResponse(_AWAY, content_type="text/plain; charset=utf-8", status=503)
-    return HttpResponse(data, content_type=kind, headers={"Cache-Control": kept, "ETag": tag})
+    headers = {"Cache-Control": kept, "ETag": tag, "Content-Security-Policy": POLICY}
+    return HttpResponse(data, content_type=kind, headers=headers)
 
 
 def find_usage(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any]:

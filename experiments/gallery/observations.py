@@ -25,7 +25,7 @@ from experiments.models import Experiment, Observation, SearchText, TextKind
 from experiments.runs.page.experiments import list_experiments
 from experiments.search import finding
 
-PER_PAGE, EXPERIMENTS_PER_PAGE = 48, 20
+PER_PAGE, EXPERIMENTS_PER_PAGE = 48, 40
 FEW = 20_000
 """Observations that are gathered and sorted."""
 FOUND = 1_000
@@ -61,6 +61,13 @@ class GalleryItem:
     card: ImageCard
     scale: Scale
     before: ImageCard | None
+    more: Sequence[ImageCard] = ()
+    """Other edits of the same image, by the same experiment."""
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """The experiment, and the image that it edited."""
+        return self.row.experiment_id, self.row.original if self.before else ""
 
 
 def find(filters: Filters, number: int) -> dict[str, Any]:
@@ -68,7 +75,8 @@ def find(filters: Filters, number: int) -> dict[str, Any]:
     rows, common, known = select_observations(filters)
     page = Page(number, PER_PAGE, Count(known) if known is not None else count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
-    return {"page": page, "common": common, "items": gallery_items(keys)}
+    items = gallery_items(keys)
+    return {"page": page, "common": common, "items": gather_edits(items) if filters.sorted_by == "recent" else items}
 
 
 def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
@@ -149,6 +157,22 @@ def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
         scale = Scale.of(reached, run.exemplar_mean)
         items.append(GalleryItem(row, card, scale, ImageCard.from_row(first) if first else None))
     return items
+
+
+def gather_edits(items: Sequence[GalleryItem]) -> list[GalleryItem]:
+    """Edits that one experiment made of one image as one item, where the first of them stood; the image itself does
+    not stand alone as well."""
+    groups: dict[tuple[int, str], list[GalleryItem]] = {}
+    for item in items:
+        if item.before:
+            groups.setdefault(item.place, []).append(item)
+    found = []
+    for item in items:
+        group = groups.get(item.place, [item]) if item.before else [item]
+        if group[0] is item and (item.before or (item.row.experiment_id, item.card.image) not in groups):
+            scale = Scale.of([each.scale.high for each in group], item.scale.exemplar_mean)
+            found.append(replace(item, scale=scale, more=[each.card for each in group[1:]]))
+    return found
 
 
 def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]:

@@ -6,20 +6,22 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.paging import number_of
 from experiments.core.system_names import Names
+from experiments.core.thumbnails import BEGINNING, ImageUrls
 from experiments.display import events, log_entries
 from experiments.gallery import observations
-from experiments.gallery.images import find_usage, serve_image, serve_thumbnail
+from experiments.gallery.image_plot import draw_uses
+from experiments.gallery.images import FOREVER, find_usage, serve_image, serve_thumbnail
 from experiments.gallery.lists import LIST_SORTS, OF_FILES, SORTS, Filters
 from experiments.models import ExportSubject, Image
+from experiments.runs.filter_words import describe_filter
 from workers.record.events import ExperimentEnded
 
 VIEWS = {"": "Gallery", "list": "Experiments"}
@@ -41,10 +43,15 @@ def index(request: HtmxRequest) -> HttpResponse:
             request.GET.get(name)
             for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs")
         ),
+        "words": describe_filter("experiments" if view else "images", _filled_in(filters)),
         **_find_page(filters, view, request.GET.get("page", "")),
     }
     alone = request.htmx and not request.htmx.history_restore_request
     return render(request, "gallery/found.html" if alone else "gallery/index.html", context | {"alone": alone})
+
+
+def _filled_in(filters: Filters) -> dict[str, str]:
+    return {name: text for name, text in filters.params().items() if name in OF_FILES}
 
 
 def _find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
@@ -59,13 +66,13 @@ def _find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
     return {**shown, "any": filters.any or shown["page"].count.rows > 0, "export": export(filters, view)}
 
 
-def export(filters: Filters, view: str) -> str:
-    """Where a file of all that passes the filters is asked for."""
+def export(filters: Filters, view: str) -> tuple[str, str]:
+    """What a file of all that passes the filters holds, and its query."""
     what = ExportSubject.EXPERIMENTS if view == "list" else ExportSubject.OBSERVATIONS
-    given = {name: text for name, text in filters.params().items() if name in OF_FILES}
+    given = _filled_in(filters)
     if not view and filters.sorted_by in {"rise", "drop"}:
         given["origin"] = "edited"  # these orders show edits alone
-    return f"{reverse('exports')}?{urlencode({'what': what, **given})}"
+    return str(what), urlencode(given)
 
 
 @require_safe
@@ -108,8 +115,20 @@ def thumbnail(request: HttpRequest, key: str, size: int) -> HttpResponse:
 
 
 @require_safe
+def picture(request: HttpRequest, beginning: str) -> HttpResponse:
+    """The way to the small version of the image whose key begins so."""
+    access.require(request)
+    known = Image.objects.filter(key__gte=beginning, key__lt=f"{beginning}g") if len(beginning) == BEGINNING else None
+    key = known.order_by("key").values_list("key", flat=True).first() if known else None
+    if key is None:
+        raise Http404(f"No image is stored under a key that begins with {beginning}.")
+    return HttpResponseRedirect(ImageUrls.of(key).small, headers={"Cache-Control": FOREVER})
+
+
+@require_safe
 def image_page(request: HttpRequest, key: str) -> HttpResponse:
     """What is known of an image, and every place it was used in."""
     names = Names(access.require(request))
     found = get_object_or_404(Image, pk=key)
-    return render(request, "gallery/image_page.html", {"image": found, **find_usage(found, request.GET, names)})
+    context = {"image": found, "uses_plot": draw_uses(found, names), **find_usage(found, request.GET, names)}
+    return render(request, "gallery/image_page.html", context)

@@ -10,15 +10,16 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from experiments.display.image_cards import draw_card, draw_pair
+from experiments.display.card_drawing import draw_card, draw_edits
 from experiments.display.tags.people import names_in
+from experiments.display.tags.units import card_at
 from experiments.gallery.observations import GalleryItem
 
 register = template.Library()
 
 ITEM = (
     '<div class="gallery-item{two}">\n  {cards}\n  <p class="where"><a href="{run}?at={seq}#e{seq}"'
-    ' title="{system}: the event in the transcript">Run {pk} #{seq}</a> <a class="system" href="{experiment}"'
+    ' title="{system}: the event in the transcript">Run {pk} #{seq}</a> <a class="system" href="{experiment}"{card}'
     ' title="Experiment {number}" data-says="Experiment {number}">{short}</a></p>\n</div>'
 )
 
@@ -30,11 +31,14 @@ def gallery_item(context: template.Context, item: GalleryItem) -> SafeString:
     page = reverse("run", args=[run.pk])
     return format_html(
         ITEM,
-        two=" two" if item.before else "",
-        cards=draw_pair(item.before, item.card, item.scale) if item.before else draw_card(item.card, item.scale),
+        two=(" group several" if item.more else " group") if item.before else "",
+        cards=draw_edits(item.before, [item.card, *item.more], item.scale)
+        if item.before
+        else draw_card(item.card, item.scale),
         run=page,
         pk=run.pk,
         seq=logged.seq,
+        card=card_at(names, run),
         system=names.of(run),
         experiment=f"{page}experiments/{logged.number}/",
         number=logged.number,

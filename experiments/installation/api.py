@@ -208,14 +208,14 @@ def _job_out(row: Job) -> JobOut:
 JOBS = Job.objects.select_related("asked_by")
 
 
-@router.get("/jobs", response=ListPage[JobOut], summary="List work", tags=WORK)
+@router.get("/jobs", response=ListPage[JobOut], summary="List jobs", tags=WORK)
 def list_jobs(request: HttpRequest, paging: Query[Paging]) -> ListPage[JobOut]:
     """The newest first."""
     allow(request)
     return page(request, JOBS.all(), ["-pk"], paging, _job_out)
 
 
-@router.get("/jobs/{pk}", response=JobOut, summary="Read how far work is", tags=WORK)
+@router.get("/jobs/{pk}", response=JobOut, summary="Read a job", tags=WORK)
 def read_job(request: HttpRequest, pk: Id) -> JobOut:
     allow(request)
     return _job_out(find(JOBS.all(), pk=pk))
@@ -253,14 +253,14 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
     return _ask_once(request, response, actor, asked)
 
 
-@router.post("/catalogue/refresh", response={202: None}, summary="Have workers look at what there is again", tags=WORK)
+@router.post("/catalogue/refresh", response={202: None}, summary="Refresh the catalogue", tags=WORK)
 def refresh_catalogue(request: HttpRequest) -> Status[None]:
     """At every plug-in, model and dataset, as after weights were fetched."""
     actions.refresh_catalogue(Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE)))
     return Status(202, None)
 
 
-@router.post("/jobs/{pk}/stop", response=JobOut, summary="Stop work", tags=WORK)
+@router.post("/jobs/{pk}/stop", response=JobOut, summary="Stop a job", tags=WORK)
 def stop_job(request: HttpRequest, pk: Id) -> JobOut:
     """What was done is kept. Work that has ended stays as it is."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
@@ -268,7 +268,7 @@ def stop_job(request: HttpRequest, pk: Id) -> JobOut:
     return _job_out(find(JOBS.all(), pk=pk))
 
 
-@router.post("/jobs/{pk}/resume", response=JobOut, summary="Have stopped work done after all", tags=WORK)
+@router.post("/jobs/{pk}/resume", response=JobOut, summary="Resume a job", tags=WORK)
 def resume_job(request: HttpRequest, pk: Id) -> JobOut:
     """Work that was stopped, or failed."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
@@ -355,7 +355,7 @@ class WaitingList(Schema):
     in_terminals: int = Field(description="active runs that whoever asked plays, and no worker")
 
 
-@router.get("/workers/queue", response=WaitingList, summary="Who waits for workers", tags=WORK)
+@router.get("/workers/queue", response=WaitingList, summary="Read the queue of runs", tags=WORK)
 def list_waiting(request: HttpRequest) -> WaitingList:
     """Runs of people go before those of sweeps; between flows of a kind, work is shared out by weight."""
     found = waiting.read_waiting(Names(allow(request)))

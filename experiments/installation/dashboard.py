@@ -6,6 +6,7 @@ Plain data for the Overview, in a number of queries that does not grow with what
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from experiments.core import notify, worker_status
+from experiments.display.label_checks import fetch_checks
 from experiments.display.plots import Scale
 from experiments.models import Backbone, Event, Observation, Run, Toolset, VisionModelRow
 from workers.record.statuses import ACTIVE, Status
@@ -34,7 +36,11 @@ RECENT = timedelta(days=7)
 
 def read_dashboard() -> dict[str, Any]:
     """What the templates of the Overview show."""
-    concluded = Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]).select_related("owner")
+    concluded = (
+        Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED])
+        .select_related("owner")
+        .prefetch_related(fetch_checks())
+    )
     # Runs under way before those in the queue, each with the newest of its words
     replies = Event.objects.filter(run=OuterRef("pk"), kind="reply").order_by("-seq")
     rows: QuerySet[Any] = Run.objects.filter(status__in=ACTIVE).select_related("owner")
@@ -47,7 +53,7 @@ def read_dashboard() -> dict[str, Any]:
         "any": Run.objects.exists(),
         "active": [_active_run(run, *drafts[run.pk]) for run in chosen],
         "waiting": Run.objects.filter(status=Status.WAITING).select_related("owner")[:SHOWN],
-        "concluded": [_concluded_run(run) for run in concluded.order_by("-ended", "-pk")[:CONCLUDED]],
+        **_read_conclusions(list(concluded.order_by("-ended", "-pk")[:CONCLUDED])),
     }
 
 
@@ -90,6 +96,12 @@ def shorten(text: str) -> str:
 
 
 # --- runs that came to an end ------------------------------------------------------------------------------
+
+
+def _read_conclusions(runs: Sequence[Run]) -> dict[str, Any]:
+    """The newest that gives an answer apart, for its card; the others as rows."""
+    latest = next((run for run in runs if run.labels or run.statement), None)
+    return {"latest": latest, "concluded": [_concluded_run(run) for run in runs if run is not latest]}
 
 
 def _concluded_run(run: Run) -> dict[str, Any]:

@@ -7,6 +7,7 @@ are sent, and nothing moves under the reader's eyes.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from hashlib import blake2s
 from typing import Any
 
@@ -22,14 +23,18 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.core.system_names import Names
+from experiments.display.answers import read_answer
+from experiments.display.label_checks import describe_check
 from experiments.evaluations import judging
-from experiments.installation import actions, dashboard, lists, waiting
-from experiments.models import Dataset, Job, JobKind, Layer, Role, VisionModelRow
+from experiments.installation import actions, activity, dashboard, lists, waiting
+from experiments.models import Dataset, Job, JobKind, Layer, Role, Run, VisionModelRow
 from experiments.pairwise import lists as pairwise_lists
 from experiments.reviews import lists as review_lists
 
 PARTS = ("now", "waiting", "recent", "workers")
-"""Parts of the Overview, each a template."""
+"""Parts of the Overview, each a template; beside them the latest answer."""
+LATEST, DOTS = "latest", 40
+"""The part with the latest answer, and the dots of a strip of its plot."""
 PAGES = {
     JobKind.MODEL: "settings-models",
     JobKind.DATASET: "settings-datasets",
@@ -48,20 +53,33 @@ PAGES = {
 def overview(request: HtmxRequest) -> HttpResponse:
     """The whole page; htmx is sent the parts whose fingerprint it did not name, or an empty answer."""
     access.require(request)
-    parts = _draw_parts(request)
+    known = {*request.GET.getlist("seen")} if request.htmx else set()
+    parts = _draw_parts(request, known)
     if not request.htmx:
-        now, waiting, recent, workers = parts
-        return render(request, "installation/overview.html", {"columns": [(now, recent), (waiting, workers)]})
-    known = {*request.GET.getlist("seen")}
+        now, waiting, recent, workers, latest = parts
+        context = {"columns": [(now, latest, recent), (waiting, workers)]} | _read_weeks(request)
+        return render(request, "installation/overview.html", context)
     changed = [part for part in parts if f"{part['name']}:{part['print']}" not in known]
     context = {"parts": changed, "oob": True}
     return render(request, "installation/overview/parts.html", context) if changed else HttpResponse(status=204)
 
 
-def _draw_parts(request: HttpRequest) -> list[dict[str, Any]]:
-    """Every part as HTML, with its name and fingerprint."""
+def _read_weeks(request: HttpRequest) -> dict[str, Any]:
+    """What was done lately: it hardly changes while somebody looks, so the page has it once."""
+    found = activity.read_activity()
+    if found.is_empty:
+        return {}
+    by_person = (access.role_in(request) or Role.VIEWER) >= Role.RESEARCHER
+    return {"activity": found, "activity_plots": activity.draw_activity(found), "by_person": by_person}
+
+
+def _draw_parts(request: HttpRequest, known: Container[str]) -> list[dict[str, Any]]:
+    """Every part as HTML, with its name and fingerprint. The latest answer is drawn if it is not `known`: it costs more
+    than all others."""
     role = access.role_in(request) or Role.VIEWER
+    names = Names(request.user)
     context = dashboard.read_dashboard() | {
+        "names": names,
         "may_ask": role >= Role.RESEARCHER,
         "to_review": review_lists.list_unfinished(request.user),
         "to_judge": pairwise_lists.list_unfinished(access.require(request)) if role >= Role.REVIEWER else [],
@@ -69,7 +87,19 @@ def _draw_parts(request: HttpRequest) -> list[dict[str, Any]]:
     }
     html = {name: render_to_string(f"installation/overview/{name}.html", context) for name in PARTS}
     prints = {name: blake2s(text.encode(), digest_size=8).hexdigest() for name, text in html.items()}
-    return [{"name": name, "print": prints[name], "html": html[name]} for name in PARTS]
+    latest = _draw_latest(context["latest"], names, known, acts=role >= Role.RESEARCHER)
+    return [*({"name": name, "print": prints[name], "html": html[name]} for name in PARTS), latest]
+
+
+def _draw_latest(run: Run | None, names: Names, known: Container[str], *, acts: bool) -> dict[str, Any]:
+    """The newest answer as a card. What it shows changes with the run, its check and what is hidden from who looks."""
+    shown = run and (run.pk, run.ended, describe_check(run.label_check), names.hides(run), acts)
+    found = {"name": LATEST, "print": blake2s(repr(shown).encode(), digest_size=8).hexdigest(), "html": ""}
+    if run and f"{LATEST}:{found['print']}" not in known:
+        answer = read_answer(run, names, dots=DOTS)
+        context = {"answer": answer, "run": run, "team": True, "names": names, "acts": acts, "compact": True}
+        found["html"] = render_to_string("installation/overview/latest.html", context)
+    return found
 
 
 def _list_images(user: User) -> list[judging.OpenJudging]:

@@ -41,7 +41,7 @@ _EXPERIMENT = (
 )
 _OBSERVATION = (
     *("title", "activation", "claimed", "measured", "differs", "image_id", "masked_id", "origin", "prompt", "seed"),
-    *("original", "is_original", "change"),
+    *("original", "is_original", "change", "map_id", "map_low", "map_high", "map_threshold"),
 )
 _HYPOTHESIS = ("text", "status", "reason")
 
@@ -201,7 +201,7 @@ def _list_images(payload: Payload) -> Iterator[str]:
     """The keys of the images that an event shows."""
     shown = payload.observations if isinstance(payload, ExperimentEnded) else getattr(payload, "images", ())
     for each in shown:
-        yield from filter(None, (each.image, each.masked))
+        yield from filter(None, (each.image, each.masked, each.map.image if each.map else None))
 
 
 def _is_same(due: Any, there: Any) -> bool:

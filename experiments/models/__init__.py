@@ -30,8 +30,9 @@ from experiments.models.notification import Notification, NotificationKind
 from experiments.models.pairwise import Answer, Judge, Pair, PairKind, PairwiseTrial, Vote
 from experiments.models.plugin import Backbone, Toolset
 from experiments.models.presence import PresenceAnswer, PresenceChoice, PresenceQuestion
+from experiments.models.preset import Preset
 from experiments.models.review import Adjudication, Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict
-from experiments.models.run import Outcome, Run, SavedView
+from experiments.models.run import Outcome, Run, SavedView, ViewedList
 from experiments.models.search_text import RunSummary, SearchText, TextKind
 from experiments.models.session import Session, SignInAttempts
 from experiments.models.share import Share

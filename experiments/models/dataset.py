@@ -7,6 +7,7 @@ from django.db import models
 from django.utils import timezone
 
 from experiments.models import stored
+from experiments.models.mapped import MappedImage
 from experiments.models.plugin import PluginRow
 from workers.record.figures import figure
 
@@ -87,8 +88,8 @@ class UnitProfile(models.Model):
         return f"{self.unit} over {self.dataset}"
 
 
-class Exemplar(models.Model):
-    """A dataset image that maximally activates a unit, raw and masked."""
+class Exemplar(MappedImage):
+    """A dataset image that maximally activates a unit, raw and masked, with its activation map."""
 
     profile = models.ForeignKey(UnitProfile, models.CASCADE, related_name="exemplars")
     rank = models.PositiveIntegerField()

@@ -14,7 +14,7 @@ KEPT = timedelta(days=7)
 
 
 class ExportSubject(models.TextChoices):
-    BUNDLE = "bundle", "Runs, whole"
+    BUNDLE = "bundle", "Full runs (.zip)"
     RUNS = "runs", "Runs"
     EXPERIMENTS = "experiments", "Experiments"
     OBSERVATIONS = "observations", "Observations"
@@ -24,6 +24,9 @@ class ExportSubject(models.TextChoices):
     REVIEWS = "reviews", "Reviews"
     VERDICTS = "verdicts", "Final verdicts"
     AGREEMENT = "agreement", "Agreement of reviewers"
+    QUEUES = "queues", "Review queues"
+    TRIALS = "trials", "Pairwise trials"
+    SWEEPS = "sweeps", "Sweeps"
 
 
 NOUNS = {
@@ -37,6 +40,9 @@ NOUNS = {
     ExportSubject.REVIEWS: "review",
     ExportSubject.VERDICTS: "final verdict",
     ExportSubject.AGREEMENT: "measure",
+    ExportSubject.QUEUES: "queue",
+    ExportSubject.TRIALS: "trial",
+    ExportSubject.SWEEPS: "sweep",
 }
 
 
@@ -49,7 +55,7 @@ class Format(models.TextChoices):
 
 class ImportKind(models.TextChoices):
     BUNDLE = "bundle", "Bundle"
-    HISTORY = "history", "Published transcript"
+    HISTORY = "history", "MAIA transcript (history.json)"
     LABELS = "labels", "Labels"
 
 

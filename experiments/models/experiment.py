@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from experiments.models import stored
+from experiments.models.mapped import MappedImage
 from workers.record.figures import figure
 
 
@@ -37,7 +38,7 @@ class Experiment(models.Model):
         return f"run {self.run_id} experiment {self.number}"
 
 
-class Observation(models.Model):
+class Observation(MappedImage):
     """One image an experiment logged."""
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="observations", db_index=False)

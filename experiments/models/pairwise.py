@@ -16,7 +16,7 @@ SOURCE_CHARS = 300
 class PairKind(models.TextChoices):
     PLAIN = "plain", "Two sources"
     REPEAT = "repeat", "Shown again, the other way round"
-    KNOWN = "known", "Known answer"
+    KNOWN = "known", "Attention check"
 
 
 class Answer(models.TextChoices):

@@ -171,11 +171,25 @@ class Run(models.Model):
         return self.lease_expires is not None and self.lease_expires > (now or timezone.now())
 
 
+class ViewedList(models.TextChoices):
+    """The lists whose states are kept; each value is the name of its address."""
+
+    RUNS = "runs", "Runs"
+    EXPERIMENTS = "experiments", "Experiments"
+    UNITS = "units-search", "Units by label"
+    SWEEPS = "sweeps", "Sweeps"
+    EVALUATIONS = "evaluations", "Evaluations"
+    REVIEW = "review", "Review"
+    PAIRWISE = "pairwise", "Pairwise comparisons"
+    SEARCH = "search", "Search"
+
+
 class SavedView(models.Model):
     """The state of a list, for its owner or for the whole team; `query` is the query string of the list's address,
     without the number of the page."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")
+    list = models.CharField(max_length=12, choices=ViewedList.choices, default=ViewedList.RUNS)
     name = models.CharField(max_length=60)
     query = models.TextField(blank=True)
     shared = models.BooleanField(default=False, help_text="the whole team sees it")
@@ -183,10 +197,10 @@ class SavedView(models.Model):
 
     class Meta:
         ordering = ["name", "pk"]
-        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_view_per_name")]
+        constraints = [models.UniqueConstraint(fields=["owner", "list", "name"], name="one_view_per_name")]
 
     def __str__(self) -> str:
         return self.name
 
     def get_absolute_url(self) -> str:
-        return f"{reverse('runs')}?{self.query}"
+        return f"{reverse(self.list)}?{self.query}" if self.query else reverse(self.list)

@@ -115,6 +115,7 @@ class Neighbours(TypedDict, total=False):
 class JobOptions(TypedDict, total=False):
     model: str
     layers: list[str]
+    exemplars: bool
     label: str
 
 

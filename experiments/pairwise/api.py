@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, binary, find
+from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, Words, binary, find
 from experiments.api.once import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
@@ -96,6 +96,16 @@ class TrialOut(RowOut):
     judges_wanted: int | None = Field(description="people that shall judge each pair; null for no number")
     votes: int = Field(description="of people")
     left_out: dict[str, int]
+
+
+class TrialFilters(Schema):
+    """As on the page of trials; what is left out does not matter."""
+
+    q: Words | None = Field(None, description="words of its name")
+    status: Literal["waiting", "open", "closed"] | None = Field(None, description="`waiting`: a pair is there for you")
+    model: Words | None = Field(None, description="of a unit whose labels are compared")
+    layer: Words | None = None
+    owner: Words | None = None
 
 
 class PairOut(RowOut):
@@ -185,13 +195,14 @@ class ResultsOut(RowOut):
 
 
 @router.get("/trials", response=ListPage[TrialOut], summary="List trials")
-def list_trials(request: HttpRequest, paging: Query[Paging]) -> ListPage[TrialOut]:
-    """The newest first."""
+def list_trials(request: HttpRequest, asked: Query[TrialFilters], paging: Query[Paging]) -> ListPage[TrialOut]:
+    """The newest first, filtered as on their page."""
     user = allow(request)
-    return page(request, lists.trials(user), ["-pk"], paging, TrialOut.from_orm)
+    found = lists.trials_from(asked.model_dump(exclude_none=True), user)
+    return page(request, found.require_sense(), ["-pk"], paging, TrialOut.from_orm)
 
 
-@router.post("/trials", response={201: TrialOut}, summary="Make a trial")
+@router.post("/trials", response={201: TrialOut}, summary="Create a trial")
 def create_trial(request: HttpRequest, wanted: TrialIn, response: HttpResponse) -> Status[object]:
     """Takes an admin; whoever may judge is told. `left_out` says which comparisons are not in it, and why."""
     by = Actor.behind(request, allow(request, actions.MANAGES, TokenScope.WRITE))
@@ -264,7 +275,7 @@ def create_vote(request: HttpRequest, pk: Id, vote: VoteIn) -> Status[NextPairOu
     return Status(201, _upcoming(user, pk))
 
 
-@router.post("/trials/{pk}/undo", response=NextPairOut, summary="Take your last vote back")
+@router.post("/trials/{pk}/undo", response=NextPairOut, summary="Undo your last vote")
 def undo_vote(request: HttpRequest, pk: Id) -> NextPairOut:
     """Answers with its pair, which is the next one again."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
@@ -315,7 +326,7 @@ def stop_judge(request: HttpRequest, pk: Id, number: RowNumber) -> BackboneJudge
 # --- results ---
 
 
-@router.get("/trials/{pk}/results", response=ResultsOut, summary="Read what came of a trial")
+@router.get("/trials/{pk}/results", response=ResultsOut, summary="Read the results of a trial")
 def read_results(request: HttpRequest, pk: Id) -> ResultsOut:
     """Only once it is closed."""
     allow(request)

@@ -45,7 +45,7 @@ class NewTrial(forms.Form):
         "q": "Words",
         "most": "Pairs at most",
         "repeats": "Repeated",
-        "known_answers": "Known answer",
+        "known_answers": "Attention check",
         "seed": "Seed",
     }
 

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.urls import reverse
 
+from experiments.core.system_names import Names
+from experiments.display.narrowing import (
+    Condition,
+    ListFilter,
+    Narrowed,
+    contain_words,
+    narrow_down,
+    offer_each,
+    require_known,
+    sort_rows,
+)
+from experiments.display.run_pictures import THUMBNAIL
 from experiments.models import Backbone, Judge, Pair, PairwiseTrial, Vote
 from experiments.pairwise import judging
 
 SHOWN = 5
 """Pairwise trials on the Overview."""
+WAITING, OPEN, CLOSED = "waiting", "open", "closed"
+STATUSES = {WAITING: "Waits for you", OPEN: "Open", CLOSED: "Closed"}
+NEWEST = "-created"
+SORTS: Mapping[str, Any] = {
+    "created": F("created"),
+    "name": F("name"),
+    "size": F("size"),
+    "votes": F("votes"),
+    "owner": F("owner__username"),
+    "closed": F("closed"),
+}
+"""Name in the address -> what is sorted by."""
+FILTERS = frozenset({"q", "status", "model", "layer", "owner"})
+PICTURES = 3
+"""Pictures of a trial: the strongest exemplars of its first units."""
 BLIND = {
     "scripted": "The scripted scientist has no eyes for pictures: of exemplars it would guess. "
     "Ask a vision-language model.",
@@ -35,6 +64,79 @@ def trials(user: User) -> QuerySet[Any]:
     counts = {"size": last, "mine": mine, "left": left, "votes": votes}
     rows = PairwiseTrial.objects.select_related("owner", "evaluation")
     return rows.annotate(**{name: Coalesce(Subquery(query), 0) for name, query in counts.items()})
+
+
+def trials_from(params: Mapping[str, str], user: User) -> Narrowed:
+    """The trials that an address chooses, counted as by `trials`. One is not found by a system that is hidden from this
+    person."""
+    told = ~Names(user).are_hidden_at(*_PLACE)
+    conditions: Mapping[str, Condition] = {
+        "q": contain_words("name"),
+        "status": _by_status,
+        "model": lambda text: _holds(Q(unit__layer__model__name=text) & told),
+        "layer": lambda text: _holds(Q(unit__layer__name=text) & told),
+        "owner": lambda text: Q(owner__username=text),
+    }
+    found = narrow_down(trials(user), params, conditions)
+    return sort_rows(found, params.get("sort", ""), SORTS, NEWEST)
+
+
+_PLACE = ("unit__layer__model__name", "unit__layer__name", "unit__number")
+
+
+def _by_status(text: str) -> Q:
+    status = require_known("status", text, STATUSES)
+    return Q(closed=None, left__gt=0) if status == WAITING else Q(closed__isnull=status == OPEN)
+
+
+def _holds(condition: Q) -> Q:
+    return Q(Exists(Pair.objects.filter(condition, trial=OuterRef("pk")).order_by()))
+
+
+def list_filters(found: Narrowed, user: User) -> list[ListFilter]:
+    """The fields that narrow the list down, with what there is to choose."""
+    pairs = Pair.objects.filter(unit__isnull=False).exclude(Names(user).are_hidden_at(*_PLACE)).order_by()
+    model = found.values.get("model", "")
+    layers = pairs.filter(unit__layer__model__name=model).values_list("unit__layer__name", flat=True).distinct()
+    models = pairs.values_list("unit__layer__model__name", flat=True).distinct()
+    owners = PairwiseTrial.objects.order_by().values_list("owner__username", flat=True).distinct()
+    return [
+        ListFilter("model", "Model", offer_each(models), clears="layer"),
+        ListFilter("layer", "Layer", offer_each(layers), idle="" if model else "Choose a model first"),
+        ListFilter("owner", "Created by", offer_each(owners), "Anybody"),
+    ]
+
+
+@dataclass
+class TrialContents:
+    """Of the units of a trial: pictures of the first, and which layers they are of, as who asks may know."""
+
+    pictures: list[UnitPicture] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class UnitPicture:
+    """The strongest exemplar of a unit: where its thumbnail is, and what to say of it."""
+
+    url: str
+    words: str = "an exemplar"
+
+
+def read_contents(rows: Iterable[PairwiseTrial], user: User) -> Mapping[int, TrialContents]:
+    """By key of the trial; a constant number of queries."""
+    found = {row.pk: TrialContents() for row in rows}
+    pairs = Pair.objects.filter(trial__in=list(found)).order_by("trial", "position")
+    first = pairs.filter(position__lte=PICTURES, profile__isnull=False, truth="").values_list("trial", "profile")
+    known = list(first)
+    images = judging.exemplars_of(profile for _, profile in known)
+    for trial, profile in known:
+        for each in images.get(profile, [])[:1]:
+            found[trial].pictures.append(UnitPicture(reverse("thumbnail", args=[each.image_id, THUMBNAIL])))
+    told = pairs.filter(unit__isnull=False).exclude(Names(user).are_hidden_at(*_PLACE)).order_by("trial")
+    for trial, model, layer in told.values_list("trial", *_PLACE[:2]).distinct():
+        found[trial].places.append(f"{model} / {layer}")
+    return found
 
 
 def list_unfinished(user: User) -> list[Any]:

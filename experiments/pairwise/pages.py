@@ -18,13 +18,31 @@ from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidInput, StateConflict
+from experiments.core.paging import Page
 from experiments.core.params import parse_key
+from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
-from experiments.pairwise import actions, judging, lists, results, sources, votes_csv
+from experiments.pairwise import actions, drawing, judging, lists, results, sources, votes_csv
 from experiments.pairwise.form import MOST, NewTrial, draft_trial
 from experiments.pairwise.of_evaluation import name_sources
+from experiments.runs.filter_words import describe_filter
 
-SHOWN = 100
+PER_PAGE = 30
+COLUMNS = (
+    ListColumn("number", "Number", kind="number"),
+    ListColumn("labels", "Labels"),
+    ListColumn("place", "Layers", kind="place"),
+    ListColumn("pairs", "Pairs", "size", "number"),
+    ListColumn("status", "Status"),
+    ListColumn("judged", "Judged by you"),
+    ListColumn("votes", "Votes", "votes", "number", wide=True),
+    ListColumn("evaluation", "Evaluation", kind="few", wide=True),
+    ListColumn("owner", "By", "owner", "few", wide=True),
+    ListColumn("created", "Created", "created", "few"),
+    ListColumn("closed", "Closed", "closed", "few"),
+)
+USUAL_COLUMNS = ("labels", "place", "pairs", "status", "judged", "created")
+"""Columns of a list that names none."""
 JUDGES = "judges"
 """The part of the page that follows the backbones at work; htmx asks for it by this id."""
 AHEAD = 2
@@ -35,12 +53,25 @@ HELD = 50
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All trials, and how far each and the reader are."""
+    """The trials that the address chooses, and how far each and the reader are."""
     user = access.require(request)
     role = access.role_in(request) or Role.VIEWER
+    found = lists.trials_from(request.GET.dict(), user)
+    page = Page.of(request.GET, found.rows.count(), PER_PAGE)
+    rows = list(found.rows[page.start : page.end])
+    contents = lists.read_contents(rows, user)
+    columns = choose_columns(COLUMNS, USUAL_COLUMNS, request.GET.getlist("col"))
     context = {
         "breadcrumbs": _list_breadcrumbs(),
-        "trials": [(row, name_sources(row)) for row in lists.trials(user)[:SHOWN]],
+        "found": found,
+        "page": page,
+        "rows": [(row, name_sources(row), contents[row.pk]) for row in rows],
+        "columns": columns,
+        "shown": columns.has,
+        "fields": lists.list_filters(found, user),
+        "statuses": lists.STATUSES.items(),
+        "words": describe_filter("pairwise trials", found.values),
+        "any": bool(rows) or PairwiseTrial.objects.exists(),
         "may_judge": role >= Role.REVIEWER,
         "may_manage": role >= actions.MANAGES,
     }
@@ -112,8 +143,10 @@ def trial(request: HtmxRequest, pk: int) -> HttpResponse:
         "backbones": backbones,
         "any_unpriced": any(each.unpriced for each in backbones),
         "blind": lists.BLIND["scripted"],
-        "results": results.trial_results(row) if row.closed else None,
     }
+    if row.closed:
+        found = results.trial_results(row)
+        context |= {"results": found, "preference_plot": drawing.draw_preferences(found.together)}
     return render(request, "pairwise/trial.html", context)
 
 

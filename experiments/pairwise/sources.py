@@ -19,7 +19,7 @@ from workers import registry
 
 AGENT, PERSON, CORRECTION, IMPORT, SWEEP = "agent", "person", "correction", "import", "sweep"
 OURS = {
-    AGENT: "Agent, whichever",
+    AGENT: "Any agent",
     PERSON: "Person",
     "baseline": "One-shot baseline",
     CORRECTION: "Reviewers' corrections",

@@ -51,7 +51,7 @@ DECLINE_CHARS, FINAL_CHARS = 1_000, 4_000
 
 class NotSubmitted(StateConflict):
     """A draft is kept as it was written, and not submitted. `reason` tells what would help: "run": what is new in the
-    run has to be seen; "taken": sending it as an additional opinion; "over": nothing, the item is read only."""
+    run has to be seen; "taken": sending it as an additional review; "over": nothing, the item is read only."""
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ def make_queue(by: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Se
         words = f"{count:,} runs are chosen, and a queue holds at most {MOST:,}. Narrow the list down first."
         raise InvalidInput(words)
     if reviewers and len(reviewers) < queue.reviewers_per_item:
-        words = f"Name at least {queue.reviewers_per_item}, or nobody: so many opinions of each run are wanted."
+        words = f"Name at least {queue.reviewers_per_item}, or nobody: so many reviews of each run are wanted."
         raise InvalidInput(words, "reviewers")
     queue.owner = by.person
     queue.save()
@@ -90,7 +90,7 @@ def make_queue(by: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Se
 
 
 def own_runs(runs: QuerySet[Run], user: User) -> QuerySet[Run]:
-    """Of these runs those that this person may put up for review: an admin any, others their own."""
+    """Of these runs those that this person may add to review: an admin any, others their own."""
     return runs if role_of(user) == Role.ADMIN else runs.filter(owner=user)
 
 
@@ -107,7 +107,7 @@ def may_put_up(run: Run, user: User, role: Role) -> bool:
 def add_run(by: Actor, run: Run, queue: int) -> ReviewItem:
     """Put a run that has ended up for review in an open queue, as its last item; the reviewers it names are told."""
     if not own_runs(Run.objects.filter(pk=run.pk), by.person).exists():
-        raise StateConflict("Put up runs of your own; an admin may put up any.")
+        raise StateConflict("Add runs of your own; an admin may add any.")
     if not run.has_ended:
         raise StateConflict("This run has not ended: it can be reviewed once it has.")
     row = ReviewQueue.objects.select_for_update().filter(pk=queue, closed=None).first()
@@ -338,13 +338,13 @@ def why_not_settle(user: User, item: ReviewItem) -> str:
     if not (item.complete or item.queue.closed):
         return "A final verdict is given once the item is complete or its queue is closed."
     if not submitted.exists():
-        return "There is no opinion to settle: nobody has reviewed this item."
+        return "There is no review to settle: nobody has reviewed this item."
     if blindness.is_blind(user, item.run_id):
         return "You are still to review this run unseen: submit or decline your review first."
     if role == Role.ADMIN:
         return ""
     if submitted.filter(reviewer=user).exists():
-        return "You are among the opinions: another reviewer or an admin gives the final verdict."
+        return "You are among the reviewers: another reviewer or an admin gives the final verdict."
     return "You asked for this run: another reviewer or an admin gives the final verdict." * (item.run.owner == user)
 
 

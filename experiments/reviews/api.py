@@ -1,4 +1,4 @@
-"""Review: queues made and closed, the next item of one, one's own review, the opinions that may be seen, the final
+"""Review: queues made and closed, the next item of one, one's own review, those of others that may be seen, the final
 verdict, and how far reviewers agree."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, RowOut, UserName, find
+from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, RowOut, UserName, Words, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
@@ -24,7 +24,7 @@ from experiments.core.blindness import MAKES_QUEUES
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.models import Review, ReviewItem, ReviewQueue, Role, Run, TokenScope
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
-from experiments.reviews import actions, lists, rubric
+from experiments.reviews import actions, lists, queue_lists, rubric
 from experiments.reviews.agreement import lists as agreement
 from experiments.runs import lists as run_lists
 
@@ -64,7 +64,32 @@ class QueueOut(RowOut):
     reviewers_per_item: int
     blind: bool
     items: int = Field(validation_alias="total")
-    complete: int = Field(description="items that have all the opinions that are wanted")
+    complete: int = Field(description="items that have all the reviews that are wanted")
+
+
+class QueueFilters(Schema):
+    """As on the page Review; what is left out does not matter."""
+
+    q: Words | None = Field(None, description="words of its name")
+    status: Literal["waiting", "open", "closed"] | None = Field(
+        None, description="`waiting`: something is there for you"
+    )
+    model: Words | None = Field(None, description="of a run that it holds")
+    layer: Words | None = None
+    backbone: Words | None = None
+    owner: Words | None = None
+
+
+class ItemFilters(Schema):
+    """As on the page of the queue; what is left out does not matter."""
+
+    show: Literal["open", "complete"] | None = Field(None, description="`open`: to be reviewed")
+    q: Words | None = Field(None, description="words of question, description and labels")
+    model: Words | None = None
+    layer: Words | None = None
+    backbone: Words | None = None
+    verdict: Words | None = Field(None, description="as of runs, as far as you may see it")
+    check: Words | None = Field(None, description="bound of r of the check, as >=0.5 or <0.2; or none")
 
 
 class ItemOut(RowOut):
@@ -81,7 +106,7 @@ class ItemOut(RowOut):
 
 
 class ReviewIn(Body):
-    """An opinion by the lines of the rubric, each from 1 to 5; null while it is a draft."""
+    """A review by the criteria of the rubric, each from 1 to 5; null while it is a draft."""
 
     supported: Score | None = None
     specific: Score | None = None
@@ -159,7 +184,7 @@ class MeasureOut(RowOut):
 
 
 class AgreementOut(Schema):
-    """`left_out`: opinions that are not counted, since you may still review what they are of."""
+    """`left_out`: reviews that are not counted, since you may still review what they are of."""
 
     measures: list[MeasureOut]
     left_out: int
@@ -177,13 +202,14 @@ def _item_at(queue: int, number: int) -> ReviewItem:
 
 
 @router.get("/queues", response=ListPage[QueueOut], summary="List queues")
-def list_queues(request: HttpRequest, paging: Query[Paging]) -> ListPage[QueueOut]:
-    """The newest first."""
-    allow(request)
-    return page(request, lists.with_items(ReviewQueue.objects.all()), ["-pk"], paging, QueueOut.from_orm)
+def list_queues(request: HttpRequest, asked: Query[QueueFilters], paging: Query[Paging]) -> ListPage[QueueOut]:
+    """The newest first, filtered as on the page Review."""
+    user = allow(request)
+    found = queue_lists.queues_from(asked.model_dump(exclude_none=True), user)
+    return page(request, found.require_sense(), ["-pk"], paging, QueueOut.from_orm)
 
 
-@router.post("/queues", response={201: QueueOut}, summary="Make a queue")
+@router.post("/queues", response={201: QueueOut}, summary="Create a queue")
 def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) -> Status[object]:
     """Who is named is told. Of runs that are named none may be left out; of a filter, those of others are."""
     by = Actor.behind(request, allow(request, MAKES_QUEUES, TokenScope.WRITE))
@@ -226,20 +252,21 @@ def read_queue(request: HttpRequest, pk: Id) -> QueueOut:
 
 @router.post("/queues/{pk}/close", response=QueueOut, summary="Close a queue")
 def close_queue(request: HttpRequest, pk: Id) -> QueueOut:
-    """For good: its opinions are open to the team then. Yours, an admin's any."""
+    """For good: its reviews are open to the team then. Yours, an admin's any."""
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
     actions.close_queue(Actor.behind(request, user), find(ReviewQueue.objects.all(), pk=pk))
     return _queue_read(pk)
 
 
 @router.get("/queues/{pk}/items", response=ListPage[ItemOut], summary="List the items of a queue")
-def list_items(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ItemOut]:
-    """In their order."""
-    allow(request)
-    return page(request, lists.items(find(ReviewQueue.objects.all(), pk=pk)), ["position"], paging, ItemOut.from_orm)
+def list_items(request: HttpRequest, pk: Id, asked: Query[ItemFilters], paging: Query[Paging]) -> ListPage[ItemOut]:
+    """In their order, filtered as on the page of the queue."""
+    user = allow(request)
+    found = lists.items_from(find(ReviewQueue.objects.all(), pk=pk), asked.model_dump(exclude_none=True), user)
+    return page(request, found.require_sense(), ["position"], paging, ItemOut.from_orm)
 
 
-@router.post("/queues/{pk}/items", response={201: ItemOut}, summary="Put a run up for review")
+@router.post("/queues/{pk}/items", response={201: ItemOut}, summary="Add a run to review")
 def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[ItemOut]:
     """As the last item of an open queue: a run of yours that has ended; an admin's any."""
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
@@ -261,7 +288,7 @@ def reserve_next_item(request: HttpRequest, pk: Id) -> ItemOut:
     return ItemOut.from_orm(review.item)
 
 
-@router.post("/queues/{pk}/undo", response=ReviewOut, summary="Take your last submission back")
+@router.post("/queues/{pk}/undo", response=ReviewOut, summary="Undo your last submission")
 def undo_review(request: HttpRequest, pk: Id) -> ReviewOut:
     """In this queue, within ten minutes, and while you have not seen what others say: a draft again."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
@@ -283,13 +310,13 @@ def read_review(request: HttpRequest, pk: Id, number: Number) -> ReviewOut:
 
 
 @router.put("/queues/{pk}/items/{number}/review", response=ReviewOut, summary="Save your draft")
-def save_review(request: HttpRequest, pk: Id, number: Number, opinion: ReviewIn, response: HttpResponse) -> ReviewOut:
+def save_review(request: HttpRequest, pk: Id, number: Number, written: ReviewIn, response: HttpResponse) -> ReviewOut:
     """Needs the ETag of your review in If-Match, so that what you wrote elsewhere is not lost. Answers with the new
     one, for the next save or to submit."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     review = _find_review(_item_at(pk, number), user.pk)
     must_match(request, ReviewOut.from_orm(review))
-    fields = rubric.opinion_from(opinion.model_dump())
+    fields = rubric.opinion_from(written.model_dump())
     saved = ReviewOut.from_orm(actions.save_draft(Actor.behind(request, user), review.item_id, review.version, fields))
     response["ETag"] = tag_of(request, saved)
     return saved
@@ -323,8 +350,8 @@ def _find_review(item: ReviewItem, user: int) -> Review:
 # --- what others say ---
 
 
-@router.get("/queues/{pk}/items/{number}/opinions", response=list[ReviewOut], summary="List the opinions of an item")
-def list_opinions(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut]:
+@router.get("/queues/{pk}/items/{number}/reviews", response=list[ReviewOut], summary="List the reviews of an item")
+def list_reviews(request: HttpRequest, pk: Id, number: Number) -> list[ReviewOut]:
     """Those you may see: in a blind queue none before yours is submitted or the item is complete."""
     user = allow(request)
     item = _item_at(pk, number)
@@ -348,7 +375,7 @@ def list_final_verdicts(request: HttpRequest, pk: Id, number: Number) -> list[Fi
 @router.post("/queues/{pk}/items/{number}/final-verdicts", response={201: FinalOut}, summary="Give the final verdict")
 def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: FinalIn) -> Status[FinalOut]:
     """On an item that is complete, or whose queue is closed: by an admin, or a reviewer who is neither among its
-    opinions nor asked for the run. A later one stands in its place."""
+    reviewers nor asked for the run. A later one stands in its place."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
     by, item = Actor.behind(request, user), _item_at(pk, number)
     row = actions.settle_item(by, item.pk, final.verdict, final.corrected_label, final.reason)
@@ -358,7 +385,7 @@ def give_final_verdict(request: HttpRequest, pk: Id, number: Number, final: Fina
 # --- agreement ---
 
 
-@router.get("/queues/{pk}/agreement", response=AgreementOut, summary="Read how far the reviewers of a queue agree")
+@router.get("/queues/{pk}/agreement", response=AgreementOut, summary="Read the agreement of a queue")
 def read_agreement(request: HttpRequest, pk: Id) -> AgreementOut:
     """Alpha and Fleiss' kappa of each line, Cohen's kappa of each two reviewers. Of a blind queue that is open: once
     you have submitted all of yours."""

@@ -7,7 +7,9 @@ from typing import Any
 
 from django.db.models import Max
 
+from experiments.core.system_names import Names
 from experiments.display import events, window
+from experiments.display.answers import render_answer
 from experiments.display.image_cards import ImageCard, find_strongest
 from experiments.models import Event, Run, Unit, UnitProfile
 from experiments.runs.page import experiments
@@ -28,7 +30,7 @@ NOUNS = {
 }
 
 
-def read_evidence(run: Run) -> dict[str, Any]:
+def read_evidence(run: Run, names: Names) -> dict[str, Any]:
     """The evidence of a run."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
@@ -36,6 +38,7 @@ def read_evidence(run: Run) -> dict[str, Any]:
     if not exemplars:
         exemplars, dataset = of_unit(run)
     return {
+        "answer": render_answer(run, names, acts=False),
         "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),
         "best": find_strongest(run.observations.exclude(origin="exemplar"), BEST),
@@ -55,7 +58,7 @@ def of_unit(run: Run) -> tuple[list[ImageCard], str]:
     if profile is None:
         return [], ""
     rows = profile.exemplars.order_by("rank")[:EXEMPLARS]
-    found = [ImageCard.exemplar(row.rank, row.activation, row.image_id, row.masked_id) for row in rows]
+    found = [ImageCard.exemplar(row) for row in rows]
     return found, profile.dataset.label or profile.dataset.key
 
 

@@ -18,6 +18,7 @@ from experiments.core.actors import Actor
 from experiments.core.blindness import queues_of
 from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
 from experiments.core.params import parse_key
+from experiments.core.system_names import Names
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
 from experiments.reviews import actions, evidence, lists, reservation, rubric
 
@@ -100,7 +101,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "new_count": max(0, item.run.last_seq - since),
         "finals": list(item.adjudications.select_related("adjudicator")) if readable else [],
         "may_settle": readable and not actions.why_not_settle(user, item),
-        **evidence.read_evidence(item.run),
+        **evidence.read_evidence(item.run, Names(user)),
     }
 
 

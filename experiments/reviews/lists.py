@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core import blindness
-from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Role
+from experiments.core.system_names import Names
+from experiments.display import verdicts
+from experiments.display.narrowing import ListFilter, Narrowed, narrow_down, offer_each, require_known
+from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Role, Run
 from experiments.reviews import rubric
+from experiments.runs.lists import runs_from
 
 SHOWN = 5
 """Queues that the Overview names."""
-SHOWS = {"": "All", "open": "To review", "complete": "Complete"}
+SHOWS = {"open": "To review", "complete": "Complete"}
+OF_RUNS = ("q", "model", "layer", "backbone", "verdict", "check")
+"""Filters of runs that items are chosen by."""
 
 
 def reviewers() -> QuerySet[User]:
@@ -45,12 +52,12 @@ def list_unfinished(user: Any) -> list[Any]:
     return list(rows.filter(left__gt=0)[:SHOWN])
 
 
-def with_progress(queues: QuerySet[ReviewQueue]) -> list[Any]:
-    """Each with its items, and how many reviews are under way at this moment in `writing`: an item that somebody has
-    opened, and said nothing of yet, is not."""
+def with_progress(queues: QuerySet[Any]) -> list[Any]:
+    """Each, counted as by `with_items`, with how many reviews are under way at this moment in `writing`: an item that
+    somebody has opened, and said nothing of yet, is not."""
     live = Review.objects.filter(state=ReviewState.DRAFT, slot__isnull=False, reserved_until__gt=timezone.now())
     writing = dict(live.filter(version__gt=1).order_by().values_list("item__queue").annotate(Count("pk")))
-    found = list(with_items(queues))
+    found = list(queues)
     for queue in found:
         queue.writing = writing.get(queue.pk, 0)
     return found
@@ -109,10 +116,44 @@ class ItemRow:
         return "taken" if held >= self.item.queue.reviewers_per_item else "free"
 
 
-def items(queue: ReviewQueue, show: str = "") -> QuerySet[ReviewItem]:
-    """The items of one view of the table, in their order."""
-    rows = queue.items.order_by("position").select_related("run", "queue")
-    return rows if show not in {"open", "complete"} else rows.filter(complete=show == "complete")
+def items(queue: ReviewQueue) -> QuerySet[ReviewItem]:
+    """Its items in their order."""
+    return queue.items.order_by("position").select_related("run", "queue")
+
+
+def items_from(queue: ReviewQueue, params: Mapping[str, str], user: User) -> Narrowed:
+    """The items that an address chooses: by how far they are, and by their runs as this person may find these."""
+    known = {"show": lambda text: Q(complete=require_known("state", text, SHOWS) == "complete")}
+    found = narrow_down(items(queue), params, known)
+    asked = {name: params[name] for name in OF_RUNS if params.get(name, "").strip()}
+    if not asked:
+        return found
+    runs = runs_from(asked, user)
+    rows = found.rows.filter(run__in=runs.runs.order_by().values("pk"))
+    return Narrowed(rows, found.values | runs.values, found.problems | runs.problems)
+
+
+def list_filters(queue: ReviewQueue, found: Narrowed, user: User) -> list[ListFilter]:
+    """The fields that narrow its items down, with what there is to choose."""
+    fields = run_fields(Run.objects.filter(review_items__queue=queue), found, Names(user))
+    return [*fields, ListFilter("verdict", "Verdict", verdicts.CHOICES)]
+
+
+def run_fields(runs: QuerySet[Run], found: Narrowed, names: Names) -> list[ListFilter]:
+    """Fields for what these runs study and by which agent; systems that are hidden are no choice."""
+    known, model = runs.order_by(), found.values.get("model", "")
+    told = known.exclude(names.are_hidden())
+    layers = offer_each(told.filter(model=model).values_list("layer", flat=True).distinct())
+    return [
+        ListFilter("model", "Model", offer_each(told.values_list("model", flat=True).distinct()), clears="layer"),
+        ListFilter("layer", "Layer", layers, idle="" if model else "Choose a model first"),
+        ListFilter("backbone", "Agent", offer_each(known.values_list("backbone", flat=True).distinct())),
+    ]
+
+
+def export_query(queue: ReviewQueue, found: Narrowed) -> str:
+    """What chooses the reviews of these items for a file."""
+    return urlencode({"queue": queue.pk, **found.values})
 
 
 def item_rows(items: Sequence[ReviewItem], user: User) -> list[ItemRow]:

@@ -1,4 +1,4 @@
-"""Review: the queues, making and closing one, one queue with its items and opinions; a run is put up for review."""
+"""Review: the queues, making and closing one, one queue with its items and opinions; a run is added to one."""
 
 from __future__ import annotations
 
@@ -23,32 +23,73 @@ from experiments.core.paging import Page
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
 from experiments.display import verdicts
+from experiments.display.run_pictures import find_pictures
+from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Review, ReviewQueue, ReviewState, Role
-from experiments.reviews import actions, lists
+from experiments.reviews import actions, lists, queue_lists
 from experiments.runs import lists as run_lists
+from experiments.runs.filter_words import describe_filter
 from workers import registry
 
 PER_PAGE = 25
-QUEUES = 100
-"""Queues that the list shows, the newest."""
+QUEUES_PER_PAGE = 30
+QUEUE_COLUMNS = (
+    ListColumn("number", "Number", kind="number"),
+    ListColumn("status", "Status"),
+    ListColumn("complete", "Complete", "complete"),
+    ListColumn("verdicts", "Verdicts"),
+    ListColumn("check", "Label check", wide=True),
+    ListColumn("place", "Layers", kind="place"),
+    ListColumn("backbone", "Agent", kind="few", wide=True),
+    ListColumn("each", "Reviews each", kind="number", wide=True),
+    ListColumn("owner", "By", "owner", "few", wide=True),
+    ListColumn("created", "Created", "created", "few"),
+    ListColumn("closed", "Closed", "closed", "few"),
+)
+USUAL_QUEUE_COLUMNS = ("status", "complete", "verdicts", "place", "created")
+ITEM_COLUMNS = (
+    ListColumn("number", "Run", kind="number"),
+    ListColumn("unit", "Unit", kind="place"),
+    ListColumn("status", "Status", wide=True),
+    ListColumn("labels", "Labels"),
+    ListColumn("check", "Label check"),
+    ListColumn("verdict", "Verdict"),
+    ListColumn("backbone", "Agent", kind="few", wide=True),
+    ListColumn("best", "Best", kind="number", wide=True),
+    ListColumn("people", "Reviewers"),
+)
+USUAL_ITEM_COLUMNS = ("number", "unit", "labels", "check", "verdict", "people")
+"""Columns of a list of queues, and of items, that names none."""
 OFFERED = 50
 """Open queues that a run is offered to, the newest."""
 
 
 @require_safe
-def index(request: HtmxRequest) -> HttpResponse:
-    """All queues: how far each is, and whether something waits there for this person."""
+def index(request: HttpRequest) -> HttpResponse:
+    """The queues that the address chooses: what they hold, how far each is, and whether something waits there for this
+    person."""
     user = access.require(request)
-    shown = lists.with_progress(ReviewQueue.objects.all()[:QUEUES])
+    found = queue_lists.queues_from(request.GET.dict(), user)
+    page = Page.of(request.GET, found.rows.count(), QUEUES_PER_PAGE, *queue_lists.FILTERS, "sort", "col")
+    rows = lists.with_progress(found.rows[page.start : page.end])
+    contents = queue_lists.read_contents(rows, user)
+    columns = choose_columns(QUEUE_COLUMNS, USUAL_QUEUE_COLUMNS, request.GET.getlist("col"))
     drafts = Review.objects.filter(reviewer=user, state=ReviewState.DRAFT, item__queue__closed=None, version__gt=1)
     context = {
-        "open": [queue for queue in shown if queue.closed is None],
-        "closed": [queue for queue in shown if queue.closed],
+        "found": found,
+        "page": page,
+        "rows": [(queue, contents[queue.pk]) for queue in rows],
+        "columns": columns,
+        "shown": columns.has,
+        "fields": queue_lists.list_filters(found, user),
+        "statuses": queue_lists.STATUSES.items(),
+        "words": describe_filter("review queues", found.values),
+        "any": bool(rows) or ReviewQueue.objects.exists(),
         "mine": dict.fromkeys(queues_of(user).values_list("pk", flat=True)),
         "drafts": drafts.select_related("item__queue", "item__run").order_by("-saved")[:20],
         "may_make": (access.role_of(user) or Role.VIEWER) >= MAKES_QUEUES,
     }
-    return render(request, "reviews/list.html" if request.htmx else "reviews/index.html", context)
+    return render(request, "reviews/index.html", context)
 
 
 # --- making and closing ---------------------------------------------------------------------------------------
@@ -110,7 +151,7 @@ def put_up(request: HttpRequest, pk: int) -> HttpResponse:
     actor = Actor.of(request, MAKES_QUEUES)
     run = access.get_run(request, pk)
     if not actions.may_put_up(run, actor.person, actor.role or Role.VIEWER):
-        raise PermissionDenied("Runs that have ended are put up for review: your own, by an admin any.")
+        raise PermissionDenied("Runs that have ended are added to review: your own, by an admin any.")
     if request.method != "POST":
         there = run.review_items.values("queue")
         offered = ReviewQueue.objects.filter(closed=None).exclude(pk__in=there).select_related("owner")[:OFFERED]
@@ -120,7 +161,9 @@ def put_up(request: HttpRequest, pk: int) -> HttpResponse:
     except ActionRefused as error:
         messages.warning(request, str(error))
         return redirect("run-review", pk)
-    messages.success(request, f"Run {run.pk} is up for review in “{item.queue.name}”. You will be told of its verdict.")
+    messages.success(
+        request, f"Run {run.pk} is to be reviewed in “{item.queue.name}”. You will be told of its verdict."
+    )
     return redirect(run)
 
 
@@ -130,7 +173,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
     actor = Actor.of(request, MAKES_QUEUES)
     row = get_object_or_404(ReviewQueue, pk=pk)
     if actions.close_queue(actor, row):
-        messages.success(request, "The queue is closed. Its opinions are open to the whole team.")
+        messages.success(request, "The queue is closed. Its reviews are open to the whole team.")
     return redirect(row)
 
 
@@ -139,26 +182,32 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def queue(request: HtmxRequest, pk: int) -> HttpResponse:
-    """One queue as a table; htmx is sent the table alone."""
+    """One queue: the items that the address chooses; a table that follows what others do is sent alone."""
     user = access.require(request)
-    row = next(iter(lists.with_progress(ReviewQueue.objects.filter(pk=pk))), None)
+    row = next(iter(lists.with_progress(lists.with_items(ReviewQueue.objects.filter(pk=pk)))), None)
     if row is None:
         raise Http404("There is no such queue.")
-    show = request.GET.get("show", "") if request.GET.get("show") in lists.SHOWS else ""
-    items = lists.items(row, show)
-    page = Page.of(request.GET, items.count(), PER_PAGE, "show")
-    rows = lists.item_rows(list(items[page.start : page.end]), user)
+    found = lists.items_from(row, request.GET.dict(), user)
+    page = Page.of(request.GET, found.rows.count(), PER_PAGE)
+    rows = lists.item_rows(list(found.rows[page.start : page.end]), user)
     lists.note_shown(rows, user)
-    # This person's drafts whose place went to another: they can be sent as additional opinions
+    columns = choose_columns(ITEM_COLUMNS, USUAL_ITEM_COLUMNS, request.GET.getlist("col"))
+    # This person's drafts whose place went to another: they can be sent as additional reviews
     displaced = Review.objects.filter(item__queue=row, reviewer=user, state=ReviewState.DRAFT, slot=None)
     context = {
         "queue": row,
         "breadcrumbs": [("Review", reverse("review")), (row.name, row.get_absolute_url())],
+        "found": found,
         "page": page,
         "rows": rows,
+        "columns": columns,
+        "shown": columns.has,
+        "fields": lists.list_filters(row, found, user),
+        "statuses": lists.SHOWS.items(),
+        "words": describe_filter("items", found.values),
+        "export_query": lists.export_query(row, found),
+        "pictures": find_pictures(each.item.run_id for each in rows),
         "verdicts": verdicts.find_verdicts([each.item.run for each in rows], user),
-        "show": show,
-        "shows": lists.SHOWS.items(),
         "named": row.reviewers.all(),
         "chosen_by": "" if Names(user).hide_any(row) else row.filters,
         "may_review": queues_of(user).filter(pk=pk).exists(),
@@ -167,4 +216,5 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
         "undoable": actions.undoable(row, user),
         "address": request.get_full_path(),
     }
-    return render(request, "reviews/table.html" if request.htmx else "reviews/queue.html", context)
+    alone = request.htmx.trigger == "list"  # it follows what others do
+    return render(request, "reviews/table.html" if alone else "reviews/queue.html", context)

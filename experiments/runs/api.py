@@ -52,8 +52,8 @@ class VerdictOut(Schema):
 
     value: str = Field(description="accept, revise, reject, or split where less than half agree")
     final: bool = Field(description="whether one person settled it, with a reason")
-    opinions: int
-    agreeing: int = Field(description="opinions with this verdict")
+    reviews: int
+    agreeing: int = Field(description="reviews with this verdict")
     corrected_labels: list[str] = Field(description="given instead of the run's, the final one first")
 
 
@@ -195,7 +195,7 @@ def _fill_verdicts(shown: list[RunOut], viewer: User) -> None:
             run.verdict = VerdictOut(
                 value=found.value,
                 final=found.is_final,
-                opinions=found.opinions,
+                reviews=found.opinions,
                 agreeing=found.agreeing,
                 corrected_labels=list(dict.fromkeys(each.text for each in found.corrections)),
             )

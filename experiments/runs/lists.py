@@ -7,7 +7,7 @@ and the API.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,13 +19,13 @@ from experiments.core.params import ROW_DIGITS, parse_day, parse_day_end, parse_
 from experiments.core.search_index.words import parse_words as read_words
 from experiments.core.system_names import Names
 from experiments.display import verdicts
+from experiments.display.narrowing import WORDS_CHARS, Condition, narrow_down, require_known
 from experiments.models import Run
 from experiments.search.runs import runs_matching
 from workers.record.statuses import ACTIVE, Status
 from workers.record.tasks import TASKS
 
 STATUSES = [("active", "Live"), *Status.choices()]
-WORDS_CHARS = 200
 CHECK = re.compile(r"(>=|<)?\s*(-?[01](?:\.[0-9]{1,6})?)", re.ASCII)
 NEWEST = "-created"
 
@@ -59,29 +59,23 @@ class Filtered:
     values: dict[str, str]
     sort: str
     problems: dict[str, str] = field(default_factory=dict)
+    names: Names = field(default_factory=lambda: Names(None))
+    """What systems are called before who looks."""
 
 
 def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Names | None = None) -> Filtered:
     """The runs that the parameters of an address choose, sorted; verdicts are those that the viewer may see, without a
     viewer those that everybody may. A run whose system is hidden in `names`, else from the viewer, is not found by it.
     """
-    runs, values, problems = Run.objects.all(), {}, {}
     names = names or Names(viewer)
-    conditions: Mapping[str, Callable[[str], Q]] = {
+    conditions: Mapping[str, Condition] = {
         **FILTERS,
         **{name: partial(_by_system, names, FILTERS[name]) for name in ("model", "layer", "unit")},
         "q": partial(by_words, names=names),
         "verdict": partial(_by_verdict, viewer=viewer),
     }
-    for name, condition in conditions.items():
-        text = params.get(name, "").strip()
-        if not text:
-            continue
-        try:
-            runs = runs.filter(condition(text))
-            values[name] = text
-        except InvalidInput as error:
-            problems[name] = str(error)
+    found = narrow_down(Run.objects.all(), params, conditions)
+    runs, values, problems = found.rows, found.values, found.problems
     if {"since", "until"} <= values.keys() and values["since"] > values["until"]:
         rest = runs_from({name: text for name, text in params.items() if name != "until"}, viewer, names)
         words = f"{values['until']} is before {values['since']}: no run was asked between them."
@@ -90,7 +84,7 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Name
     if sort.removeprefix("-") not in SORTS:
         problems["sort"] = f"There is no column “{sort[:40]}” to sort by."
         sort = NEWEST
-    return Filtered(_sort_runs(runs, sort, viewer), values, sort, problems)
+    return Filtered(_sort_runs(runs, sort, viewer), values, sort, problems, names)
 
 
 def _sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> QuerySet[Run]:
@@ -106,20 +100,13 @@ def _sort_runs(runs: QuerySet[Run], sort: str, viewer: User | None = None) -> Qu
     return runs.order_by(turned, "-pk")
 
 
-def _require_known(noun: str, text: str, known: Collection[str]) -> str:
-    """The text, if it is one of these. Raises InvalidInput."""
-    if text not in known:
-        raise InvalidInput(f"There is no {noun} “{text[:40]}”. Choose one of: {', '.join(known)}.")
-    return text
-
-
 def _by_status(text: str) -> Q:
-    status = _require_known("status", text, dict(STATUSES))
+    status = require_known("status", text, dict(STATUSES))
     return Q(status__in=ACTIVE) if status == "active" else Q(status=status)
 
 
 def _by_verdict(text: str, viewer: User | None) -> Q:
-    return verdicts.filter_by_verdict(_require_known("verdict", text, dict(verdicts.CHOICES)), viewer)
+    return verdicts.filter_by_verdict(require_known("verdict", text, dict(verdicts.CHOICES)), viewer)
 
 
 def _by_unit(text: str) -> Q:
@@ -178,11 +165,11 @@ def _by_check(text: str) -> Q:
     return Q(**{f"label_check__pearson__{'lt' if found[1] == '<' else 'gte'}": float(found[2])})
 
 
-FILTERS: Mapping[str, Callable[[str], Q]] = {
+FILTERS: Mapping[str, Condition] = {
     "run": _by_numbers,
     "q": by_words,
     "status": _by_status,
-    "task": lambda text: Q(task=_require_known("task", text, TASKS)),
+    "task": lambda text: Q(task=require_known("task", text, TASKS)),
     "model": lambda text: Q(model=text),
     "layer": lambda text: Q(layer=text),
     "unit": _by_unit,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
@@ -15,10 +14,12 @@ from experiments.core.blindness import MAKES_QUEUES
 from experiments.core.paging import Page, number_of
 from experiments.display import verdicts
 from experiments.display.label_checks import fetch_checks
-from experiments.models import Backbone, Layer, Member, Role, Run, Tag, VisionModelRow
+from experiments.display.run_pictures import find_pictures
+from experiments.display.tables import ListColumn, choose_columns
+from experiments.models import Role, Run
 from experiments.runs import lists
-from experiments.runs.saved_views.actions import list_views
-from workers.record import tasks
+from experiments.runs.filter_choices import list_choices, list_layers
+from experiments.runs.filter_words import describe_filter
 from workers.record.statuses import ACTIVE
 
 PER_PAGE = 50
@@ -26,35 +27,27 @@ UNSHOWN = ("options", "limits", "versions")
 """What no column shows, and is long."""
 
 
-@dataclass(frozen=True)
-class ListColumn:
-    """One column of the list; `sort` is its name in the address, "" for one that cannot be sorted by."""
-
-    name: str
-    title: str
-    sort: str = ""
-    numeric: bool = False
-
-
 COLUMNS = (
-    ListColumn("number", "Run", "number", numeric=True),
+    ListColumn("number", "Run", "number", "number"),
+    ListColumn("unit", "Unit", "system", wide=True),
     ListColumn("status", "Status", "status"),
     ListColumn("labels", "Labels"),
-    ListColumn("check", "Check", "check"),
+    ListColumn("check", "Label check", "check"),
     ListColumn("verdict", "Verdict", "verdict"),
     ListColumn("tags", "Tags"),
-    ListColumn("backbone", "Backbone", "backbone"),
-    ListColumn("seed", "Seed", "seed", numeric=True),
-    ListColumn("fork", "Comes from"),
-    ListColumn("rounds", "Rounds", "rounds", numeric=True),
-    ListColumn("images", "Images", "images", numeric=True),
-    ListColumn("best", "Best", "best", numeric=True),
-    ListColumn("tokens", "Tokens", "tokens", numeric=True),
-    ListColumn("cost", "Cost", "cost", numeric=True),
-    ListColumn("asked", "Asked", "created"),
-    ListColumn("time", "Time", "seconds", numeric=True),
+    ListColumn("backbone", "Agent", "backbone", "few"),
+    ListColumn("seed", "Seed", "seed", "number"),
+    ListColumn("fork", "Comes from", kind="few"),
+    ListColumn("rounds", "Rounds", "rounds", "number", wide=True),
+    ListColumn("images", "Images", "images", "number", wide=True),
+    ListColumn("best", "Best", "best", "number", wide=True),
+    ListColumn("tokens", "Tokens", "tokens", "number"),
+    ListColumn("cost", "Cost", "cost", "number"),
+    ListColumn("asked", "Created", "created", "few"),
+    ListColumn("owner", "By", "owner", "few", wide=True),
+    ListColumn("time", "Time", "seconds", "number", wide=True),
 )
-USUAL = ("number", "status", "labels", "check", "verdict", "backbone", "rounds", "images", "asked", "time")
+USUAL = ("number", "status", "labels", "check", "verdict", "backbone", "asked")
 """Columns of a list that names none."""
 
 
@@ -68,44 +61,28 @@ def index(request: HtmxRequest) -> HttpResponse:
     runs = found.runs.prefetch_related("owner", "tags", fetch_checks()).defer(*UNSHOWN)
     page = Page.of(request.GET, found.runs.count(), PER_PAGE)
     rows = list(runs[page.start : page.end])
-    known = {each.name for each in COLUMNS}
-    chosen = (known & set(request.GET.getlist("col"))) or set(USUAL)
+    columns = choose_columns(COLUMNS, USUAL, request.GET.getlist("col"))
     part = request.htmx and not request.htmx.history_restore_request
     context: dict[str, Any] = {
         "page": page,
         "rows": rows,
         "found": found,
         "past_the_end": number_of(request.GET.get("page", "")) != page.number,
-        "columns": [each for each in COLUMNS if each.name in chosen],
-        "shown": {each.name: each.name in chosen for each in COLUMNS},
+        "columns": columns,
+        "shown": columns.has,
+        "pictures": find_pictures(run.pk for run in rows),
+        "words": describe_filter("runs", found.values),
         "moving": any(run.status in ACTIVE for run in rows),
         "any": bool(page.count.rows) or Run.objects.exists(),
         "may_act": role != Role.VIEWER,
         "may_queue": role >= MAKES_QUEUES,
-        "verdicts": verdicts.find_verdicts(rows, user) if "verdict" in chosen else {},
+        "verdicts": verdicts.find_verdicts(rows, user) if "verdict" in columns.has else {},
         "address": request.get_full_path(),
     }
     if not part:
-        context |= choices(found) | {"saved_views": list_views(user), "all_columns": COLUMNS}
+        context |= list_choices(found)
+    elif request.htmx.trigger == "filters":  # what may be chosen next depends on what was
+        context["layers"] = list_layers(found)
     response = render(request, "runs/list.html" if part else "runs/index.html", context)
     response.headers["Vary"] = "HX-Request, HX-History-Restore-Request, Cookie"
     return response
-
-
-def choices(found: lists.Filtered) -> dict[str, Any]:
-    """What there is to filter by."""
-    backbones: list[tuple[str, str]] = []  # and each model of those that have several
-    for backbone in Backbone.objects.all():
-        backbones.append((backbone.key, backbone.label or backbone.key))
-        backbones += [(f"{backbone.key}:{name}", name) for name in backbone.model_names]
-    return {
-        "statuses": lists.STATUSES,
-        "verdict_choices": verdicts.CHOICES,
-        "tasks": tasks.choices(),
-        "models": VisionModelRow.objects.values_list("name", flat=True),
-        "layers": Layer.objects.filter(model__name=found.values.get("model")).values_list("name", flat=True),
-        "backbones": backbones,
-        "owners": Member.objects.order_by("user__username").values_list("user__username", flat=True),
-        "tags": Tag.objects.values_list("name", flat=True),
-        "narrowed": set(found.values) - {"q", "status"},
-    }

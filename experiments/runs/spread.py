@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import mean, stdev
@@ -14,6 +14,8 @@ RECORDED = 300
 """Runs that are read, the newest."""
 SURE = 0.9
 """Of ten sums nine are at most the upper one."""
+ENOUGH = 5
+"""Recorded runs of the same model and toolset from which those of others are left out."""
 ONCE = 2.0
 """Of one recorded value no spread is known: twice as much stands for the upper sum."""
 
@@ -74,6 +76,14 @@ def read_recorded(backbone: str, backbone_model: str, **chosen: object) -> list[
     names = ("seconds", "cost", "prompt_tokens", "completion_tokens", "rounds")
     rows = ended.order_by("-pk").values_list(*names)[:RECORDED]
     return [RecordedRun(seconds, cost, sent + got, rounds) for seconds, cost, sent, got, rounds in rows]
+
+
+def read_alike(backbone: str, backbone_model: str, *narrower: Mapping[str, object]) -> list[RecordedRun]:
+    """Runs of a backbone under the first of these conditions that holds for enough, else whichever there are."""
+    for chosen in narrower:
+        if len(found := read_recorded(backbone, backbone_model, **chosen)) >= ENOUGH:
+            return found
+    return read_recorded(backbone, backbone_model)
 
 
 def add(parts: Sequence[Spread | None]) -> Spread | None:

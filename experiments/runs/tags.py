@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import template
 
+from experiments.core import access
 from experiments.core.sweep_totals import explain_wait
+from experiments.models import Role
 from experiments.runs.forks.lineage import list_related
+from experiments.runs.saved_views.actions import clean_query, list_views
 from workers.record import limits
 from workers.record.decoding import encode
 from workers.record.events import LimitsChanged
@@ -17,6 +22,22 @@ register = template.Library()
 def limits_changed(event: LimitsChanged) -> list[tuple[str, str, str]]:
     """Of an event "limits": name, what held before, what holds now."""
     return limits.changes(encode(event.before) if event.before else {}, encode(event.limits))
+
+
+@register.inclusion_tag("runs/views.html", takes_context=True)
+def saved_views(context: template.Context, of: str, name: str = "") -> dict[str, Any]:
+    """The views that are kept of a list, and the form to keep another, proposed under this name."""
+    request = context["request"]
+    query = clean_query(request.GET.urlencode())
+    return {
+        "list": of,
+        "views": list_views(request.user, of),
+        "query": query,
+        "name": name[:60] if query else "",
+        "user": request.user,
+        "may_share": (access.role_in(request) or Role.VIEWER) >= Role.RESEARCHER,
+        "csrf_token": context.get("csrf_token"),
+    }
 
 
 register.simple_tag(list_related, name="related_runs")

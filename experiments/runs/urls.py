@@ -1,4 +1,4 @@
-"""Addresses of runs: asking, lists, the run's page, steering, forks, rounds of people, comparing, saved views."""
+"""Addresses of runs: asking, presets, lists, the run's page, steering, forks, rounds of people, comparing, views."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from experiments.runs.comparing import pages as comparing
 from experiments.runs.forks import pages as forks
 from experiments.runs.human import pages as human
 from experiments.runs.page import pages as page
+from experiments.runs.presets import pages as presets
 from experiments.runs.saved_views import pages as saved_views
 from experiments.runs.steering import actions
 from experiments.runs.steering import pages as steering
@@ -37,5 +38,8 @@ urlpatterns: list[URLPattern] = [
     path("query/", asking.page, name="query"),
     path("query/unit/", asking.unit, name="query-unit"),
     path("query/command/", asking.command, name="query-command"),
+    path("query/presets/", presets.page, name="presets"),
+    path("query/presets/<int:pk>/", presets.change, name="preset-change"),
+    path("query/presets/<int:pk>/delete/", presets.delete, name="preset-delete"),
     path("compare/", comparing.page, name="compare"),
 ]

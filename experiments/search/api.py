@@ -13,6 +13,7 @@ from experiments.api.fields import NO_NUL, RowNumber, UnitNumber, Words
 from experiments.core.errors import InvalidInput
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
+from experiments.display.glossary import SECTIONS
 from experiments.models import SearchText, TextKind
 from experiments.search import finding
 from experiments.search.results import of_passages
@@ -39,6 +40,9 @@ class Hits(Schema):
     items: list[HitOut]
     ranked: bool
     total: int | None = Field(description="how many there are, where that is known")
+    kinds: dict[str, int] | None = Field(
+        description="how many of each kind there are, whichever `kind` was asked for, where that is known"
+    )
     next: str | None
 
 
@@ -61,12 +65,14 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
     scope = finding.SearchScope(**asked.model_dump(exclude={"q"}, exclude_none=True))
     cursor = str(open_cursor(request, paging.cursor, 1)[0]) if paging.cursor else ""
     found = finding.find(read.terms, scope, cursor, paging.limit, viewer=user)
+    kinds = finding.count_kinds(found, read.terms, scope, user)
     names, rows = Names(user), SearchText.objects.select_related("run").in_bulk(found.keys)
     places = of_passages(rows.values())
     return Hits(
         items=[_describe_hit(rows[key], places[key], names) for key in found.keys if key in rows],
         ranked=found.ranked,
         total=found.total,
+        kinds=None if kinds is None else dict(kinds),
         next=seal(request, [found.cursor]) if found.cursor else None,
     )
 
@@ -74,3 +80,22 @@ def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging])
 def _describe_hit(row: SearchText, url: str, names: Names) -> HitOut:
     place = names.place(row.run) if row.run else {"model": row.model, "layer": row.layer, "unit": row.unit}
     return HitOut(run=row.run_id, url=url, kind=row.kind, seq=row.seq, text=row.text, **place)
+
+
+class WordOut(Schema):
+    """A word of the site and what it means."""
+
+    word: str
+    meaning: str
+    section: str
+
+
+@router.get("/glossary", response=list[WordOut], summary="Read the glossary")
+def read_glossary(request: HttpRequest) -> list[WordOut]:
+    """Words that pages, API and commands share."""
+    allow(request)
+    return [
+        WordOut(word=entry.word, meaning=entry.meaning, section=section.title)
+        for section in SECTIONS
+        for entry in section.entries
+    ]

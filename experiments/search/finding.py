@@ -7,8 +7,9 @@ page. Else the index is asked, and what it finds is ranked unless it is still to
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -73,6 +74,8 @@ class Found:
     total: int | None = None
     """How many there are in all, where that is known."""
     cursor: str = ""
+    kinds: Mapping[str, int] | None = None
+    """How many of each kind there are, where all are known."""
     gave_up: bool = False
     """Whether it stopped looking before the page was full; the cursor leads on from there."""
 
@@ -103,8 +106,22 @@ def search(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, vi
         page = rest[:limit]
         first = max(keys, default=0) + 1 if top == ALL else top
         after = _write_cursor(first, page[-1]) if len(rest) > limit else ""
-        return Found([-pk for _, pk in page], ranked=True, total=len(keys), cursor=after)
+        kinds = Counter(kind for _, kind, _ in rows)
+        return Found([-pk for _, pk in page], ranked=True, total=len(keys), cursor=after, kinds=kinds)
     return _by_time(keys, frontier, limit)
+
+
+def count_kinds(
+    found: Found, terms: Sequence[str], scope: SearchScope, viewer: User | None
+) -> Mapping[str, int] | None:
+    """How many passages of each kind hold all terms and may be seen, whichever kind the scope names under which this
+    was `found`; None where they are too many to be counted."""
+    if not scope.kind:
+        return found.kinds
+    keys, _, whole = find_newest(terms, replace(scope, kind=""), ALL, RANKED + 1, RANKED, viewer)
+    if not whole or len(keys) > RANKED:
+        return None
+    return Counter(SearchText.objects.filter(pk__in=keys).order_by().values_list("kind", flat=True))
 
 
 def find_newest(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
@@ -12,14 +13,26 @@ from django.urls import reverse
 
 from experiments.core.blindness import may_see_agreement
 from experiments.core.search_index import words
-from experiments.core.search_index.normalize import normalize
 from experiments.core.system_names import Names
 from experiments.display import layout
-from experiments.models import Layer, PairwiseTrial, ReviewQueue, Role, Run, SearchText, TextKind, VisionModelRow
+from experiments.display.run_pictures import THUMBNAIL, find_pictures
+from experiments.models import (
+    Exemplar,
+    Layer,
+    PairwiseTrial,
+    ReviewQueue,
+    Role,
+    Run,
+    SearchText,
+    TextKind,
+    VisionModelRow,
+)
 from experiments.search.finding import SearchScope, find
-from experiments.search.results import Piece, address, of_passages, snippet
+from experiments.search.fuzzy import score_name
+from experiments.search.results import Piece, address, find_images, of_passages, snippet
 from experiments.search.runs import runs_matching
 
+T = TypeVar("T")
 FEW = 5
 """Of each sort so many are offered."""
 LISTED = 400
@@ -33,15 +46,19 @@ FILLING = frozenset({"unit", "layer", "run", "#"})
 
 @dataclass(frozen=True)
 class Option:
-    """A line of the palette; `note` stands at its end."""
+    """A line of the palette; `note` stands at its end, the picture under the address `image` before it."""
 
     pieces: Sequence[Piece]
     url: str
     note: str = ""
+    image: str = ""
 
 
 def sections(typed: str, user: User, role: Role) -> list[tuple[str, list[Option]]]:
     """The sections with something in them, by name, in the order in which they stand."""
+    if not typed.strip():
+        latest = list(_list_latest(user))
+        return [("Your latest runs", latest)] if latest else []
     asked = words.parse_words(typed)
     if asked.problem:
         return []
@@ -53,7 +70,7 @@ def sections(typed: str, user: User, role: Role) -> list[tuple[str, list[Option]
         ("Units", list(units(terms))),
         ("Runs", list(runs(typed, terms, user))),
         ("Models", list(models(terms))),
-        ("Said, done and seen", [*_find_passages(terms, user), everything]),
+        ("In transcripts", [*_find_passages(terms, user), everything]),
     ]
     return [(name, options) for name, options in found if options]
 
@@ -63,28 +80,30 @@ def _cut_plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
 
 
 def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
-    """Those that this role opens and whose names hold the words."""
-    ask = layout.MenuEntry("query", "New query", "n", least=Role.RESEARCHER)
-    for place in [ask, *layout.MENU, *layout.ELSEWHERE]:
-        if place.url and role >= place.least and _has_terms(f"{place.label} {place.words}", terms):
-            yield Option(_cut_plain(place.label, terms), place.url)
+    """Those that this role opens and whose names fit the words, the best first."""
+    ask = layout.MenuEntry("query", "New run", "n", words="query ask question start", least=Role.RESEARCHER)
+    places = [place for place in [ask, *layout.MENU, *layout.ELSEWHERE] if place.url and role >= place.least]
+    for place in _rank(places, lambda place: f"{place.label} {place.words}", terms):
+        yield Option(_cut_plain(place.label, terms), place.url)
 
 
-def _has_terms(name: str, terms: Sequence[str]) -> bool:
-    return all(term in normalize(name) for term in terms)
+def _rank(rows: Iterable[T], name: Callable[[T], str], terms: Sequence[str]) -> list[T]:
+    """Those whose names fit the words, the best first."""
+    scored = [(score_name(name(row), terms), row) for row in rows]
+    return [row for points, row in sorted(scored, key=lambda pair: -pair[0]) if points]
 
 
 def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
     """The newest queues and trials of this name; with the word "agreement", how far reviewers of a queue agree."""
-    queues = [each for each in ReviewQueue.objects.all()[:LISTED] if _has_terms(f"{each.name} agreement queue", terms)]
+    queues = _rank(ReviewQueue.objects.all()[:LISTED], lambda each: f"{each.name} agreement queue", terms)
     for queue in queues[:FEW]:
         if not set(terms) & AGREEMENT:
             yield Option(_cut_plain(queue.name, terms), queue.get_absolute_url(), "review queue")
         elif may_see_agreement(user, queue):
             where = reverse("review-agreement", args=[queue.pk])
             yield Option(_cut_plain(f"Agreement in {queue.name}", terms), where, "agreement")
-    trials = [each for each in PairwiseTrial.objects.all()[:LISTED] if _has_terms(f"{each.name} trial", terms)][:FEW]
-    for trial in trials:
+    trials = _rank(PairwiseTrial.objects.all()[:LISTED], lambda each: f"{each.name} trial", terms)
+    for trial in trials[:FEW]:
         yield Option(_cut_plain(trial.name, terms), trial.get_absolute_url(), "trial")
 
 
@@ -92,14 +111,23 @@ def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
     """The run of this number, and the newest that the words fit."""
     numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
-    if alone and (run := Run.objects.filter(pk=numbers[0]).first()):
-        yield Option(
-            _cut_plain(f"Run {run.pk}: {run.question}", terms), run.get_absolute_url(), run.get_status_display()
-        )
     keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:FEW])
-    for run in Run.objects.filter(pk__in=keys).order_by("-pk"):
-        if not (alone and run.pk == numbers[0]):
-            yield Option(_cut_plain(run.question, terms), run.get_absolute_url(), f"run {run.pk}")
+    rows = list(Run.objects.filter(pk__in=[*keys, *(numbers if alone else ())]).order_by("-pk"))
+    rows.sort(key=lambda run: not (alone and run.pk == numbers[0]))
+    yield from _offer_runs(rows, terms)
+
+
+def _list_latest(user: User) -> Iterator[Option]:
+    """What stands there before anything is typed: the person's newest runs."""
+    yield from _offer_runs(list(Run.objects.filter(owner=user).order_by("-pk")[:FEW]))
+
+
+def _offer_runs(rows: Sequence[Run], terms: Sequence[str] = ()) -> Iterator[Option]:
+    pictures = find_pictures([run.pk for run in rows])
+    for run in rows:
+        picture = pictures.get(run.pk)
+        words, note = _cut_plain(f"Run {run.pk}: {run.question}", terms), run.get_status_display()
+        yield Option(words, run.get_absolute_url(), note, picture.url if picture else "")
 
 
 def units(terms: Sequence[str]) -> Iterator[Option]:
@@ -109,18 +137,22 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
     if len(numbers) != 1 or not (others or "unit" in terms):
         return
     layers = Layer.objects.filter(units__gt=numbers[0]).select_related("model").defer("names")
-    fitting = [each for each in layers[:LISTED] if _has_terms(f"{each.model.name} {each.name}", others)]
+    fitting = _rank(layers[:LISTED], lambda each: f"{each.model.name} {each.name}", others)
+    if not others:
+        fitting = list(layers[:FEW])
+    best = Exemplar.objects.filter(rank=1, profile__unit__layer__in=fitting[:FEW], profile__unit__number=numbers[0])
+    images = dict(best.values_list("profile__unit__layer", "image"))
     for layer in fitting[:FEW]:
         if url := address("unit", layer.model.name, layer.name, numbers[0]):
-            yield Option(_cut_plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name)
+            image = address("thumbnail", images[layer.pk], THUMBNAIL) if layer.pk in images else ""
+            yield Option(_cut_plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name, image)
 
 
 def models(terms: Sequence[str]) -> Iterator[Option]:
     """Models whose names or labels hold the words; they lead to the runs on them."""
-    for model in VisionModelRow.objects.all():
-        if _has_terms(f"{model.name} {model.label}", terms):
-            url = f"{reverse('runs')}?{urlencode({'model': model.name})}"
-            yield Option(_cut_plain(model.name, terms), url, "its runs")
+    for model in _rank(VisionModelRow.objects.all(), lambda each: f"{each.name} {each.label}", terms):
+        url = f"{reverse('runs')}?{urlencode({'model': model.name})}"
+        yield Option(_cut_plain(model.name, terms), url, "its runs")
 
 
 def _find_passages(terms: Sequence[str], user: User) -> Iterator[Option]:
@@ -128,8 +160,8 @@ def _find_passages(terms: Sequence[str], user: User) -> Iterator[Option]:
     keys = find(terms, SearchScope(), limit=2 * FEW, viewer=user).keys
     rows = SearchText.objects.select_related("run").exclude(kind=TextKind.QUESTION).in_bulk(keys)
     few = [rows[key] for key in keys if key in rows][:FEW]
-    places = of_passages(few)
+    places, images = of_passages(few), find_images(few)
     for passage in few:
         if url := places[passage.pk]:
             note = f"{TextKind(passage.kind).label.lower()}, run {passage.run_id}" if passage.run_id else passage.layer
-            yield Option(snippet(passage.text, terms, SHORT), url, note)
+            yield Option(snippet(passage.text, terms, SHORT), url, note, images.get(passage.pk, ""))

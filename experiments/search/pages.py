@@ -15,7 +15,9 @@ from experiments.core.access import HtmxRequest
 from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.display import verdicts
-from experiments.models import Role, SearchText, TextKind, VisionModelRow
+from experiments.display.glossary import SECTIONS
+from experiments.display.run_pictures import find_pictures
+from experiments.models import Layer, Role, SearchText, TextKind, VisionModelRow
 from experiments.search import finding, jumping, results
 
 LONGEST_NAME = 200
@@ -34,20 +36,31 @@ def page(request: HtmxRequest) -> HttpResponse:
         "scope": scope,
         "notes": notes,
         "narrowed": scope != finding.SearchScope(),
-        "kinds": TextKind.choices,
     }
-    status = 400 if asked.refused else 200
+    status, target = 400 if asked.refused else 200, request.htmx.target or ""
     if not asked.problem:
         try:
             cursor = request.GET.get("after", "")
             found = finding.find(asked.terms, scope, cursor, viewer=user)
             groups = results.group_hits(found, asked.terms)
             seen = verdicts.find_verdicts([group.run for group in groups if group.run], user)
-            context |= {"page": found, "groups": groups, "first": not cursor, "verdicts": seen}
+            pictures = find_pictures(group.run.pk for group in groups if group.run)
+            context |= {
+                "page": found,
+                "groups": groups,
+                "first": not cursor,
+                "verdicts": seen,
+                "run_pictures": pictures,
+            }
+            if target != "found-next":
+                kinds = finding.count_kinds(found, asked.terms, scope, user)
+                context["facets"] = _list_facets(kinds, scope.kind)
+                context["everything"] = sum(kinds.values()) if kinds is not None else None
         except finding.WrongCursor as wrong:
             context["wrong"], status = str(wrong), 400
-    target = request.htmx.target or ""
+    context["layers"] = Layer.objects.filter(model__name=scope.model).values_list("name", flat=True)
     if target in TEMPLATES and status == 200:
+        context["alone"] = target == "found"
         response = render(request, TEMPLATES[target], context)
         if target == "found":
             # While one types, the address stays that of what the page shows, fields left empty left out of it
@@ -57,6 +70,15 @@ def page(request: HtmxRequest) -> HttpResponse:
     context["models"] = VisionModelRow.objects.values_list("name", flat=True)
     context["nothing_yet"] = not asked.terms and not SearchText.objects.exists()
     return render(request, "search/index.html", context, status=status)
+
+
+def _list_facets(kinds: Mapping[str, int] | None, chosen: str) -> list[tuple[str, str, int | None]]:
+    """Kind, its words and how many there are, of those that there are any of; of all, without a number, where they are
+    too many to be counted."""
+    if kinds is None:
+        return [(value, str(label), None) for value, label in TextKind.choices]
+    some = [(value, str(label), kinds.get(value, 0)) for value, label in TextKind.choices]
+    return [(value, label, count) for value, label, count in some if count or value == chosen]
 
 
 TEMPLATES = {"found": "search/found.html", "found-next": "search/more.html"}
@@ -87,3 +109,10 @@ def jump(request: HttpRequest) -> HttpResponse:
     typed = request.GET.get("q", "")
     found = jumping.sections(typed, user, role)
     return render(request, "search/jump.html", {"typed": typed, "sections": found, "asked": words.parse_words(typed)})
+
+
+@require_safe
+def glossary(request: HttpRequest) -> HttpResponse:
+    """What the words of the site mean; the list behind "?" takes its entries from here."""
+    access.require(request)
+    return render(request, "search/glossary.html", {"sections": SECTIONS})

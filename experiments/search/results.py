@@ -51,6 +51,15 @@ class HitGroup:
     def run(self) -> Run | None:
         return self.passage.run
 
+    @property
+    def texts(self) -> list[Hit]:
+        return [hit for hit in self.hits if not hit.image]
+
+    @property
+    def pictures(self) -> list[Hit]:
+        """The hits that are the words of an image."""
+        return [hit for hit in self.hits if hit.image]
+
     def add(self, hit: Hit) -> None:
         """Titles of many images may read the same: one of them stands for all."""
         known = [(other.kind, other.place, other.pieces) for other in self.hits]
@@ -65,10 +74,7 @@ def group_hits(found: Found, terms: Sequence[str]) -> list[HitGroup]:
     rows = SearchText.objects.select_related("run").in_bulk(found.keys)
     passages = [rows[key] for key in found.keys if key in rows]
     places = of_passages(passages)
-    # The images that passages are the titles or tags of, by observation
-    anchors = [passage.anchor for passage in passages if passage.kind in OF_IMAGES and passage.anchor]
-    logged = Observation.objects.filter(pk__in=anchors).values_list("pk", "masked_id", "image_id")
-    images = {pk: masked or image for pk, masked, image in logged}
+    images = find_images(passages)
     groups: dict[tuple[int | str | None, ...], HitGroup] = {}
     for passage in passages:
         system = (passage.run_id,) if passage.run_id else (passage.model, passage.layer, passage.unit)
@@ -77,10 +83,19 @@ def group_hits(found: Found, terms: Sequence[str]) -> list[HitGroup]:
     return list(groups.values())
 
 
+def find_images(passages: Iterable[SearchText]) -> Mapping[int, str]:
+    """By key of the passage the address of a thumbnail of the image that it is the title or a tag of; as it was, not
+    masked: it is shown small."""
+    anchors = {row.pk: row.anchor for row in passages if row.kind in OF_IMAGES and row.anchor}
+    logged = dict(Observation.objects.filter(pk__in=anchors.values()).values_list("pk", "image_id"))
+    found = {pk: logged.get(anchor) for pk, anchor in anchors.items()}
+    return {pk: url for pk, key in found.items() if key and (url := address("thumbnail", key, THUMBNAIL))}
+
+
 def _hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str], url: str) -> Hit:
-    kind, key = TextKind(passage.kind), images.get(passage.anchor or 0)
-    image = address("thumbnail", key, THUMBNAIL) if kind in OF_IMAGES and key else ""
-    return Hit(kind, str(kind.label), _place_of(passage), url, snippet(passage.text, terms), image)
+    kind = TextKind(passage.kind)
+    words = snippet(passage.text, terms)
+    return Hit(kind, str(kind.label), _place_of(passage), url, words, images.get(passage.pk, ""))
 
 
 def _place_of(passage: SearchText) -> str:

@@ -9,4 +9,5 @@ from experiments.search import pages
 urlpatterns: list[URLPattern] = [
     path("search/", pages.page, name="search"),
     path("jump/", pages.jump, name="jump"),
+    path("glossary/", pages.glossary, name="glossary"),
 ]

@@ -17,7 +17,7 @@ from experiments.models import Role, Run, Share, TokenScope
 from experiments.models.share import LONGEST
 from experiments.sharing import actions
 
-router = Router(tags=["Shares"])
+router = Router(tags=["Share links"])
 
 
 class ShareIn(Body):
@@ -45,7 +45,7 @@ class ShareMade(ShareOut):
     address: str = Field(description="the link; it is told here and nowhere else")
 
 
-@router.get("/runs/{pk}/shares", response=ListPage[ShareOut], summary="List the links to a run")
+@router.get("/runs/{pk}/shares", response=ListPage[ShareOut], summary="List the share links of a run")
 def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ShareOut]:
     """The newest first, without the links themselves: only a hash of each is kept."""
     allow(request, Role.RESEARCHER)
@@ -53,14 +53,14 @@ def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage
     return page(request, rows, ["-pk"], paging, ShareOut.from_orm)
 
 
-@router.get("/shares", response=ListPage[ShareOut], summary="List all links")
+@router.get("/shares", response=ListPage[ShareOut], summary="List all share links")
 def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> ListPage[ShareOut]:
     """To runs of everybody, the newest first; for admins."""
     allow(request, Role.ADMIN)
     return page(request, Share.objects.select_related("created_by"), ["-pk"], paging, ShareOut.from_orm)
 
 
-@router.post("/runs/{pk}/shares", response={201: ShareMade}, summary="Make a link to a run")
+@router.post("/runs/{pk}/shares", response={201: ShareMade}, summary="Create a share link")
 def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareMade]:
     """Whoever has it can read this run, until it expires or is revoked. An Idempotency-Key is not regarded: to answer
     the same again, the link would have to be kept."""
@@ -71,7 +71,7 @@ def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareM
     return Status(201, ShareMade(address=address, **ShareOut.from_orm(share).dict()))
 
 
-@router.delete("/shares/{pk}", response={204: None}, summary="Revoke a link")
+@router.delete("/shares/{pk}", response={204: None}, summary="Revoke a share link")
 def revoke_share(request: HttpRequest, pk: Id) -> Status[None]:
     """From now on it opens nothing. Twice is once."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))

@@ -80,5 +80,5 @@ def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpRe
 
 
 def _require_logged(share: Share, key: str) -> None:
-    if not share.run.observations.filter(Q(image=key) | Q(masked=key)).exists():
+    if not share.run.observations.filter(Q(image=key) | Q(masked=key) | Q(map=key)).exists():
         raise Http404

@@ -15,6 +15,7 @@ from experiments.core.display_name import person
 from experiments.core.paging import Page
 from experiments.core.system_names import Names
 from experiments.core.thumbnails import SIZES
+from experiments.display.answers import render_answer
 from experiments.display.events import render_events
 from experiments.display.prose import MENTION
 from experiments.exchange import run_html
@@ -50,11 +51,13 @@ def read_shared_run(share: Share, token: str, params: Mapping[str, str]) -> dict
     speaks = share.show_comments and not blindness.is_under_review(run.pk)
     talks = threads(run, show_names=share.show_names) if speaks else {}
     shown = redact(events, Audience.LINK, show_names=share.show_names)
-    drawn = render_events(run, shown, Names(None), Audience.LINK, SharedImages(token))
+    pictures = SharedImages(token)
+    drawn = render_events(run, shown, Names(None), Audience.LINK, pictures)
     return {
         **run_html.head(run),
         **({} if share.show_names else {"asked_by": ""}),
         "share": share,
+        "answer": render_answer(run, Names(None), Audience.LINK, pictures) if page.number == 1 else "",
         "names": Names(None),
         "page": page,
         "events": [(html, talks.get(event.seq, [])) for event, html in drawn],

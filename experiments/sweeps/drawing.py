@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from experiments.models import Layer, Sweep
-from experiments.sweeps.groups import LabelGroup
 from experiments.sweeps.lists import WORST, SweptRun
 from experiments.sweeps.selection import list_units
 from experiments.units.bands import CheckBand, band_of
 from experiments.units.colours import Colour
 from experiments.units.drawing import Drawing, UnitSelection, network
+from experiments.units.label_groups import LabelGroup
 from experiments.units.lists import shorten_labels
+from experiments.units.schemes import GroupColour, name_groups
 from workers.record.figures import figure
 from workers.record.statuses import Status
 
@@ -30,19 +31,6 @@ class RunColour(Colour):
     QUEUED = "swept-queued", "To come", "no run has begun"
 
 
-class GroupColour(Colour):
-    """The largest groups of labels, by their place."""
-
-    FIRST = "group-1"
-    SECOND = "group-2"
-    THIRD = "group-3"
-    FOURTH = "group-4"
-    FIFTH = "group-5"
-    SIXTH = "group-6"
-    OTHER = "group-other", "other labels"
-    NONE = "swept-queued", "no label"
-
-
 _OF_STATUS = {
     Status.CONCLUDED: RunColour.DONE,
     Status.LIMIT_REACHED: RunColour.LIMITED,
@@ -52,7 +40,6 @@ _OF_STATUS = {
 }
 SCHEMES = {"status": "How its runs stand", "check": "How right labels are", "label": "Labels alike"}
 """What units may be coloured by."""
-COLOURED_GROUPS = len(GroupColour) - 2
 
 Place = tuple[str, int]
 """Layer and unit."""
@@ -97,9 +84,7 @@ def draw_map(
         for number in known[key]
     }
     every = [colour for units in known.values() for colour in units.values()]
-    words: dict[Colour, str] = {
-        GroupColour(f"group-{place}"): group.label for place, group in enumerate(groups[:COLOURED_GROUPS], 1)
-    }
+    words = name_groups(groups)
     legend = [
         LegendEntry(each, words.get(each) or each.words, count) for each in type(rest) if (count := every.count(each))
     ]
@@ -128,9 +113,7 @@ def _colour_by_check(runs: Iterable[SweptRun]) -> Colour:
 
 def _colour_by_group(runs: Iterable[SweptRun], places: Mapping[int, int]) -> Colour:
     place = min((places[run.pk] for run in runs if run.pk in places), default=None)
-    if place is None:
-        return GroupColour.NONE
-    return GroupColour(f"group-{place}") if place <= COLOURED_GROUPS else GroupColour.OTHER
+    return GroupColour.NONE if place is None else GroupColour.of_rank(place)
 
 
 def _describe(runs: Iterable[SweptRun]) -> str:

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from experiments.core import worker_status
 from experiments.models import Sweep
 from experiments.models.stored import Variant
-from experiments.runs.spread import RecordedRun, Spread, add, read_recorded
+from experiments.runs.spread import RecordedRun, Spread, add, read_alike
 from experiments.sweeps.selection import count_units
-
-ENOUGH = 5
-"""Recorded runs of the same model and toolset from which those of others are left out."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +78,7 @@ def _read(sweep: Sweep, variant: Variant) -> list[RecordedRun]:
     backbone = (variant["backbone"], variant["backbone_model"])
     alike = {"toolset": variant["toolset"], "model": sweep.selection.get("model", ""), "task": sweep.task}
     narrower = [{"sweep": sweep, "toolset": variant["toolset"]}] if sweep.pk else []
-    for chosen in (*narrower, alike):
-        if len(found := read_recorded(*backbone, **chosen)) >= ENOUGH:
-            return found
-    return read_recorded(*backbone)
+    return read_alike(*backbone, *narrower, alike)
 
 
 def _name_variant(variant: Variant) -> str:

@@ -1,6 +1,6 @@
 """What New sweep asks for, and what is wrong with it. Pages, the API and the command fill in the same form.
 
-What each run is to be is looked at as any query is: by the form New query, for the first unit and every agent.
+What each run is to be is looked at as any query is: by the form New run, for the first unit and every agent.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class NewSweep(LimitFields):
             self.add_error(error.field if error.field in self.fields else None, str(error))
 
     def _look_at_variants(self, given: dict[str, Any]) -> None:
-        """Every agent with every toolset, as the form New query judges a run of the first unit."""
+        """Every agent with every toolset, as the form New run judges a run of the first unit."""
         fitting = compatibility.fitting(given["model"])
         given["dataset"] = given["dataset"] or fitting["dataset"]
         for agent in given["agent"]:

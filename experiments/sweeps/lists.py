@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from experiments.core.clock import tell_time
 from experiments.core.system_names import Names
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
-from experiments.sweeps.groups import LabelGroup, group_labels
+from experiments.units.label_groups import LabelGroup, group_labels
 from workers.record.statuses import ACTIVE, Status
 
 MOST_REASONS = 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
@@ -27,6 +28,7 @@ from experiments.sweeps.form import PRIORITIES, NewSweep, list_agents
 from experiments.sweeps.selection import SelectionKind
 from experiments.units.bands import CheckBand
 from experiments.units.states import UnitState
+from experiments.units.stretches import read_stretches
 from workers.record import tasks
 from workers.record.limits import USUAL
 
@@ -88,20 +90,38 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def _read_given(request: HttpRequest) -> QueryDict:
     """What stands in the form: what was sent, with a file's lines as the list; else the address, over what suits."""
+    if request.method == "POST" and "fill" in request.POST:  # from where units were chosen
+        return _fill_in(request.POST)
     if request.method == "POST":
         given = request.POST.copy()
         if file := request.FILES.get("file"):
             given["units"] = file.read().decode("utf-8", "replace")
             given["choose"] = SelectionKind.LIST.value
         return given
+    return _suit(request.GET)
+
+
+def _fill_in(sent: QueryDict) -> QueryDict:
+    """The form with the units that were chosen on a layer's page, one by one as `unit` or as stretches in `units`."""
+    place = QueryDict(mutable=True)
+    place.update({name: sent.get(name, "") for name in ("model", "layer", "choose")})
+    given = _suit(place)
+    with suppress(ValueError):
+        chosen = [*sent.getlist("unit"), *map(str, read_stretches(sent.get("units", "")[:100_000], 10**6))]
+        given["units"] = "\n".join(dict.fromkeys(chosen))
+    return given
+
+
+def _suit(asked: QueryDict) -> QueryDict:
+    """What an address asks for, over what suits its model."""
     given = QueryDict(mutable=True)
-    model = request.GET.get("model") or _first_model()
+    model = asked.get("model") or _first_model()
     fitting = compatibility.fitting(model)
     given.update({"model": model, "task": tasks.USUAL, "choose": SelectionKind.LAYERS.value, "seed": "0"})
     given.update({name: str(value) for name, value in USUAL.items()})
     given["agent"] = next((key for key in list_agents() if key.partition(":")[0] == fitting["backbone"]), "")
     given["toolset"] = fitting["toolset"]
-    for name, values in request.GET.lists():
+    for name, values in asked.lists():
         given.setlist(name, values)
     return given
 

@@ -15,11 +15,11 @@ from experiments.core.errors import InvalidInput
 from experiments.core.system_names import Names
 from experiments.models import LabelCheck, Layer, Sweep
 from experiments.models.stored import Selection
-from experiments.sweeps.stretches import format_stretches, read_stretches
 from experiments.sweeps.unit_list import read_unit_list
 from experiments.units import lists as unit_lists
 from experiments.units.bands import CheckBand, find_bands
 from experiments.units.states import UnitState, states
+from experiments.units.stretches import format_stretches, read_stretches
 
 MOST_UNITS = 100_000
 """Units of one sweep."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from io import StringIO
 
 from experiments.core.errors import InvalidInput
-from experiments.core.unit_names import unit_number
+from experiments.core.unit_names import unit_numbers
 from experiments.models import Layer
 from workers.errors import UnknownName
 
@@ -20,7 +20,7 @@ def read_unit_list(text: str, layers: Sequence[Layer]) -> dict[Layer, list[int]]
     """The units that the lines name, each once, of these layers of one model.
 
     A first line may name the columns; without one, a line is unit, or layer and unit, or model, layer and unit. A unit
-    is a number or a name. Raises InvalidInput with the number of the line.
+    is a number, a range of numbers as 8-12, or a name. Raises InvalidInput with the number of the line.
     """
     if len(text) > MOST_CHARS:
         raise InvalidInput(f"The list has {len(text):,} characters; at most {MOST_CHARS:,} are read.", "units")
@@ -36,7 +36,7 @@ def read_unit_list(text: str, layers: Sequence[Layer]) -> dict[Layer, list[int]]
         row = _read_row(cells, columns, number)
         layer = _find_layer(row, by_name, number)
         try:
-            found[layer].add(unit_number(row["unit"], layer.name, layer.units, layer.names))
+            found[layer].update(unit_numbers(row["unit"], layer.name, layer.units, layer.names))
         except UnknownName as error:
             raise InvalidInput(f"Line {number}: {error}", "units") from None
     return {layer: sorted(numbers) for layer, numbers in found.items()}

@@ -13,7 +13,7 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import StateConflict
 from experiments.core.search_index import texts
-from experiments.models import Dataset, Label, Layer, SearchText, TextKind, Unit, UnitProfile
+from experiments.models import Dataset, Job, JobKind, Label, Layer, SearchText, TextKind, Unit, UnitProfile
 
 PERSON = "person"
 
@@ -34,6 +34,27 @@ def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> Unit
         audit.record(actor, Verb.EXEMPLARS_ASKED, unit, dataset=key)
         queue.ask_for("write_exemplars", profile.pk)
     return profile
+
+
+@transaction.atomic
+def ask_for_layer(actor: Actor, layer: Layer, key: str) -> Job:
+    """Have a worker index the layer over a dataset and write the exemplars of all its units; what is there already is
+    kept. Asking again while that goes on is harmless. Raises StateConflict for a dataset that nobody can use."""
+    if not Dataset.objects.filter(key=key, available=True).exists():
+        raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
+    if (same := find_job(layer, key)) and same.is_moving:
+        return same
+    options = {"model": layer.model.name, "layers": [layer.name], "exemplars": True}
+    job = Job.objects.create(kind=JobKind.INDEX, subject=key, options=options, asked_by=actor.person)
+    audit.record(actor, Verb.EXEMPLARS_ASKED, job, layer=str(layer), dataset=key)
+    queue.ask_for_work(job.pk)
+    return job
+
+
+def find_job(layer: Layer, key: str) -> Job | None:
+    """The newest work on exemplars of the whole layer over this dataset."""
+    options = {"model": layer.model.name, "layers": [layer.name], "exemplars": True}
+    return Job.objects.filter(kind=JobKind.INDEX, subject=key, options=options).first()
 
 
 @transaction.atomic

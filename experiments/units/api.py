@@ -24,6 +24,7 @@ from experiments.core.system_names import Names
 from experiments.models import Exemplar, Label, Layer, Role, Run, TokenScope, Unit, UnitProfile
 from experiments.units import actions
 from experiments.units.lists import SimilarUnits, find_similar
+from workers.record.experiments import ActivationMap
 
 router = Router(tags=["Units"])
 LABELLED = ["Labels"]
@@ -78,6 +79,9 @@ class ExemplarOut(RowOut):
     activation: float
     image: str = Field(validation_alias="image_id")
     masked: str = Field(validation_alias="masked_id")
+    map: ActivationMap | None = Field(
+        validation_alias="activation_map", description="where it drives the unit; null where it was not kept"
+    )
 
 
 class UnitFilters(Schema):

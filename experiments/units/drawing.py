@@ -19,6 +19,7 @@ from experiments.display.plots import Axis, Plot, Shape
 from experiments.models import Layer
 from experiments.units.bands import CheckBand
 from experiments.units.colours import Colour
+from experiments.units.schemes import GroupColour
 from experiments.units.states import UnitState
 from workers.record.figures import figure
 
@@ -31,7 +32,7 @@ LINKED = 400
 """Units of a drawing that are links of their own."""
 
 
-QUIET: frozenset[Colour] = frozenset({UnitState.NEW, UnitState.DEAD, CheckBand.NONE})
+QUIET: frozenset[Colour] = frozenset({UnitState.NEW, UnitState.DEAD, CheckBand.NONE, GroupColour.NONE})
 """Colours of units that nobody asked about: they are no links of their own."""
 
 
@@ -181,7 +182,7 @@ def distribution(histogram: dict[str, Any], exemplar_mean: float | None, quantil
             kind = "strong" if exemplar_mean is not None and right > exemplar_mean else "weak"
             words = f"{count:,} image{'s' * (count != 1)} from {figure(left)} to {figure(right)}"
             plot.add_bar(left, right - GAP * width, 0, math.log10(1 + count), kind, words)
-    named = (("exemplar mean", exemplar_mean, "mean"), ("mask threshold", quantile, "quantile"))
+    named = (("exemplar threshold", exemplar_mean, "mean"), ("mask threshold", quantile, "quantile"))
     for row, (words, at, kind) in enumerate(named):
         if at is not None:
             plot.label += f"; {words} {figure(at)}"

@@ -10,13 +10,25 @@ from operator import or_
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Max, Q
+from django.db.models import Count, Max, Q
+from django.http import Http404
 from django.urls import reverse
 
-from experiments.core import queue
+from experiments.core import compatibility, queue
 from experiments.core.params import parse_number
 from experiments.core.system_names import Names
-from experiments.models import Exemplar, Label, Layer, LayerIndex, Unit, UnitProfile
+from experiments.models import (
+    Dataset,
+    Exemplar,
+    Hypothesis,
+    Label,
+    Layer,
+    LayerIndex,
+    Run,
+    Unit,
+    UnitProfile,
+    VisionModelRow,
+)
 
 LONGEST = 200
 """Characters of a search."""
@@ -48,6 +60,27 @@ class ListedUnit:
     @property
     def url(self) -> str:
         return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
+
+
+def find_layer(name: str, layer_name: str, number: int = 0) -> Layer:
+    """The layer with its model. Raises Http404, with what there is, if there is none or it has no such unit."""
+    row = Layer.objects.select_related("model").filter(model__name=name, name=layer_name).first()
+    if row is None:
+        raise Http404(f"{name} has no layer {layer_name} here.")
+    if number >= row.units:
+        raise Http404(f"{layer_name} of {name} has units 0 to {row.units - 1}.")
+    return row
+
+
+def list_breadcrumbs(
+    row: VisionModelRow, layer: Layer | None = None, number: int | None = None
+) -> list[tuple[str, str]]:
+    found = [("Units", reverse("units")), (row.name, reverse("units-model", args=[row.name]))]
+    if layer:
+        found.append((layer.name, reverse("units-layer", args=[row.name, layer.name])))
+    if layer and number is not None:
+        found.append((f"Unit {number}", reverse("unit", args=[row.name, layer.name, number])))
+    return found
 
 
 def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int]]:
@@ -105,6 +138,30 @@ def list_units(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[
     return [
         ListedUnit(layer, number, list(dict.fromkeys(labels.get((layer.pk, number), ())))) for layer, number in pairs
     ]
+
+
+def choose_dataset(layer: Layer) -> Dataset | None:
+    """The dataset that exemplars of the layer are taken from unless somebody says otherwise: one that most of its units
+    were measured over, one that it is indexed over, one that suits the model; None if there is none to use."""
+    measured = dict(
+        UnitProfile.objects.filter(unit__layer=layer, written__isnull=False)
+        .order_by()
+        .values_list("dataset")
+        .annotate(Count("pk"))
+    )
+    indexed = set(LayerIndex.objects.filter(layer=layer).values_list("dataset_id", flat=True))
+    fitting = compatibility.dataset_for(layer.model.name)
+
+    def rank(each: Dataset) -> tuple[int | bool, ...]:
+        return -measured.get(each.pk, 0), each.pk not in indexed, each.key != fitting, not each.available
+
+    there = [each for each in Dataset.objects.all() if each.available or each.pk in measured]
+    return min(there, key=rank, default=None)
+
+
+def count_measured(layer: Layer, dataset: Dataset) -> int:
+    """Units of the layer that have exemplars over the dataset."""
+    return UnitProfile.objects.filter(unit__layer=layer, dataset=dataset, written__isnull=False).count()
 
 
 # --- similar units ----------------------------------------------------------------------------------
@@ -171,3 +228,13 @@ def _pictures(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dic
     for row in rows.select_related("profile__unit").order_by("rank"):
         found.setdefault((row.profile.unit.layer_id, row.profile.unit.number), []).append(row)
     return found
+
+
+def list_last_hypotheses(runs: Sequence[Run]) -> list[Hypothesis]:
+    """The hypotheses of these runs as each run last listed them; one query. Decided ones come first."""
+    rows = Hypothesis.objects.filter(run__in=[run.pk for run in runs]) if runs else Hypothesis.objects.none()
+    last: dict[tuple[int, int], Hypothesis] = {
+        (row.run_id, row.number): row for row in rows.order_by("run_id", "round")
+    }
+    order: Mapping[str, int] = {"supported": 0, "refuted": 1}
+    return sorted(last.values(), key=lambda row: (order.get(row.status, 2), -row.run_id, row.number))

@@ -3,41 +3,34 @@ it, what runs and people say, what speaks for and against that."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import Count, Sum
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from experiments.core import access, compatibility, worker_status
 from experiments.core.access import HtmxRequest
-from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.display import verdicts
+from experiments.display.answers import read_answer
+from experiments.display.evidence import read_evidence
 from experiments.display.image_cards import ImageCard
 from experiments.display.label_checks import fetch_checks
 from experiments.display.plots import Scale
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role, Run, Unit, UnitProfile, VisionModelRow
 from experiments.runs.asking.form import read_profile
-from experiments.units import actions, drawing, lists
-from experiments.units.bands import CheckBand, find_bands
-from experiments.units.colours import Colour
-from experiments.units.drawing import UnitSelection
-from experiments.units.evidence import evidence, last_hypotheses
-from experiments.units.states import UnitState, count_states, dead, state_of, states
+from experiments.units import drawing, lists
+from experiments.units.states import UnitState, dead, state_of
 from workers.record import tasks
 
 RUNS = 10
 """Runs of a unit that its page lists and takes evidence from, the newest."""
 LABELS, MOST_LABELS = 10, 1_000
 """Labels that it lists, the newest; all of them, or so many, where the address says `labels=all`."""
-UNSHOWN = ("options", "limits", "versions", "conclusion")
+UNSHOWN = ("options", "limits", "versions")
 MEASURED = "measured"
 """The part of the page that waits for a worker; htmx asks for it by this id."""
 
@@ -58,124 +51,6 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "units/index.html", {"models": rows})
 
 
-@require_safe
-def model(request: HttpRequest, name: str) -> HttpResponse:
-    """The network: every layer, every unit a square in the colour of its state."""
-    names = Names(access.require(request))
-    row = get_object_or_404(VisionModelRow, name=name)
-    layers = list(row.layers.select_related("model"))
-    context = build_context(request, row, layers, names)
-    drawings = drawing.network(layers, context["known"], context["wanted"], context["rest"])
-    labels = lists.find_labels({each.layer.pk: [number for number, _ in each.cells] for each in drawings}, names)
-    titles = {key: lists.shorten_labels(texts) for key, texts in labels.items()}
-    context |= {"drawings": [(each, each.links(titles)) for each in drawings], "breadcrumbs": _list_breadcrumbs(row)}
-    if context["found"] is not None:
-        context["listed"] = lists.list_units(context["found"], layers, names)
-    return render(request, "units/model.html", context)
-
-
-@require_safe
-def layer(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
-    """One layer: every unit a link."""
-    names = Names(access.require(request))
-    row = find_layer(name, layer_name)
-    context = build_context(request, row.model, [row], names)
-    known, wanted = context["known"][row.pk], context["wanted"]
-    asked = {number for number, state in known.items() if state not in drawing.QUIET and number < row.units}
-    labels = lists.find_labels({row.pk: asked}, names)
-    titles = {number: lists.shorten_labels(texts) for (_, number), texts in labels.items()}
-    chosen = set(titles) if context["found"] is None else set(context["found"].get(row.pk, ()))
-    chosen = {number for number in chosen if wanted.has(row.pk, number, known.get(number, context["rest"]))}
-    context |= {
-        "layer": row,
-        "links": drawing.links(row, known, wanted, titles, context["rest"]),
-        "listed": lists.list_units({row.pk: chosen}, [row], names),
-        "chosen": len(chosen),
-        "breadcrumbs": _list_breadcrumbs(row.model, row),
-    }
-    return render(request, "units/layer.html", context)
-
-
-def build_context(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
-    """What the pages of a model and of a layer share: states, legend, filter and search."""
-    typed = request.GET.get("q", "").strip()[: lists.LONGEST]
-    asked = request.GET.get("state", "")
-    by_check = request.GET.get("colour") == "check"
-    scheme: type[CheckBand] | type[UnitState] = CheckBand if by_check else UnitState
-    rest: Colour = CheckBand.NONE if by_check else UnitState.NEW
-    state: Colour | None = next((each for each in scheme if each == asked), None)
-    known: Mapping[int, Mapping[int, Colour]] = (find_bands if by_check else states)(row, layers, names)
-    found = lists.find(typed, layers, names) if typed else None
-    counts, legend = count_states(layers, known, rest), []
-    for each in scheme:  # the address that shows these alone, or no longer
-        address = request.GET.copy()
-        address.pop("state", None)
-        if each != state:
-            address["state"] = each.value
-        url = f"?{address.urlencode()}"
-        legend.append({"state": each, "count": counts[each], "chosen": each == state, "url": url})
-    return {
-        "model": row,
-        "layers": layers,
-        "known": known,
-        "found": found,
-        "found_count": sum(len(numbers) for numbers in (found or {}).values()),
-        "wanted": UnitSelection(state, found),
-        "typed": typed,
-        "state": state,
-        "rest": rest,
-        "by_check": by_check,
-        "no_state": asked if asked and state is None else "",
-        "legend": legend,
-    }
-
-
-def _list_breadcrumbs(
-    row: VisionModelRow, layer: Layer | None = None, number: int | None = None
-) -> list[tuple[str, str]]:
-    found = [("Units", reverse("units")), (row.name, reverse("units-model", args=[row.name]))]
-    if layer:
-        found.append((layer.name, reverse("units-layer", args=[row.name, layer.name])))
-    if layer and number is not None:
-        found.append((f"Unit {number}", reverse("unit", args=[row.name, layer.name, number])))
-    return found
-
-
-def find_layer(name: str, layer_name: str, number: int = 0) -> Layer:
-    """The layer with its model. Raises Http404, with what there is, if there is none or it has no such unit."""
-    row = Layer.objects.select_related("model").filter(model__name=name, name=layer_name).first()
-    if row is None:
-        raise Http404(f"{name} has no layer {layer_name} here.")
-    if number >= row.units:
-        raise Http404(f"{layer_name} of {name} has units 0 to {row.units - 1}.")
-    return row
-
-
-@require_safe
-@never_cache
-def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
-    """Some unit of the layer that has no label, was not asked about and is not known to be dead."""
-    names = Names(access.require(request))
-    row = find_layer(name, layer_name)
-    known = states(row.model, [row], names)[row.pk]
-    left = [number for number in range(row.units) if number not in known]
-    if not left:
-        messages.info(request, f"Every unit of {row.name} that is active has been asked about or has a label.")
-        return redirect("units-layer", name, layer_name)
-    return redirect("unit", name, layer_name, secrets.choice(left))
-
-
-@require_POST
-def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
-    """Have a worker find the exemplars of a unit, or try again."""
-    actor = Actor.of(request, Role.RESEARCHER)
-    layer = find_layer(name, layer_name, number)
-    key = get_object_or_404(Dataset, key=request.POST.get("dataset", ""), available=True).key
-    actions.ask_for_exemplars(actor, layer, number, key)
-    address = reverse("unit", args=[name, layer_name, number])
-    return redirect(f"{address}?{request.GET.urlencode()}" if request.GET else address)
-
-
 # --- one unit ---------------------------------------------------------------------------------------
 
 
@@ -183,7 +58,7 @@ def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> 
 def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
     """The whole page; htmx is sent what the dataset says, while a worker finds that out."""
     role = access.role_of(access.require(request)) or Role.VIEWER
-    row = find_layer(name, layer_name, number)
+    row = lists.find_layer(name, layer_name, number)
     names = Names(request.user)
     context: dict[str, Any] = {
         "layer": row,
@@ -222,7 +97,6 @@ def _read_measured(request: HttpRequest, layer: Layer, number: int, names: Names
         "datasets": [each for each in datasets if each.available or each.pk in by_dataset],
         "dataset": dataset,
         "no_dataset": no_dataset,
-        "raw": request.GET.get("shown") == "raw",
         "exemplar_mean": None,
     }
     if dataset is None:
@@ -241,9 +115,8 @@ def _describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) ->
     if not profile.written:
         return {"waiting": not profile.problem}
     near = lists.find_similar(profile, {each.pk: each for each in layer.model.layers.select_related("model")}, names)
-    shown = [(each, each.image_id if context["raw"] else each.masked_id) for each in exemplars]
     return {
-        "cards": [ImageCard.exemplar(each.rank, each.activation, each.image_id, key) for each, key in shown],
+        "cards": [ImageCard.exemplar(each) for each in exemplars],
         "scale": Scale.of([each.activation for each in exemplars], context["exemplar_mean"]),
         "distribution": drawing.distribution(profile.histogram, context["exemplar_mean"], profile.quantile),
         "near": near,
@@ -270,17 +143,20 @@ def _read_known(
         known.add(UnitState.LABELLED)
     if number in dead([layer.pk]).get(layer.pk, set()):
         known.add(UnitState.DEAD)
+    evidence = read_evidence(runs, label.text if label else "", exemplar_mean)
+    by_run = next((run for run in runs if label and run.pk == label.run_id), None)
     return labels | {
+        "answer": read_answer(by_run, names, evidence=evidence) if by_run else None,
         "runs": runs,
         "verdicts": verdicts.find_verdicts(runs, viewer),
         "corrections": [] if is_hidden else verdicts.of_unit(layer.model.name, layer.name, number, viewer)[:LABELS],
         "run_count": sum(statuses.values()),
         "state": min(known, key=tuple(UnitState).index, default=UnitState.NEW),
-        "evidence": evidence(runs, label.text if label else "", exemplar_mean),
-        "hypotheses": last_hypotheses(runs),
+        "evidence": evidence,
+        "hypotheses": lists.list_last_hypotheses(runs),
         "before": number - 1 if number else None,
         "after": number + 1 if number + 1 < layer.units else None,
-        "breadcrumbs": _list_breadcrumbs(layer.model, layer, number),
+        "breadcrumbs": lists.list_breadcrumbs(layer.model, layer, number),
     }
 
 

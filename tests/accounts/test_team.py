@@ -66,7 +66,7 @@ def test_the_page_lists_everybody_and_how_they_come(as_admin: Client, teammate: 
     assert page.index('id="members-head"') < page.index(">teammate<") < page.index('id="strangers-head"')
     assert page.index('id="strangers-head"') < page.index(">stranger<")
     assert "seeded" not in page, "nobody could ever sign in with it"
-    assert "Never seen" in page
+    assert "Last active: never" in page
     assert "password" in page
 
 
@@ -82,7 +82,7 @@ def test_a_script_that_was_just_used_shows_its_person_as_seen(as_admin: Client, 
     _, token = ApiToken.issue(teammate, "script")
     Client().get("/api/v1/me", headers={"Authorization": f"Bearer {token}"})
     rows = as_admin.get("/settings/people/").content.decode().split('class="person-row')
-    assert "Seen" in next(row for row in rows if ">teammate<" in row)
+    assert "Last active <time" in next(row for row in rows if ">teammate<" in row)
 
 
 def test_the_page_asks_the_database_as_often_for_many_as_for_few(

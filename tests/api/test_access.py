@@ -26,6 +26,7 @@ RUN = {
     "stop_run",
     "try_run_again",
     "ask_for_exemplars",
+    "ask_for_layer_exemplars",
     "pause_run",
     "resume_run",
     "send_note",
@@ -49,6 +50,7 @@ OWN = {
 }
 """One's own name, ways in, files and views, and what one was told, which a viewer may have."""
 ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_similar_units": "?dataset=toybox"}
+ASKED["search_units"] = "?q=red"
 ASKED["compare_two_evaluations"] = "?a=1&b=2"
 BODIES: dict[str, Any] = {
     "rename_me": {"name": "Ada"},
@@ -62,10 +64,13 @@ BODIES: dict[str, Any] = {
     "mark_notifications_read": {"all": True},
     "create_view": {"name": "failed", "query": "status=failed"},
     "edit_view": {"name": "failed"},
+    "create_preset": {"name": "short", "settings": {"task": "describe", "rounds": "9"}},
+    "edit_preset": {"name": "shorter", "settings": {"task": "describe", "rounds": "5"}},
     "create_import": {"kind": "bundle", "file": b"PK"},
     "create_imports": {"kind": "bundle", "file": b"PK"},
     "create_run": {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1},
     "ask_for_exemplars": {"dataset": "toybox"},
+    "ask_for_layer_exemplars": {"dataset": "toybox"},
     "save_reply": {},
     "hand_run_over": {"backbone": "person"},
     "send_note": {"text": "Look at snow."},
@@ -184,6 +189,7 @@ def test_a_viewer_reads_everything(teammate: User, world: World) -> None:
             "fetch_export",
             "read_review",
             "read_view",
+            "read_preset",
             "read_import",
             "compare_runs",
             "compare_two_evaluations",

@@ -13,6 +13,11 @@ from experiments.exchange.export_query import KNOWN
 from experiments.gallery.api import ExperimentFilters, ObservationFilters
 from experiments.gallery.lists import Filters
 from experiments.models import AuditEntry, ExportSubject, Observation
+from experiments.pairwise import lists as trial_lists
+from experiments.pairwise.api import TrialFilters
+from experiments.reviews import lists as review_lists
+from experiments.reviews import queue_lists
+from experiments.reviews.api import ItemFilters, QueueFilters
 from experiments.runs import lists as run_lists
 from experiments.runs.api import RunFilters
 from tests import ROOT
@@ -37,8 +42,24 @@ def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: ExportSubject
 
 def test_the_api_and_the_file_of_runs_take_the_filters_of_their_page() -> None:
     assert RunFilters.model_fields.keys() == run_lists.FILTERS.keys() == KNOWN[ExportSubject.RUNS]
-    page = (ROOT / "templates/runs/index.html").read_text()
+    page = "".join((ROOT / f"templates/runs/{name}.html").read_text() for name in ("filters", "layers"))
     assert {name for name in run_lists.FILTERS if f'name="{name}"' not in page} == {"run"}, "numbers: from other pages"
+
+
+@pytest.mark.parametrize(
+    ("schema", "known", "what"),
+    [
+        (QueueFilters, queue_lists.FILTERS, ExportSubject.QUEUES),
+        (TrialFilters, trial_lists.FILTERS, ExportSubject.TRIALS),
+        (ItemFilters, {"show", *review_lists.OF_RUNS}, ExportSubject.REVIEWS),
+    ],
+    ids=["queues", "trials", "items"],
+)
+def test_the_api_and_the_file_of_review_take_the_filters_of_its_pages(
+    schema: type, known: set[str], what: ExportSubject
+) -> None:
+    assert schema.model_fields.keys() == known
+    assert known <= KNOWN[what]
 
 
 def test_the_api_of_the_audit_takes_the_filters_of_its_page() -> None:

@@ -4,7 +4,7 @@ do the same, or in a short table with the reason why none does; and so does each
 from __future__ import annotations
 
 from tests.api.test_access import ALL
-from tests.house.test_access import NAMED
+from tests.house.addresses import NAMED
 
 SAME: dict[str, str] = {
     # runs
@@ -25,22 +25,32 @@ SAME: dict[str, str] = {
     "run-reply-draft": "save_reply",
     "run-program-stop": "stop_program",
     "runs-bulk": "stop_run pause_run resume_run set_tags put_run_up",
+    "presets": "list_presets read_preset create_preset",
+    "preset-change": "edit_preset",
+    "preset-delete": "delete_preset",
     "compare": "compare_runs",
     "view-save": "create_view list_views read_view",
     "view-rename": "edit_view",
     "view-delete": "delete_view",
     "tags": "set_tags set_experiment_tags set_observation_tags",
+    "overview": "read_team_activity list_runs",
     # experiments and images
     "experiments": "list_observations list_experiments",
     "experiment": "read_experiment",
     "image-page": "read_image",
     "image": "fetch_image",
     "thumbnail": "fetch_thumbnail",
+    "picture": "fetch_thumbnail",
     # units
     "units": "list_models list_units",
     "units-model": "read_model list_layers",
-    "units-layer": "read_layer list_units",
+    "units-layer": "read_layer list_units list_layer_units",
+    "units-exemplars": "ask_for_layer_exemplars",
+    "units-chosen": "list_runs compare_runs create_queue",
     "unit": "read_unit list_exemplars read_similar_units list_labels",
+    "units-search": "search_units",
+    "units-beside": "list_layer_units read_similar_units",
+    "unit-card": "read_unit list_exemplars list_labels",
     "unit-exemplars": "ask_for_exemplars",
     # what people say
     "comments": "list_threads",
@@ -63,7 +73,7 @@ SAME: dict[str, str] = {
     "review-next": "reserve_next_item",
     "review-take": "reserve_item",
     "review-hold": "reserve_item",
-    "review-item": "read_review list_opinions list_final_verdicts",
+    "review-item": "read_review list_reviews list_final_verdicts",
     "review-save": "save_review",
     "review-submit": "submit_review",
     "review-decline": "decline_review",
@@ -99,6 +109,7 @@ SAME: dict[str, str] = {
     "evaluation": "read_evaluation list_evaluation_items",
     "evaluation-file": "read_evaluation",
     "evaluations-compare": "compare_two_evaluations",
+    "evaluation-scores": "read_scores",
     "evaluation-stop": "stop_evaluation",
     "evaluation-resume": "resume_evaluation",
     "evaluation-repair": "repair_evaluation",
@@ -113,6 +124,7 @@ SAME: dict[str, str] = {
     "check-finish": "finish_judging",
     "check-answers": "fetch_answers",
     # search, files in and out, links
+    "glossary": "read_glossary",
     "search": "search_all",
     "exports": "list_exports read_export",
     "exports-make": "create_export",
@@ -153,7 +165,6 @@ SAME: dict[str, str] = {
 }
 """Name of an address -> the operations that do what its page does."""
 PAGES_ALONE = {
-    "overview": "several lists at a glance, each of which has its operation",
     "pulse": "counts beside the menu",
     "jump": "the palette's suggestions",
     "query-unit": "a part of the form: units by name",
@@ -173,7 +184,7 @@ PAGES_ALONE = {
 """Addresses that no operation answers to -> why."""
 SCRIPTS_ALONE = {
     "openapi": "the document of all this",
-    "ask_again": "the New query form filled from a run, sent as it is",
+    "ask_again": "the New run form filled from a run, sent as it is",
     "create_label": "labels of a script or of another method; a person's come with reviews and imports",
     "edit_label": "the same",
     "delete_label": "the same",
@@ -181,7 +192,7 @@ SCRIPTS_ALONE = {
     "read_tags": "what is to be known before tags are set",
     "read_experiment_tags": "the same",
     "read_observation_tags": "the same",
-    "read_opinions": "what came with an imported run, in the page of its comments",
+    "read_imported_reviews": "what came with an imported run, in the page of its comments",
 }
 """Operations that are no page's -> why."""
 

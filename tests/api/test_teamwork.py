@@ -50,6 +50,7 @@ def test_a_view_is_saved_changed_and_deleted(script: Script) -> None:
         "id": 0,
         "name": "Failed",
         "query": "status=failed",
+        "list": "runs",
         "shared": False,
         "owner": "owner",
     }

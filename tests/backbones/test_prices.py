@@ -12,7 +12,8 @@ from django.test import Client
 from experiments.core import transcript
 from experiments.exchange.tables import RUNS
 from experiments.models import Backbone, Layer, Run, VisionModelRow
-from experiments.runs.asking.form import QueryForm, command_line
+from experiments.runs.asking.form import QueryForm
+from experiments.runs.asking.terminal import command_line
 from maia_web.settings import price_file
 from tests.support.builders import make_run
 from tests.support.playback import CONCLUSION, Playback, end, kinds, new_run_log, play
@@ -142,7 +143,7 @@ def test_page_api_and_commands_offer_the_same(offered, as_owner: Client) -> None
     assert made.json()["limits"]["cost"] is None
     settings = as_owner.get("/settings/models/").content.decode()
     assert "price unknown" in settings
-    assert "$2.50 read, $10.00 written" in settings
+    assert "$2.50 input, $10.00 output" in settings
 
 
 # --- what is shown --------------------------------------------------------------------------------------

@@ -48,13 +48,13 @@ def test_what_a_person_waits_for(quick_state: Path) -> None:
 
 
 def first_word(page: Page, site: Installation, unit: int) -> float:
-    """Seconds from the click on "Start the run" to the first word of the first reply."""
+    """Seconds from the click on "Start run" to the first word of the first reply."""
     page.goto(f"{site.url}/query/")
     page.get_by_label("Layer").select_option("layer4")
-    page.get_by_label("Unit", exact=True).fill(str(unit))
+    page.get_by_label("Units", exact=True).fill(str(unit))
     expect(page.locator("#preview img").first).to_be_visible(timeout=60_000)
     began = time.perf_counter()
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Start run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))
     site.until(lambda: page.evaluate(FIRST_WORD), "no word came")  # evaluated from outside: the policy forbids eval
     return time.perf_counter() - began

@@ -18,7 +18,7 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments.models import Label, Layer, Run, Sweep
-from experiments.sweeps.groups import group_labels
+from experiments.units.label_groups import group_labels
 from tests.sweeps.conftest import lay_out, start
 from tests.sweeps.conftest import layers as layers
 

@@ -6,9 +6,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from workers.bias.statements import BiasStatement, check_statements, read_statements
+from workers.bias.statements import BiasStatement, check_statements
 from workers.record.experiments import Observation
 from workers.record.origins import Origin
+from workers.record.stated_biases import read_statements
 
 NIGHT = 'Weaker for balls at night (titles with "ball" and "night"): 0.40 on average, n=20, against 0.80, n=20.'
 SNOW = '- stronger for balls on snow (titles with "ball" and "snow")'

@@ -17,7 +17,7 @@ from experiments.models import (
 )
 from tests.api.test_access import WRITING
 from tests.conftest import member
-from tests.house.test_access import NAMED
+from tests.house.addresses import NAMED
 from tests.runs.test_query_form import GOOD
 from tests.support import api_world
 from tests.support.api_world import Script, World
@@ -43,9 +43,13 @@ WRITES: dict[str, Case] = {
     "view-save": ("/runs/views/", {"name": "Mine", "query": "q=red"}, "view.saved"),
     "view-rename": ("/runs/views/{view}/", {"name": "Other"}, "view.renamed"),
     "view-delete": ("/runs/views/{view}/delete/", {}, "view.deleted"),
+    "presets": ("/query/presets/", {"name": "Mine", "task": "describe"}, "preset.saved"),
+    "preset-change": ("/query/presets/{preset}/", {"name": "Other"}, "preset.changed"),
+    "preset-delete": ("/query/presets/{preset}/delete/", {}, "preset.deleted"),
     "exports-make": ("/exports/make/", {"what": "runs", "format": "csv"}, "export.asked"),
     "exports-delete": ("/exports/{export}/delete/", {}, "export.deleted"),
     "imports-bring": ("/imports/bring/", {"kind": "bundle", "file": b"a bundle"}, "import.asked"),
+    "units-exemplars": ("/units/toybox/layer4/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "unit-exemplars": ("/units/toybox/layer4/7/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "settings-refresh": ("/settings/models/refresh/", {}, "catalogue.asked"),
     "settings-models-add": ("/settings/models/add/", {"name": "hf:x/y"}, "model.asked"),
@@ -147,6 +151,7 @@ QUIET = {
     "review-save": "a draft of one's own",
     "review-next": "a reservation",
     "run-reply-draft": "a draft of one's own",
+    "units-chosen": "it leads on with the units, and changes nothing",
     "notifications-read": "that one has read something",
     "settings-you-connect": "it leads to the provider; coming back is recorded",
     "settings-you-disconnect": "needs a provider; tested with it",
@@ -259,6 +264,9 @@ OPERATIONS: dict[str, Case] = {
     "edit_label": ("/labels/{label}", {"text": "blue"}, "label.edited"),
     "delete_label": ("/labels/{label}", {}, "label.deleted"),
     "create_view": ("/views", {"name": "Mine", "query": "q=red"}, "view.saved"),
+    "create_preset": ("/presets", {"name": "Mine", "settings": {"task": "describe"}}, "preset.saved"),
+    "edit_preset": ("/presets/{preset}", {"name": "Other", "settings": {"task": "describe"}}, "preset.changed"),
+    "delete_preset": ("/presets/{preset}", {}, "preset.deleted"),
     "edit_view": ("/views/{view}", {"name": "Other"}, "view.renamed"),
     "delete_view": ("/views/{view}", {}, "view.deleted"),
     "create_export": ("/exports", {"what": "runs"}, "export.asked"),
@@ -274,6 +282,7 @@ OPERATIONS: dict[str, Case] = {
     "refresh_catalogue": ("/catalogue/refresh", {}, "catalogue.asked"),
     "resume_job": ("/jobs/{stopped}/resume", {}, "job.resumed"),
     "ask_for_exemplars": ("/layers/{layer}/units/7/exemplars", {"dataset": "toybox"}, "exemplars.asked"),
+    "ask_for_layer_exemplars": ("/layers/{layer}/exemplars", {"dataset": "toybox"}, "exemplars.asked"),
     "start_thread": ("/runs/{run}/threads", {"text": "Too few."}, "comment.written"),
     "reply_in_thread": ("/threads/{thread}/comments", {"text": "Enough."}, "comment.written"),
     "resolve_thread": ("/threads/{thread}", {"resolved": True}, "thread.resolved"),

@@ -49,7 +49,7 @@ def test_opinions_of_a_queue_wait_for_who_is_to_judge_the_run_in_another(owner, 
     client, item = signed_in(second), f"/review/{done.pk}/items/1/"
     for address in (item, f"/review/{done.pk}/", f"/review/{done.pk}/agreement/?figures=now"):
         assert "first's label" not in unescape(client.get(address).content.decode()), address
-    assert client.get(f"/api/v1/queues/{done.pk}/items/1/opinions").json() == []
+    assert client.get(f"/api/v1/queues/{done.pk}/items/1/reviews").json() == []
     submit(taken(again, second), second)
     assert actions.undoable(again, second)
     assert "first's label" in unescape(client.get(item).content.decode())

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.core.label_meaning import meaning
+from experiments.display.bearing import images
+from experiments.display.evidence import read_evidence, split_by_label
 from experiments.models import Image, Run
-from experiments.runs.page.evidence import images
-from experiments.units.evidence import evidence, split_by_label
 from tests.support.builders import make_run
 from workers.toybox.world.scenes import Scene, Thing
 
@@ -70,17 +70,17 @@ def run(owner: User) -> Run:
 
 
 def test_evidence_for_a_label_is_what_shows_it_whatever_its_title_says(run: Run) -> None:
-    found = evidence([run], "blue things", None)
-    assert (found.is_known, found.holding, found.rest, found.unread) == (True, 2, 1, 1)
-    assert [each.card.activation for each in found.strongest] == [9.0, 7.0]
-    assert [each.card.activation for each in found.others] == [1.0]
-    assert evidence([run], "balls OR boats", None).holding == 2
+    found = read_evidence([run], "blue things", None)
+    assert (found.is_known, found.showing.count, found.others.count, found.unread) == (True, 2, 1, 1)
+    assert [each.card.activation for each in found.showing.strongest] == [9.0, 7.0]
+    assert [each.card.activation for each in found.others.strongest] == [1.0]
+    assert read_evidence([run], "balls OR boats", None).showing.count == 2
 
 
 def test_titles_hold_a_label_of_alternatives_if_they_hold_one(run: Run) -> None:
-    found = evidence([run], "striped balls OR a boat", None)
+    found = read_evidence([run], "striped balls OR a boat", None)
     assert not found.is_known
-    assert [each.card.title for each in found.strongest] == ["a boat"]
+    assert [each.card.title for each in found.showing.strongest] == ["a boat"]
     assert split_by_label([], "anything") == ([], [])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 import time
@@ -74,6 +75,16 @@ def test_messages_are_sent_in_order_and_over_one_connection(redis_url: str) -> N
 
 def count_connections() -> int:
     return int(notify.redis().info("stats")["total_connections_received"])
+
+
+def test_a_client_that_is_forgotten_closes_no_connection_that_is_in_use(redis_url: str) -> None:
+    pool = notify.redis().connection_pool
+    used = pool.get_connection()
+    used.send_command("PING")
+    notify.redis.cache_clear()  # as where two threads asked first at the same moment, and one client is kept
+    gc.collect()
+    assert used.read_response() == "PONG"
+    pool.disconnect()
 
 
 def test_nobody_waits_for_a_redis_that_does_not_answer(

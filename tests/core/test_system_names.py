@@ -37,7 +37,8 @@ from experiments.models import (
 from experiments.reviews import actions, reservation
 from tests.api.test_access import READING, call
 from tests.conftest import member
-from tests.house.test_access import ADMIN_READ, READ, RESEARCH, REVIEW_READ, ids
+from tests.house.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ
+from tests.house.test_access import ids
 from tests.reviews.test_pages import signed_in
 from tests.reviews.test_writing import submit
 from tests.runs.test_socket import Viewer, tell

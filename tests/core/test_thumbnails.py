@@ -56,6 +56,16 @@ def test_a_stored_image_has_small_versions_that_browsers_keep(as_owner: Client, 
     assert again.status_code == 304
 
 
+def test_a_larger_one_stands_in_for_one_that_an_older_version_did_not_make(as_owner: Client) -> None:
+    key = kept(Pillow.new("RGB", (640, 400)))
+    default_storage.delete(Image.thumbnail_of(key, 64))
+    response = as_owner.get(f"/images/{key}/thumb-64.webp")
+    assert Pillow.open(BytesIO(response.content)).size == (160, 100)
+    assert response["Cache-Control"] == "private, max-age=60"
+    thumbnails.write(key, Pillow.new("RGB", (640, 400)))
+    assert served(as_owner, key, 64).size == (64, 40)
+
+
 def test_the_whole_image_stands_in_for_a_moment(as_owner: Client) -> None:
     key = stored("red")
     forget(key)

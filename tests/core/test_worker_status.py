@@ -112,7 +112,7 @@ def test_a_silent_worker_is_shown_as_such_and_then_forgotten(as_owner: Client) -
     worker_status.publish_status("lab:17", REPORT)
     notify.redis().expire("maia:worker:lab:17", worker_status.KEPT_SECONDS - 40)
     text = page(as_owner)
-    assert "Not heard of for 40 s" in text
+    assert "No heartbeat for 40 s" in text
     assert "gone silent" in text
     notify.redis().pexpire("maia:worker:lab:17", 1)
     time.sleep(0.01)

@@ -14,10 +14,10 @@ from django.test import Client
 
 from experiments.core import transcript
 from experiments.display import events
-from experiments.display.image_cards import draw_claim
+from experiments.display.card_drawing import draw_claim
+from experiments.display.evidence import read_evidence
 from experiments.exchange import export_query, run_html, tables
 from experiments.models import ExportSubject, Format, Observation, Run
-from experiments.units.evidence import evidence
 from tests.support.api_world import token
 from tests.support.builders import experiment, make_run, replied, started
 from tests.support.pictures import logged, seen
@@ -88,7 +88,7 @@ def test_the_tab_of_images_marks_it(run: Run, as_owner: Client) -> None:
 
 
 def test_the_evidence_of_a_unit_marks_it_and_nothing_that_is_right(run: Run) -> None:
-    marks = {each.card.title: str(draw_claim(each.card)) for each in evidence([run], "", None).others}
+    marks = {each.card.title: str(draw_claim(each.card)) for each in read_evidence([run], "", None).others.strongest}
     assert marks["right"] == ""
     assert MARK in marks["wrong"]
     assert "as logged" in marks["of old"]

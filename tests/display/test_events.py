@@ -203,7 +203,7 @@ def test_an_edit_stands_beside_its_original_with_the_change_between_them(run: Ru
     after = seen("make the ball green", 2.24, "green", original=before.image)
     alone = seen("a snowman", 1.0, "gray")
     html = drawn(run, "result", logged(before, after, alone))
-    assert html.count('class="pair"') == 1
+    assert html.count('class="edits single"') == 1
     assert "<b>−35.5</b>" in html  # noqa: RUF001 - a real minus sign
     assert html.count("<figure") == 3
     assert html.index("a red ball") < html.index("−35.5") < html.index("make the ball green")  # noqa: RUF001
@@ -215,14 +215,14 @@ def test_an_edit_of_an_image_of_an_earlier_experiment_stands_beside_it(run: Run)
     drawn(run, "result", logged(before))
     transcript.append(run.pk, "experiment", experiment(2))
     html = drawn(run, "result", logged(seen("make it green", 2.0, "green", original=before.image), number=2))
-    assert html.count('class="pair"') == 1
+    assert html.count('class="edits single"') == 1
     assert "a red ball" in html
 
 
 def test_an_edit_of_an_image_that_nobody_logged_stands_alone(run: Run) -> None:
     transcript.append(run.pk, "experiment", experiment())
     html = drawn(run, "result", logged(seen("make it green", 2.0, "green", original=stored("red"))))
-    assert 'class="pair"' not in html
+    assert 'class="edits ' not in html
     assert html.count("<figure") == 1
 
 
@@ -234,15 +234,15 @@ def test_several_edits_of_one_image_stand_in_a_row_with_it(run: Run) -> None:
     html = drawn(run, "result", logged(before, *edits))
     assert html.count("<figure") == 4
     assert "3 edits of 1 image" in html
-    assert re.findall(r'class="change (\w+)"', html) == ["down", "same", "up"]
+    assert re.findall(r'class="edit-head change (\w+)"', html) == ["down", "same", "up"]
 
 
 def test_images_are_masked_with_the_raw_one_at_hand(run: Run) -> None:
     transcript.append(run.pk, "experiment", experiment())
     card = seen("a red ball", 38.4, "red")
     html = drawn(run, "result", logged(card, Observation("bare", 1.0, card.image)))
-    assert f'<img src="/images/{card.masked}/thumb-' in html
-    assert f'data-raw="/images/{card.image}.png"' in html
+    assert f'<img class="masked" src="/images/{card.masked}/thumb-' in html
+    assert f'<img class="raw" src="/images/{card.image}/thumb-' in html
     assert f'<img src="/images/{card.image}/thumb-' in html, "an image without a mask is shown as it is"
 
 

@@ -10,7 +10,8 @@ from django.template import Context, Template
 from django.urls import reverse
 
 from experiments.core.thumbnails import ImageUrls
-from experiments.display.image_cards import ImageCard, draw_bar, draw_card
+from experiments.display.card_drawing import draw_bar, draw_card
+from experiments.display.image_cards import ImageCard
 from experiments.display.plots import Scale
 
 IMAGE, MASKED = "a" * 64, "b" * 64
@@ -27,10 +28,10 @@ def test_a_card_leads_to_the_page_of_its_image_and_shows_the_masked_one() -> Non
     assert f'href="{reverse("image-page", args=[MASKED])}"' not in drawn
     assert f'<a class="frame" href="{reverse("image-page", args=[IMAGE])}"' in drawn
     small, fine = (reverse("thumbnail", args=[MASKED, size]) for size in (160, 320))
-    assert f'src="{small}" srcset="{small} 160w, {fine} 320w"' in drawn
+    assert f'<img class="masked" src="{small}" srcset="{small} 160w, {fine} 320w"' in drawn
     assert f'data-raw="{reverse("image", args=[IMAGE])}"' in drawn
     assert f'data-masked="{reverse("image", args=[MASKED])}"' in drawn
-    assert f'data-raw-small="{reverse("thumbnail", args=[IMAGE, 320])}"' in drawn
+    assert f'<img class="raw" src="{reverse("thumbnail", args=[IMAGE, 160])}"' in drawn
 
 
 def test_every_image_has_addresses_of_its_own() -> None:
@@ -40,7 +41,7 @@ def test_every_image_has_addresses_of_its_own() -> None:
 def test_markup_and_braces_in_titles_and_prompts_are_text() -> None:
     drawn = draw_card(card(title=MARKUP, prompt=MARKUP), SCALE)
     assert "<script>" not in drawn
-    assert drawn.count("&quot;&gt;&lt;script&gt;alert(&quot;{0} {title}&quot;)&lt;/script&gt;&amp;") == 4
+    assert drawn.count("&quot;&gt;&lt;script&gt;alert(&quot;{0} {title}&quot;)&lt;/script&gt;&amp;") == 5
 
 
 @pytest.mark.parametrize(("seed", "expected"), [(7, ['data-seed="7"']), (0, ['data-seed="0"']), (None, [])])

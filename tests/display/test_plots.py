@@ -34,11 +34,11 @@ def test_an_axis_holds_what_lies_outside_at_its_ends() -> None:
 
 def test_dots_lie_at_their_activation_in_the_column_of_their_round() -> None:
     drawn = activation_plot([(1, 0.0, "a"), (1, 40.0, "b"), (4, 20.0, "c")], Scale(0.0, 40.0, 20.0))
-    assert [dot.y for dot in drawn.dots] == [SMALL.floor, SMALL.top, (SMALL.top + SMALL.floor) / 2]
+    assert [dot.y for dot in drawn.dots] == [SMALL.top, SMALL.floor, (SMALL.top + SMALL.floor) / 2]
     assert drawn.dots[0].x == drawn.dots[1].x < drawn.dots[2].x
     assert {"round 1", "round 4"} <= {text.words for text in drawn.texts}
     assert [line.y1 for line in drawn.lines] == [drawn.dots[2].y]
-    assert [dot.kind for dot in drawn.dots] == ["weak", "strong", "strong"]
+    assert [dot.kind for dot in drawn.dots] == ["strong", "weak", "strong"]
     assert drawn.dots[2].link == "#round-4"
 
 
@@ -54,8 +54,9 @@ def test_equal_dots_stand_side_by_side_and_all_stay_inside() -> None:
 
 def test_negative_activations_are_drawn_below_zero() -> None:
     drawn = activation_plot([(1, -3.0, "a"), (1, 2.0, "b")], Scale(-3.0, 2.0, None))
-    assert drawn.dots[0].y > drawn.dots[1].y
-    assert drawn.texts[0].words == "-4"
+    weak = next(dot for dot in drawn.dots if dot.words.startswith("a:"))
+    assert weak.y == max(dot.y for dot in drawn.dots) > drawn.y.at(0.0)
+    assert drawn.texts[0].words == "\N{MINUS SIGN}3"
 
 
 def test_bars_lines_and_marks_lie_where_their_values_are() -> None:

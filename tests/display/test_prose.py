@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.display.prose import highlight, prose
+from experiments.display.prose import LONGEST_SENTENCE, first_sentence, highlight, prose
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,22 @@ def test_it_formats_what_is_left() -> None:
 
 def test_a_python_fence_is_coloured() -> None:
     assert '<span class="k">def</span>' in prose("```python\ndef f(): pass\n```")
+
+
+def test_what_is_long_to_read_is_formatted_all_the_same() -> None:
+    assert prose("Four of five exemplars hold a **red** ball. " * 50).startswith("<p>Four of five")
+    assert '<span class="k">def</span>' in highlight("def f(): pass\n" * 50)
+
+
+def test_one_sentence_stands_for_a_conclusion_and_is_cut_where_it_does_not_end() -> None:
+    assert first_sentence("It responds to **red balls**, and to nothing else that is round. Cars?") == (
+        "It responds to red balls, and to nothing else that is round."
+    )
+    assert first_sentence("Red balls. Of any size.") == "Red balls. Of any size."
+    assert first_sentence("I found two:\n- **Weaker** at night.\n- Stronger by day.") == "I found two: Weaker at night."
+    cut = first_sentence("red balls and " * 200)
+    assert len(cut) <= LONGEST_SENTENCE
+    assert cut.endswith("…")
 
 
 def test_text_nobody_can_read_is_shown_as_it_is() -> None:

@@ -165,14 +165,14 @@ def test_the_verdict_stands_on_run_unit_list_comparison_and_search(owner, first,
     client = signed_in(owner)
     page = client.get(f"/runs/{run.pk}/").content.decode()
     assert "Rejected" in page
-    assert "2 of 2 opinions" in page
+    assert "2 of 2 reviews" in page
     assert "second&#x27;s label" in page
     listed = client.get(f"/runs/?verdict=reject&run={run.pk},{other.pk}").content.decode()
     assert "Rejected" in listed
     assert "label”</span>" in listed, "a label that a reviewer would give instead"
     assert f'id="run-{other.pk}"' not in listed
     compared = client.get(f"/compare/?run={run.pk}&run={other.pk}").content.decode()
-    assert "Rejected, 2 of 2 opinions; “second&#x27;s label” instead, says second" in compared
+    assert "Rejected, 2 of 2 reviews; “second&#x27;s label” instead, says second" in compared
     found = client.get("/search/?q=respond").content.decode()
     assert 'class="verdict reject"' in found
 
@@ -209,7 +209,7 @@ def test_a_final_verdict_stands_above_the_opinions_and_can_be_revised(owner, fir
 
 @pytest.mark.parametrize(
     ("who", "why"),
-    [("first", "among the opinions"), ("owner", "given by an admin"), ("author", "You asked for this run")],
+    [("first", "among the reviewers"), ("owner", "given by an admin"), ("author", "You asked for this run")],
 )
 def test_nobody_settles_a_dispute_of_their_own(owner, first, second, who, why):
     queue = reviewed(owner, (first, "accept"), (second, "reject"))
@@ -252,7 +252,7 @@ def test_a_final_verdict_is_given_on_the_page_of_the_item_and_recorded(owner, fi
 # --- undo, once others' opinions were open ---
 
 
-@pytest.mark.parametrize("address", ["/review/{}/", "/review/{}/items/1/", "/api/v1/queues/{}/items/1/opinions"])
+@pytest.mark.parametrize("address", ["/review/{}/", "/review/{}/items/1/", "/api/v1/queues/{}/items/1/reviews"])
 def test_an_opinion_stands_once_those_of_others_were_shown(owner, first, second, address):
     queue = queue_of(owner, runs=1, reviewers_per_item=2)
     give(queue, first, "reject")
@@ -299,7 +299,7 @@ def test_an_admin_who_may_review_sees_no_open_opinion_before_their_own(owner, fi
     send(signed_in(first), f"/review/{queue.pk}/items/1/submit/", **WRITTEN, note="SECRETNOTE")
     client = signed_in(admin)
     page = client.get(f"/review/{queue.pk}/agreement/?figures=now").content.decode()
-    assert "1 opinion left out" in page
+    assert "1 review left out" in page
     assert "SECRETNOTE" not in page
     trail = client.get("/settings/audit/?verb=review.submitted").content.decode()
     assert f"review of item {review.item_id}" in trail
@@ -320,7 +320,7 @@ def test_a_researcher_puts_a_run_up_into_an_open_queue(owner, admin, first):
     queue = queue_of(admin, runs=1, reviewers=[first])
     run = run_of(queue_of(owner, runs=1))
     client = signed_in(owner)
-    assert "Put up for review" in client.get(f"/runs/{run.pk}/").content.decode()
+    assert "Add to review" in client.get(f"/runs/{run.pk}/").content.decode()
     assert queue.name in client.get(f"/runs/{run.pk}/review/").content.decode()
     client.post(f"/runs/{run.pk}/review/", {"queue": queue.pk})
     assert list(queue.items.values_list("run", "position"))[-1] == (run.pk, 2)
@@ -365,7 +365,7 @@ def test_scripts_put_runs_up_and_give_final_verdicts(owner, first, second, admin
     assert asker.get(f"/runs/{run.pk}").json()["verdict"]["value"] == "reject"
     assert script.post(final, body | {"corrected_label": "red"}).status_code == 201
     assert [each["reason"] for each in asker.get(final).json()] == ["Shown directly."]
-    told = {"value": "accept", "final": True, "opinions": 1, "agreeing": 0, "corrected_labels": ["red"]}
+    told = {"value": "accept", "final": True, "reviews": 1, "agreeing": 0, "corrected_labels": ["red"]}
     assert asker.get(f"/runs/{run.pk}").json()["verdict"] == told
     listed = asker.get("/runs?verdict=final").json()["items"]
     assert [(each["id"], each["verdict"]) for each in listed] == [(run.pk, told)]
@@ -387,7 +387,7 @@ def test_a_file_of_runs_has_verdicts_that_everybody_may_see(owner, first, second
     blind = ReviewQueue(name="again")
     actions.make_queue(Actor(owner), Run.objects.filter(pk=hidden.pk), blind, [second])
     rows = next(tables.RUNS.batches(Run.objects.order_by("pk"), lambda *_: None))
-    assert [(row["run"], row["verdict"], row["opinions"]) for row in rows] == [
+    assert [(row["run"], row["verdict"], row["reviews"]) for row in rows] == [
         (run.pk, "reject", 1),
         (hidden.pk, "", 0),
     ]

@@ -156,7 +156,7 @@ def test_two_of_a_kind_are_compared(viewer: Client, evaluation: Evaluation, ever
 
 def test_layers_are_coloured_by_how_right_labels_are(viewer: Client, done: LabelCheck) -> None:
     LabelCheck.objects.filter(pk=done.pk).update(pearson=0.85)
-    page = text(viewer, "/units/toybox/layer4/?colour=check")
+    page = text(viewer, "/units/toybox/layer4/?colour=check&view=map")
     assert f'<a href="{done.unit.number}/" class="band-high"' in page
     assert 'class="band-none"' in page
     assert "band-" in text(viewer, "/units/toybox/?colour=check")

@@ -20,6 +20,8 @@ pytestmark = [
     pytest.mark.usefixtures("redis_url"),
     needs_chromium,
 ]
+DECODED = "each => each.decode().then(() => each.naturalWidth)"
+"""How wide a picture is once it is there: those that are hidden wait until they are looked at."""
 
 
 def test_a_hostile_run_opens_as_words_and_pictures(owner: User, tmp_path: Path) -> None:
@@ -35,8 +37,11 @@ def test_a_hostile_run_opens_as_words_and_pictures(owner: User, tmp_path: Path) 
         expect(page.get_by_role("heading", level=1)).to_have_text(f"What? {HOSTILE}")
         expect(page.get_by_role("heading", name="Conclusion")).to_be_visible()
         assert page.title().startswith("What? </title></style>")
-        for picture in page.locator("figure img").all():
-            assert picture.evaluate("each => each.naturalWidth") > 0
+        for look in ("Heat map", "Raw", "Masked"):
+            page.get_by_text(look, exact=True).click()
+            for picture in page.locator("figure img:visible").all():
+                picture.scroll_into_view_if_needed()
+                assert picture.evaluate(DECODED) > 0
         assert page.locator("script, link, iframe, [onerror], [style]").count() == 0
     assert [each for each in asked if not each.startswith("data:image/jpeg")] == [file.as_uri()]
 

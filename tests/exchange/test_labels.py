@@ -1,4 +1,4 @@
-"""Labels of other methods, and published transcripts: taken in as far as they tell, refused with the line."""
+"""Labels of other methods, and MAIA transcripts: taken in as far as they tell, refused with the line."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_what_came_with_a_run_is_shown_and_read_as_words(
     assert 'Final verdict in “First look”</span><span class="verdict reject">Reject' in page
     assert "&lt;script&gt;alert(1)" in page
     assert HOSTILE not in page
-    told = as_owner.get(f"/api/v1/runs/{taken.run.pk}/opinions").json()
+    told = as_owner.get(f"/api/v1/runs/{taken.run.pk}/imported-reviews").json()
     assert [len(told[name]) for name in ("threads", "reviews")] == [5, 1]
 
 
@@ -194,7 +194,7 @@ def test_what_came_with_a_run_waits_for_a_blind_review_too(
     second = member("second", "REVIEWER")
     client.force_login(second)
     assert "Said where the run took place" not in client.get(f"/runs/{taken.run.pk}/?tab=comments").content.decode()
-    assert client.get(f"/api/v1/runs/{taken.run.pk}/opinions").status_code == 403
+    assert client.get(f"/api/v1/runs/{taken.run.pk}/imported-reviews").status_code == 403
     assert opinions_json(taken.run, second)["reviews"] == []
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from PIL import Image as Pillow
 
+from experiments.core.thumbnails import picture_of
 from tests.support.pictures import stored
 
 pytestmark = pytest.mark.django_db
@@ -37,3 +38,13 @@ def test_the_pixels_are_those_that_were_stored(as_owner: Client) -> None:
 
     data = as_owner.get(f"/images/{stored('blue')}.png").content
     assert Pillow.open(BytesIO(data)).getpixel((0, 0)) == (0, 0, 255)
+
+
+def test_the_beginning_of_a_key_leads_to_the_small_version_of_its_image(as_owner: Client) -> None:
+    keys = sorted(stored(colour) for colour in ("red", "green", "blue"))
+    for key in keys:
+        answer = as_owner.get(picture_of(key))
+        assert (answer.status_code, answer["Location"]) == (302, f"/images/{key}/thumb-160.webp")
+        assert "immutable" in answer["Cache-Control"]
+    for other in ("0" * 16, "f" * 16, keys[0][:15], keys[0][:17], "%5f" * 16, "x"):
+        assert as_owner.get(f"/images/{other}.webp").status_code == 404, other

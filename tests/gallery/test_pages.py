@@ -69,7 +69,7 @@ def test_an_empty_page_says_what_will_stand_there(as_owner: Client) -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("", ["a red car", "a red ball", "make it blue", "a tree", "a red ball"]),
+        ("", ["a red car", "a red ball", "make it blue", "a tree"]),
         ("?sort=strongest", ["a red ball", "a red car", "a red ball", "make it blue", "a tree"]),
         ("?sort=weakest&high=5", ["a tree", "a red ball", "make it blue"]),
         ("?low=2&high=12", ["a red car", "a red ball", "make it blue"]),
@@ -88,7 +88,7 @@ def test_an_empty_page_says_what_will_stand_there(as_owner: Client) -> None:
 def test_it_shows_what_passes_the_filters_in_order(
     as_owner: Client, two_runs: tuple[Run, Run], query: str, expected: list[str]
 ) -> None:
-    """An edit stands behind its original."""
+    """An edit stands behind its original, which does not stand alone as well."""
     assert titles(page(as_owner, query)) == expected
 
 
@@ -106,7 +106,7 @@ def test_an_edit_stands_beside_its_original_with_what_changed_and_a_link_to_the_
 ) -> None:
     first, _ = two_runs
     text = page(as_owner, "?origin=edited")
-    assert '<div class="change down">' in text
+    assert 'class="edit-head change down"' in text
     assert "\N{MINUS SIGN}26.0" in text
     assert f'href="/runs/{first.pk}/?at=2#e2"' in text
     row = Observation.objects.get(origin="edited")
@@ -174,7 +174,7 @@ def test_htmx_gets_what_was_found_and_the_layers_of_the_model(as_owner: Client) 
 def test_the_list_shows_experiments_with_their_strongest_images(as_owner: Client, two_runs: tuple[Run, Run]) -> None:
     text = page(as_owner, "?view=list&sort=strongest")
     assert text.index(f"Experiment 1 of run {two_runs[0].pk}") < text.index(f"Experiment 1 of run {two_runs[1].pk}")
-    assert "best 30.00" in text
+    assert ">30.00</td>" in text
     assert f"of run {two_runs[0].pk}" not in page(as_owner, "?view=list&q=car")
     assert f"of run {two_runs[1].pk}" not in page(as_owner, "?view=list&low=20")
 
@@ -194,12 +194,12 @@ def test_the_list_shows_experiments_with_their_strongest_images(as_owner: Client
     ],
 )
 def test_what_is_shown_can_be_exported(as_owner: Client, two_runs: tuple[Run, Run], query: str, rows: int) -> None:
-    (link,) = re.findall(r'<a class="export" href="([^"]+)"', page(as_owner, query))
-    asked = QueryDict(html.unescape(link).partition("?")[2], mutable=True)
-    (what,) = asked.pop("what")
+    (form,) = re.findall(r'<form class="export-list".*?</form>', page(as_owner, query), re.S)
+    given = dict(re.findall(r'name="(what|query)" value="([^"]*)"', form))
+    what, asked = given["what"], QueryDict(html.unescape(given["query"]))
     assert what == (ExportSubject.EXPERIMENTS if "view=list" in query else ExportSubject.OBSERVATIONS)
     assert export_query.select_rows(ExportSubject(what), asked.urlencode()).count() == rows
-    assert as_owner.get(html.unescape(link)).status_code == 200
+    assert as_owner.post("/exports/make/", {**given, "query": asked.urlencode(), "format": "csv"}).status_code == 302
 
 
 def test_an_experiment_has_a_page(as_owner: Client, owner: User) -> None:

@@ -22,7 +22,8 @@ from experiments.core.sockets import NOT_YOURS, Listener
 from experiments.models import Run
 from experiments.urls import urlpatterns, websocket_urlpatterns
 from tests.conftest import member
-from tests.house.test_access import ADMIN_READ, KEEP, NAMED, OPEN, READ, SHARED, ids, run
+from tests.house.addresses import ADMIN_READ, KEEP, NAMED, OPEN, READ, SHARED
+from tests.house.test_access import ids, run
 from tests.support.builders import make_run
 
 __all__ = ["ids", "run"]

@@ -95,12 +95,14 @@ def passed(report: str, test: str) -> bool:
     return bool(said) and set(said) == {"PASSED"}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("heading", RECIPES)
 def test_what_a_recipe_makes_works(heading: str, reported: str) -> None:
     recipe: Recipe = RECIPES[heading]
     assert [test for test in (recipe.test[0], *recipe.accepted) if not passed(reported, test)] == [], reported[-8000:]
 
 
+@pytest.mark.more
 def test_what_recipes_make_is_accepted_by_the_house(reported: str) -> None:
     assert [test for test in OF_ALL if not passed(reported, test)] == [], reported[-8000:]
 

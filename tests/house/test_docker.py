@@ -186,6 +186,7 @@ sys.exit(answer.status_code != 200)
 """
 
 
+@pytest.mark.more
 def test_the_web_runs_without_what_its_image_leaves_out(tmp_path: Path) -> None:
     names = ",".join(
         line.partition("==")[0]

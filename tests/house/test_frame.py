@@ -109,7 +109,7 @@ def test_breadcrumbs_are_the_address(as_owner: Client, owner: User) -> None:
         ("Settings", "/settings/"),
         ("Datasets", "/settings/datasets/"),
     ]
-    assert layout.breadcrumbs("/query/")[-1][0] == "New query"
+    assert layout.breadcrumbs("/query/")[-1][0] == "New run"
     text = page(as_owner, f"/runs/{run.pk}/")
     way = text.partition('<nav class="breadcrumbs"')[2].partition("</nav>")[0]
     links = re.findall(r'href="([^"]+)"', way)
@@ -157,7 +157,9 @@ def test_states_show_what_they_are_given_as_text() -> None:
 
 def test_every_script_is_a_file_of_ours_and_every_dialog_has_a_name(as_owner: Client) -> None:
     text = page(as_owner)
-    assert all(source.startswith("/static/") for source in re.findall(r'<script[^>]* src="([^"]+)"', text))
+    assert all(
+        source.startswith(("/static/", "/bundles/")) for source in re.findall(r'<script[^>]* src="([^"]+)"', text)
+    )
     assert all("aria-label" in dialog for dialog in re.findall(r"<dialog[^>]*>", text))
 
 

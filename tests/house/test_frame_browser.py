@@ -51,6 +51,7 @@ def keys_lead_to_places(page: Page, url: str) -> None:
     page.wait_for_url(f"{url}/runs/")
     page.keyboard.press("?")
     expect(page.locator("#keys")).to_contain_text("Runs")
+    expect(page.locator("#keys-words")).to_contain_text("Exemplar threshold")
     page.keyboard.press("g")
     page.keyboard.press("o")
     expect(page.locator("#keys")).to_be_visible()
@@ -85,7 +86,15 @@ def the_palette_acts(page: Page, url: str) -> None:
         expect(page.locator("#palette-actions [aria-selected=true]")).to_contain_text("Switch theme")
         page.locator("#palette-actions [aria-selected=true]").click()
         expect(page.locator("html")).to_have_attribute("data-theme", theme)
+    page.keyboard.press("Control+k")
+    page.locator("#palette-words").fill("")
+    expect(page.locator("#palette-found")).to_contain_text("Your latest runs")
+    page.locator("#palette-words").fill("shrtcuts")  # a letter is missing
+    expect(page.locator("#palette-actions [aria-selected=true]")).to_contain_text("Shortcuts")
+    page.keyboard.press("Escape")
+    expect(page.locator("#palette")).to_be_hidden()
     page.keyboard.press("t")
+    expect(page.locator("html")).not_to_have_attribute("data-theme", "dark")
     page.keyboard.press("Control+k")
     page.locator("#palette-words").fill("copy link")
     page.get_by_role("option", name="Copy link to this page").click()
@@ -101,9 +110,9 @@ def the_palette_signs_out(page: Page, url: str) -> None:
 
 
 def the_theme_stays(page: Page) -> None:
-    page.keyboard.press("t")
-    page.keyboard.press("t")
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    for theme in ("light", "dark"):
+        page.keyboard.press("t")
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 

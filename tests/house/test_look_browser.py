@@ -68,7 +68,7 @@ def test_pages_look_as_they_should(onlooker: dict[str, str], page: Page, run: Ru
 def one_backbone_looks_chosen(page: Page) -> None:
     page.goto("/query/")
     framed = "all => all.filter(each => getComputedStyle(each).boxShadow !== 'none').length"
-    backbones, leave = page.locator(".backbone .choice"), page.get_by_label("Run without a known price")
+    backbones, leave = page.locator(".backbone .chosen"), page.get_by_label("Run without a known price")
     page.get_by_role("radio", name="scripted").check()
     assert backbones.evaluate_all(framed) == 1
     expect(page.locator(".which")).to_be_hidden()
@@ -113,7 +113,7 @@ def links_to_events_stand_at_the_right(page: Page, run: Run, viewer: dict[str, s
 
 def questions_have_room(page: Page) -> None:
     page.goto("/runs/")
-    box = page.locator("td.question").first.bounding_box()
+    box = page.locator("td.main").first.bounding_box()
     assert box
     assert box["width"] >= 260
 

@@ -123,3 +123,20 @@ def test_what_one_file_alone_uses_says_so() -> None:
         if not node.name.startswith("_") and not node.decorator_list and used[node.name] == 1
     ]
     assert public == []
+
+
+def constants(path: Path) -> Iterator[str]:
+    """What a module sets for good, as often as it does."""
+    for node in ast.parse(path.read_text()).body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        named = [each for target in targets for each in getattr(target, "elts", [target])]
+        yield from (each.id for each in named if isinstance(each, ast.Name) and each.id.isupper())
+
+
+def test_a_constant_is_set_once() -> None:
+    twice = {
+        where(path): [name for name, times in Counter(constants(path)).items() if times > 1] for path in sources(*CODE)
+    }
+    assert {path: names for path, names in twice.items() if names} == {}

@@ -22,6 +22,7 @@ from experiments.models import (
     Export,
     Job,
     Notification,
+    Preset,
     ReviewQueue,
     Run,
     SavedView,
@@ -33,7 +34,7 @@ from experiments.runs.page.pages import TABS
 from tests import ROOT
 from tests.api.test_access import READING, call
 from tests.conftest import member
-from tests.house.test_access import ADMIN_READ, READ, RESEARCH, REVIEW_READ, SHARED
+from tests.house.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ, SHARED
 from tests.support import api_world
 from tests.support.api_world import KEY, Script, World
 from tests.support.builders import make_run, replied, started
@@ -124,6 +125,7 @@ def places(admin: User, world: World) -> list[str]:
         "model": VisionModelRow.objects.get().pk,
         "dataset": 1,
         "job": job.pk,
+        "preset": Preset.objects.create(owner=admin, name="kept", settings={"odd": "x"}).pk,
         "view": SavedView.objects.create(owner=admin, name="kept", shared=True).pk,
         "share": shares[0][0].pk,
         "thread": world.thread.pk,

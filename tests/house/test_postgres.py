@@ -57,7 +57,7 @@ ALSO = (
     "core/test_blindness",
     "keeping/test_verification",
 )
-"""Others that hold there: tried by `make test-more`, since they take as long again."""
+"""Others that hold there."""
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,7 @@ def postgres() -> Iterator[Cluster]:
     cluster.remove()
 
 
+@pytest.mark.more
 @pytest.mark.timeout(480)
 def test_it_keeps_its_promises_on_postgresql(postgres: Cluster) -> None:
     passes(postgres.url("postgres"), ON_POSTGRES)
@@ -99,6 +100,7 @@ def test_a_backup_of_sqlite_is_restored_on_postgresql(postgres: Cluster, migrate
     call(there, "-m", "tests.support.seeding", "observations", "300", "--force")
 
 
+@pytest.mark.more
 def test_a_database_of_the_version_before_is_taken_over_whole(postgres: Cluster, tmp_path: Path) -> None:
     said = upgrade({"MAIA_STATE": str(tmp_path), "MAIA_DATABASE_URL": postgres.create("earlier")})
     assert "All is well: 5 runs, 14 events, 3 images." in said

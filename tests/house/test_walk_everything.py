@@ -18,7 +18,8 @@ from experiments.api import rates
 from tests.api.test_access import OWN as OWN_OPERATIONS
 from tests.api.test_access import operations
 from tests.conftest import member
-from tests.house.test_access import NAMED, OPEN, SHARED, ids, run
+from tests.house.addresses import NAMED, OPEN, SHARED
+from tests.house.test_access import ids, run
 from tests.house.test_access_walk import ALL, OWN
 from tests.support.api_world import KEY, World, fill
 

@@ -64,11 +64,11 @@ def page(session: BrowserContext) -> Iterator[Page]:
 def ask(page: Page, site: Installation, unit: int) -> int:
     """Ask about a unit, as a person does; the number of the run."""
     page.goto(f"{site.url}/")
-    page.get_by_role("link", name="New query").first.click()
+    page.get_by_role("link", name="New run").first.click()
     page.get_by_label("Layer").select_option("layer4")
-    page.get_by_label("Unit", exact=True).fill(str(unit))
+    page.get_by_label("Units", exact=True).fill(str(unit))
     expect(page.locator("#preview img").first).to_be_visible()
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Start run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))
     return int(page.url.rstrip("/").split("/")[-1])
 
@@ -133,8 +133,8 @@ def test_a_run_stops_when_a_person_says_so(site: Installation, page: Page) -> No
 def test_it_says_what_is_wrong_with_a_query_and_keeps_what_was_typed(site: Installation, page: Page) -> None:
     page.goto(f"{site.url}/query/")
     page.get_by_role("textbox", name="Question").fill("Is it red?")
-    page.get_by_label("Unit", exact=True).fill("99999")
+    page.get_by_label("Units", exact=True).fill("99999")
     expect(page.locator("#unit-note")).to_contain_text("to")
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Start run").click()
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.get_by_role("textbox", name="Question")).to_have_value("Is it red?")

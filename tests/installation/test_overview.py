@@ -57,8 +57,8 @@ def observe(run: Run, *images: tuple[float, str]) -> None:
 
 def test_an_empty_installation_says_what_will_stand_here_and_offers_the_one_action(as_owner: Client) -> None:
     text = page(as_owner)
-    assert "Nothing has been asked yet" in text
-    assert "Ask the first question" in text
+    assert "No runs yet" in text
+    assert "Start the first run" in text
     assert "Recently concluded" not in text
     assert "No worker is here" in text
 
@@ -67,7 +67,7 @@ def test_a_viewer_of_an_empty_installation_is_offered_nothing_they_may_not_do(cl
     client.force_login(teammate)
     text = page(client)
     assert "Your role is Viewer" in text
-    assert "Ask the first question" not in text
+    assert "Start the first run" not in text
 
 
 def test_it_shows_what_runs_with_the_latest_words_and_progress(as_owner: Client, owner: User) -> None:
@@ -117,8 +117,31 @@ def test_conclusions_stand_with_labels_and_their_strongest_images_each_once(as_o
     conclude(other, "blue")
     text = page(as_owner)
     assert "&lt;u&gt;red&lt;/u&gt; balls" in text
-    shown = [re.sub(r"\W.*", "", alt) for alt in re.findall(r'<img src="[^"]+" alt="(.)', text)]
-    assert shown == ["a", "b", "d", "e", "f"]
+    latest, earlier = text.split('id="area-latest"')[1].split('id="area-recent"')
+    assert "blue" in latest
+    assert re.findall(r'alt="(.)', latest) == ["a"]
+    assert re.findall(r'<img src="[^"]+" alt="(.)', earlier.split("</section>")[0]) == ["b", "d", "e", "f"]
+
+
+def test_the_newest_answer_is_a_card_and_a_run_without_one_is_a_row(as_owner: Client, owner: User) -> None:
+    runs = [make_run(owner, question=f"Question {n}") for n in range(3)]
+    observe(runs[1], (9.0, "b"), (1.0, "c"))
+    conclude(runs[0], "old")
+    conclude(runs[1], "red", "<i>round</i>")
+    transcript.append(runs[2].pk, "limit_reached", Ended("Out of rounds."))
+    latest, earlier = page(as_owner).split('id="area-latest"')[1].split('id="area-recent"')
+    assert "Question 1" in latest
+    assert "&lt;i&gt;round&lt;/i&gt;" in latest
+    assert f'href="/runs/{runs[1].pk}/review/"' in latest
+    assert [f"Question {n}" in earlier for n in range(3)] == [True, False, True]
+
+
+def test_an_open_page_is_not_sent_a_card_that_it_has(as_owner: Client, owner: User) -> None:
+    conclude(make_run(owner), "red")
+    known = [each for each in seen(page(as_owner)) if each.startswith("latest")]
+    assert 'id="area-latest"' not in as_owner.get("/", {"seen": known}, headers=HTMX).content.decode()
+    conclude(make_run(owner), "blue")
+    assert "blue" in as_owner.get("/", {"seen": known}, headers=HTMX).content.decode().split('id="area-latest"')[1]
 
 
 def test_what_a_limit_forced_counts_and_what_was_stopped_does_not(as_owner: Client, owner: User) -> None:
@@ -140,7 +163,7 @@ def test_it_says_how_workers_and_models_are(as_owner: Client, owner: User) -> No
     VisionModelRow.objects.create(name="toybox", label="toybox-net")
     Backbone.objects.create(key="openai", label="A <model>", available=False)
     text = page(as_owner)
-    for words in ("lab:17", "Ready", "H&lt;100&gt;", "Loaded: toybox", "toybox-net", "1 other is not here yet"):
+    for words in ("lab:17", "Ready", "H&lt;100&gt;", "Loaded: toybox", "toybox-net", "1 other is not installed"):
         assert words in text
 
 
@@ -163,7 +186,7 @@ def seen(text: str) -> list[str]:
 def test_an_open_page_is_sent_only_what_has_changed(as_owner: Client, owner: User) -> None:
     run = make_run(owner, question="What then?")
     known = seen(page(as_owner))
-    assert [each.partition(":")[0] for each in known] == ["now", "recent", "waiting", "workers"]
+    assert [each.partition(":")[0] for each in known] == ["now", "latest", "recent", "waiting", "workers"]
     assert as_owner.get("/", {"seen": known}, headers=HTMX).status_code == 204
     transcript.append(run.pk, "blocked", Blocked(1, "No key."))
     text = as_owner.get("/", {"seen": known}, headers=HTMX).content.decode()
@@ -174,7 +197,7 @@ def test_an_open_page_is_sent_only_what_has_changed(as_owner: Client, owner: Use
 
 def test_prints_that_mean_nothing_are_answered_with_everything(as_owner: Client) -> None:
     text = as_owner.get("/", {"seen": ["", "now:<script>", "x" * 9000]}, headers=HTMX).content.decode()
-    assert len(seen(text)) == 4
+    assert len(seen(text)) == 5
     assert "<script>" not in text
 
 
@@ -189,7 +212,7 @@ def test_an_overview_of_any_size_takes_the_same_number_of_queries(
         done = make_run(owner)
         observe(done, (float(number), "a"))
         conclude(done, "red")
-    with django_assert_max_num_queries(16 + dashboard.CONCLUDED):
+    with django_assert_max_num_queries(24 + dashboard.CONCLUDED):
         text = page(as_owner)
     assert text.count('class="card active-run"') == min(count, dashboard.SHOWN)
     assert ("All 12" in text) == (count == 12)

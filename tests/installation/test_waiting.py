@@ -65,7 +65,7 @@ def test_nothing_waits(as_owner: Client, owner: User) -> None:
     enqueue(owner, status="concluded")
     assert read().lines == []
     text = page(as_owner)
-    assert "Nothing waits, and nothing is under way." in text
+    assert "The queue is empty, and nothing is under way." in text
     assert "queue-table" not in text
 
 

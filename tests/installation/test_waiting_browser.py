@@ -27,9 +27,9 @@ def test_the_queue_fills_and_empties_while_one_looks(live_server, redis_url: str
     with open_page(live_server.url, viewer, base_url=live_server.url) as page:
         page.goto("/settings/workers/")
         shown = page.locator(".queue")
-        expect(shown).to_contain_text("Nothing waits")
+        expect(shown).to_contain_text("The queue is empty")
         aside(ask)
         expect(shown).to_contain_text("1 run waits")
         expect(shown.get_by_role("row", name="owner")).to_contain_text("alexnet")
         aside(end)
-        expect(shown).to_contain_text("Nothing waits")
+        expect(shown).to_contain_text("The queue is empty")

@@ -64,7 +64,7 @@ def test_a_check_says_all_that_papers_print_with_floors_and_the_ceiling() -> Non
     assert (natural.images, natural.unread, natural.exact) == (len(natural.activations), 0, True)
     assert natural.ceiling is not None
     assert natural.ceiling.pearson == pytest.approx(natural.pearson.value)
-    assert any("drawn by lot" in floor.what for floor in natural.floors)
+    assert any("drawn at random" in floor.what for floor in natural.floors)
     assert natural.threshold is not None
     assert natural.f1 is not None
     assert len(natural.deciles) == 10
@@ -191,7 +191,7 @@ def test_a_model_looks_at_a_weighted_sample_and_writes_from_the_label_alone(prov
     assert result.natural is not None
     assert result.natural.images == looked - result.natural.unread
     assert result.natural.floors
-    assert all("drawn by lot" in floor.what for floor in result.natural.floors)
+    assert all("drawn at random" in floor.what for floor in result.natural.floors)
     assert row.cost > 0
 
 

@@ -154,3 +154,15 @@ def test_exemplars_that_cannot_be_written_say_why(parts: tuple[VisionModelRow, D
     profile.refresh_from_db()
     assert not profile.written
     assert "There is no folder '/no/such/folder'" in profile.problem
+
+
+def test_the_exemplars_of_a_whole_layer_are_written_once(parts: tuple[VisionModelRow, Dataset], redis_url: str) -> None:
+    model, dataset = parts
+    layer = min(model.layers.all(), key=lambda each: each.units)
+    for _ in range(2):
+        job = done("index", dataset.key, model=model.name, layers=[layer.name], exemplars=True)
+        assert job.status == JobStatus.DONE, job.result
+        assert f"Exemplars of {layer.units} of {layer.units} units are there." in job.result
+    profiles = UnitProfile.objects.filter(unit__layer=layer, written__isnull=False)
+    assert profiles.count() == layer.units
+    assert Exemplar.objects.filter(profile__in=profiles, rank=1).count() == layer.units

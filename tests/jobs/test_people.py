@@ -119,7 +119,7 @@ def test_answers_measure_the_label(reviewers: list[User]) -> None:
     assert (found.judge_error.n, found.judge_error.unread) == (12, 0)
     assert found.judge_error.false_positives.high is not None
     assert found.agreement.value is None
-    assert [floor.what for floor in found.floors if "drawn by lot" not in floor.what] == []
+    assert [floor.what for floor in found.floors if "drawn at random" not in floor.what] == []
     assert found.floors
     assert found.ceiling is None
     wrong = ask("cars")

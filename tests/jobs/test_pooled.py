@@ -56,6 +56,7 @@ def pool(evaluation: Evaluation) -> list[EvaluationItem]:
     return list(evaluation.items.order_by("position"))
 
 
+@pytest.mark.more
 def test_right_labels_part_the_pool_and_wrong_ones_do_not() -> None:
     evaluation = label({"agent": ["balls", "cubes"], "import:milan": ["cars", ""]})
     drawn, measured = GeneratedImage.objects.count(), Measurement.objects.count()
@@ -74,6 +75,7 @@ def test_right_labels_part_the_pool_and_wrong_ones_do_not() -> None:
     assert any("has no part in 1 of 2: mono / unit 1" in note for note in result.notes)
 
 
+@pytest.mark.more
 def test_a_label_is_paired_with_the_prompts_of_all_sources() -> None:
     """Two labels that say the same pair with the same prompts, whoever's they are."""
     evaluation = label({"agent": ["balls"], "import:milan": ["spheres"], "import:dissect": ["cars"]})

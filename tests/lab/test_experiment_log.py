@@ -4,6 +4,7 @@ import base64
 import io
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -36,7 +37,7 @@ def test_it_logs_raw_and_masked_image_with_all_that_is_known(context):
     seed = derive_seed(0, "a red one", 0)
     first, second = (image_key(image) for image in images)
     assert entry.text == "one\ntwo"
-    assert tuple(replace(each, plain=False) for each in entry.observations) == (
+    assert tuple(replace(each, plain=False, map=None) for each in entry.observations) == (
         Observation(
             "a red one", 1.0, first, key_of(masked[0]), "original", "a red one", seed, claimed=1.0, measured=True
         ),
@@ -46,6 +47,22 @@ def test_it_logs_raw_and_masked_image_with_all_that_is_known(context):
             measured=True,
         ),
     )
+
+
+def test_it_keeps_the_map_of_each_image_beside_it(tmp_path):
+    context = TinyContext(index_of(tmp_path, mask_quantile=0.9))
+    image = Image.new("RGB", (8, 8), (0, 100, 40))
+    image.paste((255, 0, 0), (0, 0, 4, 4))
+    image.paste((51, 0, 0), (4, 4, 8, 8))
+    _, masked = context.system.neuron([image])
+    context.tools.log_experiment([1.0], masked, ["two red places"])
+    kept = logged(context)[0].map
+    assert (kept.low, kept.high) == (0.0, 1.0)
+    assert kept.threshold == pytest.approx(0.2, abs=0.001)
+    grey = np.asarray(context.memory.load(kept.image))
+    assert grey[..., 0].tolist() == [[255, 0], [0, 51]]
+    assert (grey == grey[..., :1]).all()
+    assert context.memory.recall(kept.image).raw is None, "the same map may belong to other images"
 
 
 def test_it_finds_the_masked_image_when_the_raw_one_is_logged(context):

@@ -206,3 +206,21 @@ def test_the_look_of_masked_images_is_an_option_of_the_system_else_of_the_settin
         *("dim", "dark", "dim", "dark")
     ]
     assert look("dim", surroundings="pitch black") == "dim"
+
+
+def test_a_map_says_what_its_black_and_its_white_stand_for():
+    kept = imaging.draw_map(np.array([[-1.0, 0.0], [1.0, 3.0]], np.float32), 2.0, (8, 8))
+    assert (kept.low, kept.high, kept.threshold) == (-1.0, 3.0, 2.0)
+    assert np.asarray(kept.grey)[..., 0].tolist() == [[0, 64], [128, 255]]
+    silent = imaging.draw_map(np.zeros((2, 2), np.float32), 2.0, (8, 8))
+    assert (silent.low, silent.high, np.asarray(silent.grey).max()) == (0.0, 0.0, 0)
+    assert imaging.draw_map(np.ones((1, 1), np.float32), 2.0, (8, 8)) is None, "one number says nothing of where"
+
+
+def test_a_map_of_a_part_of_the_image_is_laid_over_the_whole():
+    kept = imaging.draw_map(np.full((2, 2), 5.0, np.float32), 1.0, (64, 64), (0.25, 0.0, 0.75, 1.0))
+    assert kept.grey.size == (16, 8)
+    shades = np.asarray(kept.grey)[..., 0]
+    assert (shades[:, 4:12] == 255).all()
+    assert (shades[:, :4] == 0).all()
+    assert (shades[:, 12:] == 0).all()

@@ -93,6 +93,7 @@ def test_stopped_half_way_it_keeps_what_is_done_and_goes_on(
     assert evaluate("--resume", str(Evaluation.objects.get().pk))["items"]["done"] == 3
 
 
+@pytest.mark.more
 def test_of_a_worker_that_was_killed_it_is_taken_and_of_a_live_one_not(imported: list[Unit]) -> None:
     told = evaluate("labels", "--source", "import:milan", "--model", MODEL, "--seconds", "0.001")
     Evaluation.objects.update(seconds_limit=None)

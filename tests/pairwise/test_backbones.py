@@ -138,7 +138,7 @@ def test_one_without_a_known_price_judges_only_where_somebody_says_so(
     client.post(f"/pairwise/{judge.trial_id}/ask/", asked | {"unpriced": "on"})
     other = done(Judge.objects.get(backbone_model="claude"))
     assert (other.known_cost, other.votes.count()) == (None, 5)
-    assert "price unknown, 5k tokens read" in client.get(f"/pairwise/{judge.trial_id}/").content.decode()
+    assert "price unknown, 5k input tokens" in client.get(f"/pairwise/{judge.trial_id}/").content.decode()
 
 
 def test_a_provider_that_refuses_leaves_a_reason_and_loses_nothing(judge: Judge, provider: Provider) -> None:

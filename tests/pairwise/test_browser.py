@@ -12,6 +12,7 @@ from experiments.models import PairwiseTrial, Vote
 from tests.conftest import member
 from tests.support import trials
 from tests.support.browser import aside, needs_chromium, open_page
+from tests.support.keyboard import Keyboard
 from tests.support.pictures import stored
 
 EXPECTED = re.compile("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED|WebSocket|404|htmx:")
@@ -78,3 +79,34 @@ def press(page: Page, key: str, done: int) -> None:
     expect(page.locator(".pair")).to_have_count(min(2, PAIRS + 1 - done))
     page.keyboard.press(key)
     expect(page.locator("#done")).to_have_text(str(done))
+
+
+def test_all_pairs_from_overview_take_one_press_each(live_server, client: Client, trial: PairwiseTrial) -> None:
+    client.force_login(member("judge", "REVIEWER"))
+    with open_page(live_server.url, client) as page:
+        keys = Keyboard(page)
+        page.goto(live_server.url)
+        keys.press("g", "w")
+        page.wait_for_url("**/review/")
+        keys.press("p")
+        page.wait_for_url("**/pairwise/")
+        keys.press("n")
+        page.wait_for_url("**/judge/")
+        for done in range(PAIRS):
+            expect(page.locator("#done")).to_have_text(str(done))
+            expect(page.locator(".pair:not([hidden])")).to_have_count(1)
+            keys.press("12"[done % 2])
+        expect(page.locator(".empty")).to_contain_text("All 5 pairs are judged")
+        assert keys.count == 4 + PAIRS, keys.pressed
+    assert chosen() == ["first", "second", "first", "second", "first"]
+
+
+def test_a_judge_who_goes_by_tab_goes_on_where_they_were(live_server, client: Client, trial: PairwiseTrial) -> None:
+    client.force_login(member("judge", "REVIEWER"))
+    with open_page(live_server.url, client) as page:
+        keys = Keyboard(page)
+        page.goto(f"{live_server.url}/pairwise/{trial.pk}/judge/")
+        keys.reach(page.locator(".pair:not([hidden]) .option").first)
+        keys.press("Enter")
+        expect(page.locator("#done")).to_have_text("1")
+        expect(page.locator(".pair:not([hidden]) .option").first).to_be_focused()

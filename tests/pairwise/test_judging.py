@@ -286,7 +286,7 @@ def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Cl
     careful, careless = found.people
     cell = careful.table.rows[0][1][1]
     assert (cell.row, cell.column, cell.preferred.hits, cell.preferred.n) == (
-        "Agent, whichever",
+        "Any agent",
         "milan (imported)",
         12,
         12,

@@ -51,7 +51,7 @@ def test_an_admin_counts_and_makes_a_trial(as_admin: Client, owner: User) -> Non
         ({"source": [AGENT]}, "Choose two sources or more"),
         ({"source": [AGENT, "import:nobody"]}, "is not one of the available choices"),
         ({"most": "0"}, "Pairs at most"),
-        ({"known_answers": "many"}, "Known answer"),
+        ({"known_answers": "many"}, "Attention check"),
         ({"name": ""}, "Name"),
         ({"layer": "none"}, "No unit has two different labels"),
     ],
@@ -128,8 +128,8 @@ def test_a_script_judges_and_reads_results_once_the_trial_is_closed(trial: Pairw
         0.0,
     )
     assert {(each["source"], each["over"]) for each in told["people"]} == {
-        ("Agent, whichever", "milan (imported)"),
-        ("milan (imported)", "Agent, whichever"),
+        ("Any agent", "milan (imported)"),
+        ("milan (imported)", "Any agent"),
     }
 
 

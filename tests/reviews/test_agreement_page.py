@@ -70,7 +70,7 @@ def test_disagreements_come_widest_first_with_both_opinions_side_by_side(
 ) -> None:
     page = page_of(queue, reviewers[1], "")
     assert re.findall(r"What about (\d)\?", page) == ["4", "2"]
-    assert page.count("2 opinions side by side") == 2
+    assert page.count("2 reviews side by side") == 2
     assert "All &lt;b&gt;" in page
     assert page.index('class="verdict reject"') < page.index('class="verdict revise"')
 
@@ -89,12 +89,12 @@ def test_in_a_blind_queue_only_who_submitted_everything_sees_it(
     queue.items.create(run=make_run(owner, unit=7), position=7)
     assert "Hidden until you have reviewed" in page_of(queue, reviewers[0]), "the seventh is due"
     opinion(queue, 7, reviewers[0], 3, "revise")
-    assert "By line of the rubric" in page_of(queue, reviewers[0])
+    assert "By criterion" in page_of(queue, reviewers[0])
     for user in (reviewers[1], reviewers[2], owner, teammate):
         assert "Hidden until you have reviewed" in page_of(queue, user)
-    assert "By line of the rubric" in page_of(queue, member("admin", "ADMIN"))
+    assert "By criterion" in page_of(queue, member("admin", "ADMIN"))
     ReviewQueue.objects.update(closed="2026-11-02T00:00Z")
-    assert "By line of the rubric" in page_of(queue, teammate)
+    assert "By criterion" in page_of(queue, teammate)
 
 
 def test_drafts_count_for_nothing(queue: ReviewQueue, reviewers: list[User]) -> None:

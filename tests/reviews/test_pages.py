@@ -94,7 +94,7 @@ def test_ticked_runs_are_queued(admin, owner):
     [
         ({"name": ""}, "This field is required"),
         ({"reviewers_per_item": 10}, "less than or equal to 9"),
-        ({"reviewers_per_item": 3, "reviewers": "one"}, "Name at least 3, or nobody: so many opinions"),
+        ({"reviewers_per_item": 3, "reviewers": "one"}, "Name at least 3, or nobody: so many reviews"),
         ({"only_ended": "on"}, "No run is chosen"),
     ],
 )
@@ -277,7 +277,7 @@ def test_an_opinion_is_hidden_at_every_address_until_it_may_be_seen(first, owner
         assert "too much" not in text
         assert "SECRETLABEL</" not in text
         assert "verdict reject" not in text
-    assert "1 opinion hidden" in client.get(addresses[0]).content.decode()
+    assert "1 review hidden" in client.get(addresses[0]).content.decode()
 
 
 def test_all_opinions_stand_side_by_side_once_an_item_is_complete(first, second, owner, teammate):
@@ -334,7 +334,7 @@ def test_a_script_reviews_from_the_next_item_to_the_opinions(first, second, owne
     assert script.get(here).json()["items"] == 1
     item = script.post(f"{here}/next").json()
     review = f"{here}/items/{item['number']}/review"
-    assert script.get(f"{here}/items/1/opinions").json() == []
+    assert script.get(f"{here}/items/1/reviews").json() == []
     etag = script.get(review)["ETag"]
     fields = dict.fromkeys(rubric.NAMES, 3) | {"verdict": "accept"}
     assert script.send("PUT", review, fields).status_code == 428
@@ -344,7 +344,7 @@ def test_a_script_reviews_from_the_next_item_to_the_opinions(first, second, owne
     body, etag = {"run_seq": item["run_seq"]}, script.get(review)["ETag"]
     assert saved["ETag"] == etag
     assert script.post(f"{review}/submit", body, If_Match=etag).json()["state"] == "submitted"
-    assert SECRET in [each["note"] for each in script.get(f"{here}/items/1/opinions").json()]
+    assert SECRET in [each["note"] for each in script.get(f"{here}/items/1/reviews").json()]
     again = script.post(f"{review}/submit", body, If_Match=script.get(review)["ETag"])
     assert again.status_code == 409
     assert "That one stands." in again.json()["detail"]

@@ -65,9 +65,11 @@ def submit(review: Review, user: User, **more: Any) -> Review:
 def test_each_reviewer_gets_an_item_of_their_own(owner, first, second):
     queue = queue_of(owner)
     assert [taken(queue, user).item.position for user in (first, second)] == [1, 2]
-    assert lists.with_progress(ReviewQueue.objects.all())[0].writing == 0, "nobody has said anything yet"
+    assert lists.with_progress(lists.with_items(ReviewQueue.objects.all()))[0].writing == 0, (
+        "nobody has said anything yet"
+    )
     Review.objects.update(version=2)
-    assert lists.with_progress(ReviewQueue.objects.all())[0].writing == 2
+    assert lists.with_progress(lists.with_items(ReviewQueue.objects.all()))[0].writing == 2
     assert reservation.take(queue, member("third", "REVIEWER")) is None
     assert taken(queue, first).item.position == 1, "the same again, as long as it is not done"
 
@@ -214,7 +216,7 @@ def test_whose_place_was_taken_is_told_and_may_send_an_additional_opinion(owner,
     review.refresh_from_db()
     assert (review.note, review.state) == ("mine", ReviewState.DRAFT)
     submit(review, first, additional=True)
-    assert not ReviewItem.objects.get().complete, "an additional opinion is none of those asked for"
+    assert not ReviewItem.objects.get().complete, "an additional review is none of those asked for"
     submit(other, second)
     assert ReviewItem.objects.get().complete
 
@@ -320,7 +322,7 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
     queue = queue_of(owner, runs=3)
     rows = list(queue.items.values_list("position", "run_id"))
     assert rows == [(place, run.pk) for place, run in enumerate(Run.objects.order_by("pk"), 1)]
-    (counted,) = lists.with_progress(ReviewQueue.objects.all())
+    (counted,) = lists.with_progress(lists.with_items(ReviewQueue.objects.all()))
     assert (counted.total, counted.complete, counted.writing) == (3, 0, 0)
 
 
@@ -328,7 +330,7 @@ def test_a_queue_keeps_order_and_what_was_seen(owner):
 def test_made_up_reviews_fill_queues_and_leave_something_to_do(owner, first):
     seeding(["reviews", "41"])
     assert Review.objects.filter(state=ReviewState.SUBMITTED).count() == 41
-    (counted,) = lists.with_progress(ReviewQueue.objects.all())
+    (counted,) = lists.with_progress(lists.with_items(ReviewQueue.objects.all()))
     assert (counted.total, counted.complete) == (221, 20)
     assert taken(ReviewQueue.objects.get(), first).item.position == 21
 

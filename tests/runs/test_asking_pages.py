@@ -1,9 +1,10 @@
-"""The New query page: asking, the picker, and exemplars while a worker makes them."""
+"""The New run page: asking, the picker, and exemplars while a worker makes them."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -52,6 +53,11 @@ def test_without_models_it_says_that_the_worker_is_loading_them_and_looks_again(
     text = as_owner.get("/query/").content.decode()
     assert "The worker is loading the models…" in text
     assert "every 2s" in text
+
+
+def test_once_the_models_are_there_the_page_that_waits_opens_anew(as_owner: Client, layer: Layer) -> None:
+    answer = as_owner.get("/query/", headers={"HX-Request": "true"})
+    assert answer["HX-Refresh"] == "true"
 
 
 def test_a_fresh_form_has_a_question_that_fits(as_owner: Client, layer: Layer, redis_url: str) -> None:
@@ -139,8 +145,8 @@ def test_exemplars_are_shown_masked_with_the_raw_image_at_hand(as_owner: Client,
     run = make_run(owner)
     transcript.append(run.pk, "concluded", Ended("", Conclusion("", ("red balls",))))
     text = picker(as_owner)
-    assert f'<a class="frame" href="/images/{raw}/"><img src="/images/{masked}/thumb-160.webp"' in text
-    assert f'data-raw-small="/images/{raw}/thumb-160.webp"' in text
+    assert f'<a class="frame" href="/images/{raw}/"><img class="masked" src="/images/{masked}/thumb-160.webp"' in text
+    assert f'<img class="raw" src="/images/{raw}/thumb-160.webp"' in text
     assert f'data-raw="/images/{raw}.png"' in text
     assert "36.92" in text
     assert "red balls" in text
@@ -162,9 +168,9 @@ def test_another_model_brings_its_own_layers(as_owner: Client, layer: Layer, red
 
 
 def test_the_command_line_follows_the_form(as_owner: Client) -> None:
-    text = as_owner.get("/query/command/", {"model": "toybox", "layer": "conv1", "unit": "<b>"}).content.decode()
+    text = as_owner.get("/query/command/", {"model": "toybox", "layer": "conv1", "unit": "<i>"}).content.decode()
     assert "--layer</span> conv1" in text
-    assert "<b>" not in text
+    assert "<i>" not in text
 
 
 def test_a_layer_whose_units_have_names_offers_them(as_owner: Client, layer: Layer, redis_url: str) -> None:
@@ -204,7 +210,9 @@ def test_exemplars_that_failed_say_why_and_are_asked_for_again_by_a_person(
     assert len(waiting_in(redis_url, "long")) == 2
 
 
-def test_what_is_not_here_stands_there_disabled_with_the_command(as_owner: Client, layer: Layer) -> None:
+def test_what_is_not_installed_is_no_choice_and_stands_behind_add_with_its_command(
+    as_owner: Client, layer: Layer
+) -> None:
     remedy = {"available": False, "remedy": "Not on this machine. Get it: hf download some/thing"}
     VisionModelRow.objects.create(name="hf:some/thing", label="Some thing", **remedy)
     Toolset.objects.create(key="toybox", label="Toys")
@@ -212,9 +220,10 @@ def test_what_is_not_here_stands_there_disabled_with_the_command(as_owner: Clien
     Backbone.objects.create(key="scripted", label="Scripted scientist")
     Backbone.objects.create(key="openai", label="Language model", available=False, remedy="Set OPENAI_API_KEY.")
     text = as_owner.get("/query/").content.decode()
-    assert '<option value="hf:some/thing" disabled>' in text
+    assert 'value="hf:some/thing"' not in text
+    assert "Add a model" in text
     assert text.count("<code>hf download some/thing</code>") == 2
-    assert 'value="openai" aria-describedby="backbone-note" disabled' in text
+    assert 'value="openai"' not in text
     assert "Set OPENAI_API_KEY." in text
 
 
@@ -247,3 +256,53 @@ def test_a_refused_query_knows_which_words_were_suggested_and_leads_to_the_field
     text = as_owner.post("/query/", GOOD | {"unit": "500", "question": words, "suggested": words}).content.decode()
     assert f'id="suggested" value="{words}"' in text
     assert '<a href="#id_unit">' in text
+
+
+def test_several_units_lead_to_the_form_of_a_sweep_with_all_that_was_chosen(as_owner: Client, layer: Layer) -> None:
+    Backbone.objects.create(key="scripted", label="Scripted scientist")
+    question = "What does unit {unit} do?"
+    response = as_owner.post("/query/", GOOD | {"unit": "3, 5, 8-10", "question": question})
+    assert not Run.objects.exists()
+    address = urlsplit(response["Location"])
+    assert address.path == "/sweeps/new/"
+    filled = {name: values[0] for name, values in parse_qs(address.query, keep_blank_values=True).items()}
+    assert filled["units"].split() == ["3", "5", "8-10"]
+    assert (filled["question"], filled["agent"], filled["rounds"], filled["tokens"]) == (question, "scripted", "3", "")
+    text = as_owner.get(response["Location"]).content.decode()
+    assert "5 units of layer4 in toybox" in text
+    assert "5 units: a sweep" in picker(as_owner, unit="3, 5, 8-10")
+    assert "What does unit {unit} of {layer} in {model} respond to?" in picker(as_owner, unit="3, 5")
+
+
+def test_a_task_about_classes_offers_these_by_name_and_gives_the_layer_back(as_owner: Client, layer: Layer) -> None:
+    classes = {"kind": "logit", "units": 2, "names": ["ball", "crane"]}
+    Layer.objects.create(model=layer.model, position=2, name="logits", path="head", **classes)
+    shown = {"shown_model": "toybox", "shown_layer": "layer4", "shown_task": "describe"}
+    text = picker(as_owner, task="bias", **shown)
+    assert 'value="ball (0)"' in text
+    assert '<option value="logits" selected>' in text
+    assert "In which contexts does toybox find “ball”" in text
+    assert 'name="layer_before" value="layer4"' in text
+    back = {"layer_before": "layer4", "unit_before": "7", "shown_layer": "logits", "shown_task": "bias"}
+    text = picker(as_owner, layer="logits", unit="ball (0)", task="describe", **shown | back)
+    assert "toybox / layer4 / unit 7" in text
+    assert "toybox / logits / unit 0" in as_owner.get("/query/?task=bias").content.decode()
+
+
+def test_without_scripts_choices_are_looked_at_by_hand(as_owner: Client, layer: Layer) -> None:
+    words = "What does unit 7 of layer4 in toybox respond to?"
+    shown = {"shown_model": "toybox", "shown_layer": "layer4", "shown_task": "describe", "suggested": words}
+    again = GOOD | shown | {"unit": "9", "look": "yes"}
+    assert "What does unit 9 of" in as_owner.post("/query/", again | {"question": words}).content.decode()
+    assert "My own words?" in as_owner.post("/query/", again | {"question": "My own words?"}).content.decode()
+    assert not Run.objects.exists()
+
+
+def test_what_a_run_takes_is_told_from_recorded_ones_or_not_known(as_owner: Client, owner: User, layer: Layer) -> None:
+    Backbone.objects.create(key="scripted", label="Scripted scientist")
+    assert "not known yet" in as_owner.get("/query/").content.decode()
+    for seconds in (60, 80, 100):
+        make_run(owner, status="concluded", backbone="scripted", seconds=seconds)
+    text = as_owner.get("/query/").content.decode()
+    assert "<b>1 min 20 s</b>, <b>free</b>" in text
+    assert "n = 3 recorded runs" in text

@@ -111,6 +111,27 @@ def test_a_view_is_kept_shared_renamed_and_let_go(as_owner, owner, client, teamm
     assert not SavedView.objects.exists()
 
 
+def test_every_list_keeps_views_of_its_own(as_owner, owner):
+    for name in ("runs", "sweeps"):
+        as_owner.post("/runs/views/", {"list": name, "name": "Mine", "query": "status=paused&q="})
+    assert [view.get_absolute_url() for view in SavedView.objects.order_by("list")] == [
+        "/runs/?status=paused",
+        "/sweeps/?status=paused",
+    ]
+    make_run(owner)
+    assert as_owner.get("/runs/").content.decode().count(">Mine</a>") == 1
+
+
+def test_layers_are_chosen_from_those_of_the_chosen_model(as_owner, owner):
+    make_run(owner, model="toybox", layer="layer4")
+    make_run(owner, model="other", layer="block9")
+    headers = {"HX-Request": "true", "HX-Trigger": "filters"}
+    text = as_owner.get("/runs/?model=other", headers=headers).content.decode()
+    assert "<option>block9</option>" in text
+    assert "layer4</option>" not in text
+    assert "hx-swap-oob" not in as_owner.get("/runs/?model=other", headers={"HX-Request": "true"}).content.decode()
+
+
 def test_a_view_of_somebody_elses_is_not_seen_unless_it_is_shared(as_owner, owner, teammate):
     make_run(owner)
     SavedView.objects.create(owner=teammate, name="My private view")

@@ -73,7 +73,7 @@ def test_figures_stand_against_the_first_run_or_the_one_that_is_asked_for(as_own
     one, two = ran(owner, 4.0), ran(owner, 2.5, rounds=2)
     told = lines(page(as_owner, one, two))
     assert told["Best activation"] == ["4.00", f"2.50 {MINUS}1.50"]
-    assert told["Exemplar mean"] == ["3.00", "3.00 same"]
+    assert told["Exemplar threshold"] == ["3.00", "3.00 same"]
     assert told["Rounds"] == ["1", "2 +1"]
     assert told["Tokens"] == ["15", "30 +15"]
     assert told["Cost"] == ["$0.25", "$0.50 +$0.25"]
@@ -123,7 +123,9 @@ def test_all_bars_share_one_scale_with_the_tick_of_each_run(as_owner: Client, ow
     Run.objects.filter(pk=two.pk).update(exemplar_mean=1.5)
     text = page(as_owner, one, two)
     assert set(re.findall(r'<svg class="bar" viewBox="([^"]+)"', text)) == {"0 0 40 1"}
-    assert re.findall(r'data-exemplar-mean="([^"]+)"', text) == ["3.00", "1.50"]
+    assert (
+        re.findall(r'data-exemplar-mean="([^"]+)"', text) == ["3.00", "1.50"] * 2
+    )  # of the best images, and of the round
 
 
 def test_only_differences_leaves_out_what_is_alike_and_says_how_much(as_owner: Client, owner: User) -> None:
@@ -236,3 +238,17 @@ def test_the_number_of_queries_does_not_depend_on_the_runs(
         page(as_owner, *runs[:2])
     with django_assert_max_num_queries(len(few)):
         page(as_owner, *runs)
+
+
+def test_activations_lie_on_one_axis_with_a_row_for_each_run(as_owner: Client, owner: User) -> None:
+    one, other = ran(owner, best=4.0), ran(owner, best=9.0)
+    text = page(as_owner, one, other)
+    assert f"Run {one.pk}: mean" in text
+    assert f"Run {other.pk}: mean" in text
+    assert "What it responds to" in text
+
+
+def test_runs_without_images_have_neither_strips_nor_pictures(as_owner: Client, owner: User) -> None:
+    text = page(as_owner, make_run(owner), make_run(owner))
+    assert "Activations of" not in text
+    assert "What it responds to" not in text

@@ -13,7 +13,7 @@ from tests.support.browser import needs_chromium, open_page
 from tests.support.installation import Installation, installed
 
 pytestmark = [
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(480),
     needs_chromium,
 ]
 PROGRAM = """def run_experiment(system, tools):
@@ -46,8 +46,8 @@ def ask(page: Page, site: Installation) -> int:
     known = "SELECT 1 FROM experiments_backbone WHERE key = 'person' AND available"
     site.until(lambda: site.rows(known), "the worker did not name its backbones")
     page.goto(f"{site.url}/query/?unit=12")
-    page.get_by_role("radio", name="A person").check()
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("radio", name="Manual (human)").check()
+    page.get_by_role("button", name="Start run").click()
     page.wait_for_url("**/runs/*/")
     return int(page.url.rstrip("/").split("/")[-1])
 
@@ -88,6 +88,7 @@ def test_a_person_writes_a_program_and_sees_its_images(site: Installation, page:
     expect(page.locator("#reply")).to_be_empty()
 
 
+@pytest.mark.more
 def test_a_worker_that_is_killed_in_mid_program_loses_nothing_and_runs_nothing_twice(
     site: Installation, page: Page
 ) -> None:
@@ -105,7 +106,7 @@ def test_a_worker_that_is_killed_in_mid_program_loses_nothing_and_runs_nothing_t
     site.child("celery", "worker").kill()
     # The lease would lapse in 30 s; the test does not wait for it.
     site.change("UPDATE experiments_run SET lease_expires = ?, due = ?", LONG_AGO, LONG_AGO)
-    site.until(lambda: kinds()[-1] == "waiting_for_person" and "result" in kinds(), "the run did not go on", 150)
+    site.until(lambda: kinds()[-1] == "waiting_for_person" and "result" in kinds(), "the run did not go on", 300)
     assert [kind for kind in kinds() if kind in {"reply", "experiment", "result"}] == ["reply", "experiment", "result"]
     assert site.rows("SELECT status FROM experiments_experiment WHERE run_id = ?", run) == [("ok",)]
     expect(page.get_by_role("heading", name="Round 2")).to_be_visible(timeout=30_000)

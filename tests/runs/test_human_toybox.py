@@ -70,6 +70,7 @@ def test_a_person_finds_out_what_a_unit_responds_to(as_owner: Client, owner: Use
     assert {event.payload["by_person"] for event in run.events.filter(kind="reply")} == {True}
 
 
+@pytest.mark.more
 def test_the_scripted_scientist_goes_on_from_what_a_person_found(as_owner: Client, owner: User) -> None:
     Backbone.objects.create(key="scripted", label="Scripted scientist", available=True)
     run = played(make_run(owner, backbone="person", unit=12))

@@ -24,7 +24,7 @@ def page(client: Client, query: str = "", **headers: str) -> str:
 def test_an_empty_list_says_what_will_stand_there_and_offers_the_one_action(as_owner: Client) -> None:
     text = page(as_owner)
     assert "No runs yet" in text
-    assert "Ask the first question" in text
+    assert "Start the first run" in text
 
 
 def test_it_shows_question_system_status_labels_and_owner(as_owner: Client, owner: User) -> None:
@@ -69,7 +69,7 @@ def test_it_shows_fifty_at_a_time_and_says_where_one_is(as_owner: Client, owner:
     )
     first = page(as_owner)
     assert "1\N{EN DASH}50 of 120" in first
-    assert first.count('class="question"') == 50
+    assert first.count("<tr data-row>") == 50
     assert "101\N{EN DASH}120 of 120" in page(as_owner, "?page=3")
     assert "101\N{EN DASH}120 of 120" in page(as_owner, "?page=99")
     assert "1\N{EN DASH}50 of 120" in page(as_owner, "?page=x")

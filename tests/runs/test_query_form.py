@@ -1,4 +1,4 @@
-"""The New query form: what it takes, what it says of what it does not take."""
+"""The New run form: what it takes, what it says of what it does not take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from experiments.core import compatibility
 from experiments.models import Backbone, Dataset, Layer, Toolset, VisionModelRow
 from experiments.runs.asking import form as forms
+from experiments.runs.asking import questions, terminal
 from workers.record import tasks
 from workers.record.statuses import Status
 
@@ -74,7 +75,7 @@ def test_the_look_around_the_region_is_an_option_of_the_run(owner: User) -> None
     run = form.run(owner)
     assert run.options == {"dataset": "toybox", "surroundings": "dark"}
     assert forms.copy_values(run)["surroundings"] == "dark"
-    assert "--surroundings dark" in forms.command_line(form.cleaned_data)
+    assert "--surroundings dark" in terminal.command_line(form.cleaned_data)
 
 
 @pytest.mark.parametrize("question", ["", "   ", "\n\t "])
@@ -137,7 +138,7 @@ def test_a_synthetic_neuron_is_studied_as_one_and_its_question_does_not_tell_wha
     form = forms.QueryForm(GOOD | {"model": model.name, "layer": "mono", "unit": "a bus"})
     assert form.is_valid(), form.errors
     assert form.run(owner).system_kind == "synthetic"
-    suggested = forms.suggestions(layer, 1)
+    suggested = questions.suggestions(layer, [1])
     assert suggested.keys() == tasks.TASKS.keys()
     assert not any(word in text for text in suggested.values() for word in ("bus", "mono", "synthetic"))
 
@@ -227,22 +228,22 @@ def test_it_is_said_beforehand_where_nobody_describes_images(
 
 
 def test_there_is_a_question_for_every_task(catalogue: Layer) -> None:
-    assert forms.suggestions(catalogue, 3).keys() == tasks.TASKS.keys()
-    assert forms.suggestions(catalogue, 3)["describe"] == "What does unit 3 of layer4 in toybox respond to?"
+    assert questions.suggestions(catalogue, [3]).keys() == tasks.TASKS.keys()
+    assert questions.suggestions(catalogue, [3])["describe"] == "What does unit 3 of layer4 in toybox respond to?"
     logits = Layer.objects.get(name="logits")
-    assert forms.suggestions(logits, 2)["bias"] == (
+    assert questions.suggestions(logits, [2])["bias"] == (
         "In which contexts does toybox find “rocket” (unit 2 of logits) more or less probable?"
     )
 
 
 def test_the_command_line_asks_the_same_and_quotes_what_a_shell_would_read() -> None:
     values = GOOD | {"question": "What's; rm -rf / ?\n", "task": "bias", "seed": "4"}
-    assert forms.command_line(values) == (
+    assert terminal.command_line(values) == (
         "python manage.py investigate --model toybox --layer layer4 --unit 7 --task bias --seed 4 --max-rounds 3 "
         "--max-tokens none --max-cost 0.5 --max-seconds 60 --question 'What'\"'\"'s; rm -rf / ?'"
     )
     others = {"dataset": "folder:/a b", "toolset": "diffusion", "backbone": "openai", "backbone_model": "gpt-4o"}
-    assert forms.command_line({"model": "toybox", "layer": "layer4", "unit": 7} | others) == (
+    assert terminal.command_line({"model": "toybox", "layer": "layer4", "unit": 7} | others) == (
         "python manage.py investigate --model toybox --layer layer4 --unit 7 --dataset 'folder:/a b' "
         "--toolset diffusion --backbone openai --backbone-model gpt-4o"
     )
@@ -256,9 +257,9 @@ def test_reflections_are_kept_where_some_are_wanted(owner: User) -> None:
     run = form.run(owner)
     assert run.options["reflections"] == 3
     assert forms.copy_values(run)["reflections"] == 3
-    assert "--reflections 3" in forms.command_line(form.cleaned_data)
-    assert forms.request_body(form.cleaned_data)["reflections"] == 3
+    assert "--reflections 3" in terminal.command_line(form.cleaned_data)
+    assert terminal.request_body(form.cleaned_data)["reflections"] == 3
     without = forms.QueryForm(GOOD | {"reflections": "0"})
     assert without.is_valid()
     assert "reflections" not in without.run(owner).options
-    assert "reflections" not in forms.request_body(without.cleaned_data)
+    assert "reflections" not in terminal.request_body(without.cleaned_data)

@@ -52,20 +52,20 @@ def limits_change_in_place(page: Page) -> None:
 
 
 def a_note_is_sent_with_the_keyboard(page: Page) -> None:
-    box = page.get_by_label("Note to the agent")
+    box = page.get_by_label("Message to agent")
     box.fill("Look at the ground.")
     box.press("Control+Enter")
     expect(box).to_have_value("")
 
 
 def a_draft_outlives_the_page(page: Page) -> None:
-    page.get_by_label("Note to the agent").fill(WORDS)
+    page.get_by_label("Message to agent").fill(WORDS)
     page.reload()
-    expect(page.get_by_label("Note to the agent")).to_have_value(WORDS)
+    expect(page.get_by_label("Message to agent")).to_have_value(WORDS)
 
 
 def refused_words_stay_and_go_with_a_fork(page: Page) -> None:
-    box = page.get_by_label("Note to the agent")
+    box = page.get_by_label("Message to agent")
     box.press("Control+Enter")
     expect(page.locator("#note .error")).to_contain_text("Nobody would hear this.")
     expect(box).to_have_value(WORDS)

@@ -107,7 +107,7 @@ def test_a_note_stands_in_the_transcript_with_its_author_and_as_text(as_owner: C
     assert as_owner.post(f"/runs/{run.pk}/note/", {"text": "<i>Snow</i>\nand ice"}, headers=HX).status_code == 204
     page = shown(as_owner, run)
     assert "<blockquote><p>&lt;i&gt;Snow&lt;/i&gt;<br>and ice</p></blockquote>" in page
-    assert "Note to the agent</span> by owner" in page
+    assert "Message to agent</span> by owner" in page
 
 
 @pytest.mark.parametrize("headers", [HX, {}], ids=["with scripts", "without"])
@@ -191,7 +191,7 @@ def test_a_run_is_asked_again_with_changes_that_are_shown(as_owner: Client, run:
     made = Run.objects.latest("pk")
     assert (made.parent_id, made.fork_round, made.seed) == (run.pk, None, 3)
     assert "Asks again what was asked in" in shown(as_owner, made)
-    assert "Asked again in" in shown(as_owner, run)
+    assert "Duplicated in" in shown(as_owner, run)
 
 
 @pytest.mark.parametrize("wrong", ["x", "99999", "-1", "1" * 30])

@@ -10,9 +10,10 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
 from experiments.core import transcript
+from experiments.display import bearing
 from experiments.display.rounds import RoundRange, step_size, steps
 from experiments.models import Hypothesis, Run
-from experiments.runs.page import activations, cost, evidence, hypotheses
+from experiments.runs.page import activations, cost, hypotheses
 from experiments.runs.page.pages import TABS
 from tests.support.builders import experiment, make_run, replied, started
 from tests.support.long_run import long_run
@@ -73,7 +74,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     short, long = long_run(owner, 4, 2), long_run(owner, 60, 2)
     for tab in TABS:
         shown(as_owner, short, f"tab={tab}")  # what a process reads once is read
-        with django_assert_max_num_queries(24 if tab == "transcript" else 15) as few:
+        with django_assert_max_num_queries(29 if tab == "transcript" else 15) as few:
             shown(as_owner, short, f"tab={tab}")
         with django_assert_max_num_queries(len(few)):
             shown(as_owner, long, f"tab={tab}")
@@ -191,10 +192,29 @@ def test_what_bears_on_a_hypothesis_is_linked(as_owner: Client, run: Run) -> Non
     assert "a red ball" in page
 
 
+def test_each_hypothesis_has_its_distributions_and_an_effect_size_by_round(as_owner: Client, owner: User) -> None:
+    run = long_run(owner, 16, 5)
+    page = shown(as_owner, run, "tab=hypotheses")
+    found = bearing.images(run, ["red balls"])[0]
+    assert found.having
+    assert found.lacking
+    assert not {row.origin for row in (*found.having, *found.lacking)} & {"exemplar", "edited"}
+    assert "AUC" in page
+    assert "Cliff&#x27;s" in page
+
+
+def test_an_effect_is_of_the_images_that_were_there_before_the_reply(owner: User) -> None:
+    run = long_run(owner, 16, 5)
+    found = bearing.images(run, ["red balls"])[0]
+    effects = hypotheses.trace_effect(found, [1, 16])
+    assert 1 not in effects, "nothing was logged before the first reply"
+    assert 0.0 <= effects[16] <= 1.0
+
+
 def test_words_that_say_nothing_name_no_image() -> None:
-    assert evidence.words("The unit responds to red balls") == {"red", "ball"}
-    assert evidence.words("boxes, glasses, 12") == {"box", "glass"}
-    assert evidence.words("红色的球") == {"红色的球"}
+    assert bearing.words("The unit responds to red balls") == {"red", "ball"}
+    assert bearing.words("boxes, glasses, 12") == {"box", "glass"}
+    assert bearing.words("红色的球") == {"红色的球"}
 
 
 # --- cost -------------------------------------------------------------------------------------------

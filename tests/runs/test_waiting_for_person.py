@@ -133,12 +133,12 @@ def test_the_page_says_why_it_waits_and_offers_to_try_again(owner: User, as_owne
     run = waiting(owner)
     page = shown(as_owner, run)
     assert 'data-status="waiting"' in page
-    assert "Waiting for a person" in page
+    assert "Needs attention" in page
     assert "Top up the account." in page
     assert f'hx-post="/runs/{run.pk}/try-again/"' in page
     assert "data-complete" not in page, "a viewer hears it go on"
     assert events.render_event(run.events.get(kind="blocked"), run) in page, "the stream draws the same"
-    assert "Waiting for a person" in as_owner.get("/runs/?status=waiting").content.decode()
+    assert "Needs attention" in as_owner.get("/runs/?status=waiting").content.decode()
 
 
 def test_a_viewer_sees_why_it_waits_and_no_button(owner: User, teammate: User, client: Client) -> None:
@@ -157,7 +157,7 @@ def test_the_command_line_says_so_and_goes_on(owner: User, capsys: pytest.Captur
     told = StringIO()
     call_command("investigate", "--resume", str(run.pk), "--json", stdout=told)
     assert json.loads(told.getvalue())["status"] == "concluded"
-    assert capsys.readouterr().err.count("Waiting for a person") == 1
+    assert capsys.readouterr().err.count("Needs attention") == 1
     assert kinds(run) == ["started", "blocked", "resumed", "blocked", "resumed", "reply", "concluded"]
 
 

@@ -284,7 +284,7 @@ def test_deleted_runs_are_found_no_more(way: str, run: Run) -> None:
 
 
 def test_runs_are_matched_by_what_was_asked_and_concluded_their_system_and_number(owner: User, run: Run) -> None:
-    other = make_run(owner, question="Why red?", model="hf:resnet", unit=31)
+    other = make_run(owner, question="Why red?", model="hf:resnet", unit=7919)
     conclusion = Conclusion("Sleds, mostly.", ("purple snowmen",))
     transcript.append(run.pk, "concluded", Ended("", conclusion))
     say(other, "a purple ball")
@@ -298,7 +298,7 @@ def test_runs_are_matched_by_what_was_asked_and_concluded_their_system_and_numbe
     assert matching("SLEDS") == {run.pk}
     assert matching('"snow? toybox"') == set(), "no phrase reaches from one text into the next"
     assert matching("layer4 red") == {other.pk}
-    assert matching("31") == {other.pk}
+    assert matching("7919") == {other.pk}
     assert matching("") == {run.pk, other.pk}
     assert matching("snow unicorn") == set()
     assert matching("%") == set()

@@ -43,7 +43,7 @@ def test_a_hit_is_marked_and_leads_to_its_event(as_owner: Client, run: Run) -> N
     assert "It likes <mark>Pélicans</mark>." in text
     assert f"/runs/{run.pk}/?at=1#e1" in text
     assert "What excites it in snow?" in text
-    assert "1 passage" in text
+    assert "1 result" in text
     assert "round 1" in text
 
 
@@ -148,8 +148,8 @@ def test_the_palette_leads_to_pages_runs_units_models_and_passages(as_owner: Cli
         "layer4 122": ("Units", "layer4 unit 122", "/units/"),
         "unit 122": ("Units", "layer4 unit 122", "/units/"),
         "resnet": ("Models", "<mark>resnet</mark>-152", "/runs/?model=hf%3Amicrosoft%2Fresnet-152"),
-        "quok": ("Said, done and seen", "a <mark>quok</mark>ka on snow", f"/runs/{run.pk}/?at=1#e1"),
-        "unicorn": ("Said, done and seen", "Search everything for “unicorn”", "/search/?q=unicorn"),
+        "quok": ("In transcripts", "a <mark>quok</mark>ka on snow", f"/runs/{run.pk}/?at=1#e1"),
+        "unicorn": ("In transcripts", "Search everything for “unicorn”", "/search/?q=unicorn"),
     }.items():
         text = jump(as_owner, typed)
         assert [words for words in expected if words not in text] == [], typed

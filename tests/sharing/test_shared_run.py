@@ -109,7 +109,7 @@ def test_no_address_leads_into_the_application(discussed: Run, shows: dict[str, 
     at = link(discussed, **shows)
     parser = Addresses()
     parser.feed(opened(at.path))
-    inside = [each for each in parser.found if not each.startswith(("/static/", at.path, "#", "?"))]
+    inside = [each for each in parser.found if not each.startswith(("/static/", "/bundles/", at.path, "#", "?"))]
     assert inside == []
     assert not parser.tags & {"script", "form", "iframe"}
 
@@ -177,6 +177,13 @@ def test_images_of_the_run_are_sent_and_no_others(run: Run, tail: str) -> None:
         assert Client().get(f"{at.path}images/{tail.format(key=key)}").status_code == 404
     assert Client().get(f"/shared/{'x' * 43}/images/{tail.format(key=own)}").status_code == 404
     assert Client().get(f"{at.path}images/{own}/thumb-999.webp").status_code == 404
+
+
+def test_activation_maps_of_the_run_are_sent_and_no_others(run: Run) -> None:
+    at, mine, other = link(run), picture(78), picture(79)
+    run.observations.update(map_id=mine, map_low=0.0, map_high=1.0, map_threshold=0.5)
+    assert Client().get(f"{at.path}images/{mine}.png").status_code == 200
+    assert Client().get(f"{at.path}images/{other}.png").status_code == 404
 
 
 def test_it_is_read_and_nothing_else(run: Run) -> None:

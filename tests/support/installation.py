@@ -34,6 +34,8 @@ def free_port() -> int:
 class Installation:
     """What runs, what it says, and what its database holds."""
 
+    command = "up"
+
     def __init__(self, state: Path, *options: str, **environment: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -42,7 +44,7 @@ class Installation:
         own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
         quick = {"MAIA_WORDS_PER_SECOND": "0", "MAIA_DATASET_IMAGES": "200"}
         self.environment = own | quick | environment | {"MAIA_STATE": str(state)}
-        command = [sys.executable, "manage.py", "up", "--port", str(self.port), *options]
+        command = [sys.executable, "manage.py", self.command, "--port", str(self.port), *options]
         self.process = subprocess.Popen(
             command,
             cwd=ROOT,

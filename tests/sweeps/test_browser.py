@@ -35,7 +35,7 @@ def test_from_the_form_to_a_map_that_fills_up(
         expect(page.locator("#preview")).to_contain_text("lets nothing run")
         page.get_by_label("US dollars", exact=True).fill("5")
         assert_fits(page)
-        page.get_by_role("button", name="Start it").click()
+        page.get_by_role("button", name="Start sweep").click()
         expect(page.get_by_text("0 of 8 done")).to_be_visible()
         sweep = aside(lambda: lay_out(Sweep.objects.get()))
         expect(page.locator(".map-legend")).to_contain_text("To come 8")

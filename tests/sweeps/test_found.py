@@ -16,7 +16,7 @@ from experiments.pairwise import sources
 from experiments.runs.lists import runs_from
 from experiments.runs.spread import Spread
 from experiments.sweeps import forecast, lists
-from experiments.sweeps.groups import group_labels
+from experiments.units.label_groups import group_labels
 from tests.support.builders import make_run
 from tests.support.trials import unit
 from tests.sweeps.conftest import fill_in

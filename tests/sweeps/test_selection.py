@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from experiments.models import CheckStatus, Label, LabelCheck, Layer, Run, Unit
 from experiments.sweeps import selection
-from experiments.sweeps.stretches import format_stretches, read_stretches
+from experiments.units.stretches import format_stretches, read_stretches
 from tests.support.builders import make_run
 from tests.sweeps.conftest import fill_in
 

@@ -76,6 +76,7 @@ def test_toybox_refuses_a_prompt_with_unknown_words_and_says_what_it_knows(toybo
     assert "(toybox cannot draw xyzzy). Toybox knows these toys" in context.tools.entries[-1].text
 
 
+@pytest.mark.more
 @pytest.mark.skipif(not nets.EYES_FILE.exists(), reason="toybox-eyes is not trained; run `manage.py train_toybox`")
 @pytest.mark.parametrize(
     ("toolset", "steps"),

@@ -18,17 +18,19 @@ from workers.record.systems import SystemSpec
 MOST_NAME_CHARS = 200
 
 _EXAMPLES = {
-    "dataset_exemplars": """\
+    "dataset_exemplars": '''\
 def run_experiment(system, tools):
+    """What the exemplars share"""
     activations, images = tools.dataset_exemplars(system)
     titles = [f"exemplar {place}" for place in range(1, len(images) + 1)]
-    tools.log_experiment(activations, images, titles, "")""",
-    "text2image": """\
+    tools.log_experiment(activations, images, titles, "")''',
+    "text2image": '''\
 def run_experiment(system, tools):
+    """With and without one thing"""
     prompts = ["a first image", "the same image with one thing changed"]
     images = tools.text2image(prompts)
     activations, masked = system.neuron(images)
-    tools.log_experiment(activations, masked, prompts, "what this experiment tests")""",
+    tools.log_experiment(activations, masked, prompts, "what this experiment tests")''',
 }
 """A whole program for each of the tools that images come from."""
 

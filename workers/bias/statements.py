@@ -1,17 +1,13 @@
 """From a concluded bias run to tested statements: two sets of images each, effect size, interval, corrected p.
 
-A statement is a line of the conclusion that begins with Weaker or Stronger and quotes the words of titles that tell its
-images from the others (`agent/prompts/bias.md`). Images are those that the run drew: neither exemplars, which were
-chosen by their activation, nor edits, which are no independent images.
+What a statement is, and which images bear on it: `record/stated_biases.py`.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,28 +15,9 @@ from scipy import stats
 
 from workers.metrics.significance import holm
 from workers.record.experiments import Observation
-from workers.record.origins import Origin
+from workers.record.stated_biases import StatedBias, find_sides, read_statements
 
-Direction = Literal["weaker", "stronger"]
-
-LEAST = 8
-"""Images on each side that the last experiments must have before the earlier ones, in which a suspicion may have come
-about, are left out."""
 _RESAMPLES = 9_999
-_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*\**(weaker|stronger)\b(.*)$", re.IGNORECASE | re.MULTILINE)
-_QUOTED = re.compile(r'["“]([^"“”]{1,80})["”]')
-
-
-@dataclass(frozen=True)
-class StatedBias:
-    """A line of a conclusion, as it can be read."""
-
-    text: str
-    direction: Direction
-    subject: tuple[str, ...]
-    """Words that all of its images have in their titles; empty where it names none."""
-    context: str
-    """Words that tell the images of the context from the others."""
 
 
 @dataclass(frozen=True)
@@ -69,22 +46,10 @@ class BiasStatement:
     """Why it could not be tested."""
 
 
-def read_statements(text: str) -> list[StatedBias]:
-    """The statements in a conclusion, in order; lines without quoted words cannot be counted again and are left out."""
-    found = []
-    for match in _LINE.finditer(text):
-        quoted = [" ".join(words.casefold().split()) for words in _QUOTED.findall(match[2])]
-        if quoted:
-            direction: Direction = "weaker" if match[1].casefold() == "weaker" else "stronger"
-            found.append(StatedBias(match[0].strip(), direction, tuple(quoted[:-1]), quoted[-1]))
-    return found
-
-
 def check_statements(text: str, experiments: Sequence[Sequence[Observation]]) -> list[BiasStatement]:
     """The statements in a conclusion, the greatest effect first, each tested on what the run logged.
 
-    `experiments` are the observations of each experiment, in order. Of these the last ones are taken that together have
-    `LEAST` images on both sides; all, if there are too few.
+    `experiments` are the observations of each experiment, in order.
     """
     measured = [_measure(stated, experiments) for stated in read_statements(text)]
     adjusted = holm([math.nan if each.p is None else each.p for each in measured])
@@ -100,14 +65,7 @@ def _adjust(measured: BiasStatement, adjusted: float) -> BiasStatement:
 
 
 def _measure(stated: StatedBias, experiments: Sequence[Sequence[Observation]]) -> BiasStatement:
-    inside: list[Observation] = []
-    outside: list[Observation] = []
-    for observations in reversed(experiments):
-        shown = [each for each in observations if _counts(each) and all(_says(each, word) for word in stated.subject)]
-        inside = [each for each in shown if _says(each, stated.context)] + inside
-        outside = [each for each in shown if not _says(each, stated.context)] + outside
-        if min(len(inside), len(outside)) >= LEAST:
-            break
+    inside, outside = find_sides(stated, experiments)
     parts = [np.array([each.activation for each in side], dtype=np.float64) for side in (inside, outside)]
     one, two = (float(part.mean()) if len(part) else None for part in parts)
     sides = tuple(inside), tuple(outside)
@@ -118,17 +76,6 @@ def _measure(stated: StatedBias, experiments: Sequence[Sequence[Observation]]) -
     effect, error = _standardise(*parts)
     low, high = effect - 1.959964 * error, effect + 1.959964 * error
     return BiasStatement(stated, *sides, one, two, effect, low, high, _permute(*parts), None, False)
-
-
-def _counts(observation: Observation) -> bool:
-    """Whether an image was drawn on purpose and measured."""
-    return observation.measured and observation.origin in (Origin.GENERATED, Origin.ORIGINAL)
-
-
-def _says(observation: Observation, words: str) -> bool:
-    """Whether title or prompt have these words, whole and in this order; a plural counts as the word."""
-    said = f"{observation.title}\n{observation.prompt}".casefold()
-    return re.search(rf"(?<!\w){re.escape(words)}(?:s|es)?(?!\w)", said) is not None
 
 
 def _standardise(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> tuple[float, float]:

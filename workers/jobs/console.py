@@ -76,7 +76,7 @@ def in_words(payload: Payload, kind: str) -> str:
         case events.Reminder() | events.Retrying():
             return set_aside(payload.text if isinstance(payload, events.Reminder) else payload.what)
         case events.Blocked():
-            return heading("Waiting for a person", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
+            return heading("Needs attention", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
         case events.Ended():
             answer = payload.conclusion
             parts = [answer.description, answer.reasoning, answer.bias, *(f"Label: {label}" for label in answer.labels)]

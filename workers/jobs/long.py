@@ -78,6 +78,14 @@ def write_neighbours(profile_id: int) -> None:
         write(profile)
 
 
+@shared_task(name="workers.jobs.long.compare_labels")
+def compare_labels(asked: int) -> None:
+    """Say which labels mean something near to what somebody typed."""
+    from workers.jobs.label_nearness import answer
+
+    answer(asked)
+
+
 @shared_task(name="workers.jobs.long.check_label")
 def check_label(check_id: int) -> None:
     """Test a label on images that its author never saw. Nothing if it is done, or somebody else is at it."""

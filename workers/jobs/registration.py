@@ -14,7 +14,7 @@ from workers.errors import MissingPart, UnknownName
 from workers.jobs import catalogue, plugin_keys
 from workers.jobs.laboratory import laboratory
 from workers.jobs.plugin_keys import find_dataset
-from workers.jobs.unit_profiles import note_index
+from workers.jobs.unit_profiles import note_index, write_layers
 from workers.protocols import Progress
 
 
@@ -41,7 +41,7 @@ def add_model(job: Job, progress: Progress) -> str:
     """What a job of kind "model" does."""
     progress(f"Looking at {job.subject}", 0, 1)
     row = model(job.subject, job.asked_by)
-    return f"{row.name} has {row.layers.count()} layers and is in the New query form."
+    return f"{row.name} has {row.layers.count()} layers and is in the New run form."
 
 
 def add_dataset(job: Job, progress: Progress) -> str:
@@ -58,7 +58,9 @@ def index(job: Job, progress: Progress) -> str:
     """Index what the job names; what an earlier attempt has done is not done again."""
     model, names = str(job.options.get("model", "")), list(job.options.get("layers", []))
     insist = bool(job.options.get("insist"))
-    return index_layers(known_dataset(job.subject), model, names, progress, insist=insist)
+    dataset = known_dataset(job.subject)
+    said = index_layers(dataset, model, names, progress, insist=insist)
+    return f"{said} {write_layers(dataset, model, names, progress)}" if job.options.get("exemplars") else said
 
 
 def known_dataset(name: str) -> Dataset:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 500
 """Images of one job, so that others get their turn."""
-QUALITY, EFFORT = 82, 2
+QUALITY, EFFORT = 75, 4
 MOST_WAITING = 1000
 """Images that wait for theirs in this process, their pixels in memory; more are left to the sweep."""
 

@@ -6,6 +6,7 @@ Only layers that are indexed take part when units are compared.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -13,10 +14,12 @@ from django.utils import timezone
 
 from experiments.core import notify, queue
 from experiments.models import Dataset, Exemplar, Layer, LayerIndex, Run, Unit, UnitProfile
+from experiments.models.mapped import list_map_columns
 from workers import registry
-from workers.errors import MaiaError
+from workers.errors import Cancelled, MaiaError
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory
+from workers.lab.memory import keep_map
 from workers.protocols import Progress, Provenance
 from workers.record.origins import Origin
 from workers.record.systems import SystemSpec
@@ -36,7 +39,8 @@ def write(profile: UnitProfile, progress: Progress) -> None:
     for rank, exemplar in enumerate(laboratory().subject(spec).exemplars(progress), 1):
         raw = images.remember(exemplar.picture.image, Provenance(Origin.EXEMPLAR, scene=exemplar.picture.scene))
         masked = images.remember(exemplar.masked, Provenance(Origin.EXEMPLAR, raw=raw))
-        keys = {"image_id": raw, "masked_id": masked}
+        known = list_map_columns(keep_map(images, exemplar.map))
+        keys = {"image_id": raw, "masked_id": masked} | known
         rows.append(Exemplar(profile=profile, rank=rank, activation=exemplar.activation, **keys))
     index = laboratory().index(spec.model, profile.dataset.key)
     record = index.unit(spec.layer, spec.unit)
@@ -48,6 +52,33 @@ def write(profile: UnitProfile, progress: Progress) -> None:
         profile.written, profile.problem, profile.note = timezone.now(), "", index.note(spec.layer)
         profile.save()
         note_index(profile.dataset, [unit.layer])
+
+
+def write_layers(dataset: Dataset, model: str, names: Sequence[str], progress: Progress) -> str:
+    """Write the exemplars of every unit of these layers that has none over the dataset. Returns a sentence on what is
+    there now; raises Cancelled if `progress` does, and goes on where it was when it is called again."""
+    failed = done = 0
+    for layer in Layer.objects.select_related("model").filter(model__name=model, name__in=names):
+        for number in range(layer.units):
+            progress(f"Exemplars of {layer.name}", number, layer.units)
+            unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
+            profile, _ = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
+            done += 1
+            if profile.written is None:
+                failed += not _try(profile, progress)
+    return f"Exemplars of {done - failed:,} of {done:,} units are there."
+
+
+def _try(profile: UnitProfile, progress: Progress) -> bool:
+    """Write one unit's; whether that worked. What is wrong with one stands on its page, and the others go on."""
+    try:
+        write(profile, progress)
+    except Cancelled:
+        raise
+    except MaiaError as error:
+        UnitProfile.objects.filter(pk=profile.pk).update(problem=str(error))
+        return False
+    return True
 
 
 def ask_for(run: Run) -> None:

@@ -82,21 +82,22 @@ class ExperimentLog:
 
     def _observation(self, logged: LoggedImage, raw: StoredImage) -> Observation:
         """What is known of a logged image: raw and masked image are both found, whichever of them came."""
-        activation, masked = self._system.measured[raw.key]
+        found = self._system.measured[raw.key]
         known, plain = raw.provenance, logged.image.key == raw.key
         return Observation(
             title=logged.title,
-            activation=activation,
+            activation=found.activation,
             image=raw.key,
-            masked=masked if plain else logged.image.key,
+            masked=found.masked if plain else logged.image.key,
+            map=found.map,
             origin=known.origin,
             prompt=known.prompt,
             seed=known.seed,
             original=known.original,
             claimed=logged.claimed,
             measured=True,
-            differs=logged.claimed is not None and differs(logged.claimed, activation),
-            plain=masked != raw.key and plain,
+            differs=logged.claimed is not None and differs(logged.claimed, found.activation),
+            plain=found.masked != raw.key and plain,
         )
 
     def _all(self) -> Iterable[LogEntry]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,7 @@ from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from workers.errors import BrokenImage, ToolMisuse
 from workers.lab.png import encode_rgb
-from workers.protocols import WHOLE_IMAGE, Box, LabSettings, Picture, Surroundings
+from workers.protocols import WHOLE_IMAGE, Box, LabSettings, MapImage, Picture, Surroundings
 from workers.record.systems import SystemSpec
 
 MAX_PIXELS = 4096 * 4096
@@ -35,6 +36,8 @@ DARK_BRIGHTNESS = 0.25
 """Brightness there in the published look, in full colour (paper, section 3.1)."""
 LUMA_WEIGHTS = (0.299, 0.587, 0.114)
 """Shares of red, green and blue in the brightness of a pixel (ITU-R BT.601)."""
+FINER = 4
+"""Cells of a kept map for each of a map that covers a part of an image alone."""
 OUTLINES: dict[Surroundings, tuple[int, int, int]] = {"dim": (255, 32, 32), "dark": (255, 0, 0)}
 """Colour of the line around a mask; drawn just outside it, so that the region itself stays untouched.
 
@@ -228,6 +231,28 @@ def mask_image(
     rest.paste(image, mask=Image.fromarray(bright))
     rest.paste(OUTLINES[surroundings], mask=Image.fromarray(line))
     return rest
+
+
+def draw_map(
+    activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE_IMAGE
+) -> MapImage | None:
+    """The map itself, cell by cell, for an image of `size` (width, height): grey from the lowest value, or 0, to the
+    highest. None where it says nothing of where.
+
+    A map that covers a part of the image is brought onto cells of the whole, `FINER` times as fine.
+    """
+    if activation_map.size == 1 or not np.isfinite(activation_map).all():
+        return None
+    low, high = min(0.0, float(activation_map.min())), float(activation_map.max()) + 0.0  # no negative zero
+    if part != WHOLE_IMAGE:
+        rows, columns = activation_map.shape
+        cells = [round(FINER * count / (part[at + 2] - part[at])) for at, count in ((0, columns), (1, rows))]
+        whole = _enlarge(activation_map, (min(cells[0], size[0]), min(cells[1], size[1])), part)
+        activation_map = np.where(np.isfinite(whole), whole, low)
+    span = high - low
+    shares = (activation_map - low) / span if span > 0 else np.zeros(activation_map.shape)
+    grey = Image.fromarray(np.rint(255 * shares).astype(np.uint8)).convert("RGB")
+    return MapImage(grey, low, high, threshold if math.isfinite(threshold) else high)
 
 
 def dim_image(image: Image.Image) -> Image.Image:

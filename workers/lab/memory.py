@@ -18,7 +18,8 @@ from typing import Any
 from PIL.Image import Image
 
 from workers.lab.imaging import as_image, encode_png, image_key, placeholder
-from workers.protocols import ImageMemory, Provenance
+from workers.protocols import ImageMemory, MapImage, Provenance
+from workers.record.experiments import ActivationMap
 from workers.record.origins import Origin
 
 MOST_TEXTS = 20_000
@@ -113,6 +114,14 @@ def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]
         StoredImage(key, image, memory.recall(key) or provenance)
         for key, (image, provenance) in zip(keys, images, strict=True)
     ]
+
+
+def keep_map(memory: ImageMemory, found: MapImage | None) -> ActivationMap | None:
+    """Store an activation map as an image that stands for itself: several images may have the same."""
+    if found is None:
+        return None
+    key = memory.remember(found.grey, Provenance(Origin.EXTERNAL))
+    return ActivationMap(key, found.low, found.high, found.threshold)
 
 
 def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:

@@ -6,15 +6,23 @@ It measures and masks through a `Subject` and knows no model itself. Made by `la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-from PIL.Image import Image
+from dataclasses import dataclass, replace
 
 from workers.lab import arguments
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_key
-from workers.lab.memory import StoredImage, encode_text, find_raw, is_made, look_up
-from workers.protocols import ImageMemory, Subject
+from workers.lab.memory import StoredImage, encode_text, find_raw, is_made, keep_map, look_up
+from workers.protocols import Exemplar, ImageMemory, Response, Subject
+from workers.record.experiments import ActivationMap
+
+
+@dataclass(frozen=True)
+class MeasuredImage:
+    """What the system answered to it; `masked` is a key."""
+
+    activation: float
+    masked: str
+    map: ActivationMap | None = None
 
 
 class System:
@@ -29,8 +37,8 @@ class System:
         self.model_name = subject.spec.model
         self.layer = subject.spec.layer
         self.neuron_num = subject.spec.unit
-        self.measured: dict[str, tuple[float, str]] = {}
-        """Activation and key of the masked image for each raw key measured in this experiment."""
+        self.measured: dict[str, MeasuredImage] = {}
+        """What each raw key gave that was measured in this experiment."""
         self.best: float | None = None
         """The highest activation in this experiment of an image that is no exemplar."""
         self._memory = memory
@@ -63,23 +71,20 @@ class System:
         if missing:
             self._measure(list(missing.values()))
 
-    def keep_masked(
-        self, images: Sequence[StoredImage], activations: Sequence[float], masked_images: Sequence[Image]
-    ) -> list[str]:
+    def keep(self, images: Sequence[StoredImage], answers: Sequence[Response | Exemplar]) -> list[str]:
         """Remember what was measured on raw images, and which image each masked one shows; the masked ones as texts."""
-        keys = [image_key(masked) for masked in masked_images]
+        keys = [image_key(each.masked) for each in answers]
         self._memory.expect(keys)
-        for raw, activation, masked, key in zip(images, activations, masked_images, keys, strict=True):
+        for raw, answer, key in zip(images, answers, keys, strict=True):
             if key != raw.key:  # an image that is bright all over, or nowhere, is not masked
-                self._memory.remember(masked, replace(raw.provenance, scene=None, raw=raw.key), key)
+                self._memory.remember(answer.masked, replace(raw.provenance, scene=None, raw=raw.key), key)
             if not is_made(raw):  # what stands in the place of an image is no measurement
                 continue
-            self.measured[raw.key] = (activation, key)
-            if raw.provenance.origin != "exemplar" and (self.best is None or activation > self.best):
-                self.best = activation
+            self.measured[raw.key] = MeasuredImage(answer.activation, key, keep_map(self._memory, answer.map))
+            if raw.provenance.origin != "exemplar" and (self.best is None or answer.activation > self.best):
+                self.best = answer.activation
         return [encode_text(self._memory, key) for key in keys]
 
     def _measure(self, images: list[StoredImage]) -> tuple[list[float], list[str]]:
         responses = self.subject.respond([each.image for each in images])
-        activations = [each.activation for each in responses]
-        return activations, self.keep_masked(images, activations, [each.masked for each in responses])
+        return [each.activation for each in responses], self.keep(images, responses)

@@ -73,7 +73,7 @@ class Tools:
         pictures = [each.picture for each in found]
         known = [(each.image, Provenance(Origin.EXEMPLAR, scene=each.scene)) for each in pictures]
         raw, activations = store_images(self._memory, known), [each.activation for each in found]
-        return activations, self._system.keep_masked(raw, activations, [each.masked for each in found])
+        return activations, self._system.keep(raw, found)
 
     def text2image(self, prompt_list: Sequence[str]) -> list[Image.Image]:
         """Draw one image for each prompt. Repeat a prompt to get other images of the same words.

@@ -50,6 +50,7 @@ from workers.protocols.settings import Precision as Precision
 from workers.protocols.settings import Provider as Provider
 from workers.protocols.settings import Surroundings as Surroundings
 from workers.protocols.systems import Exemplar as Exemplar
+from workers.protocols.systems import MapImage as MapImage
 from workers.protocols.systems import Response as Response
 from workers.protocols.systems import Subject as Subject
 from workers.protocols.systems import UnitIndex as UnitIndex

@@ -14,11 +14,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class MapImage:
+    """Where an image drives a system, as a small grey image over all of it: black stands for `low`, white for `high`.
+
+    What is above `threshold` is bright in the masked image.
+    """
+
+    grey: Image
+    low: float
+    high: float
+    threshold: float
+
+
+@dataclass(frozen=True)
 class Response:
     """What a system answers to one image. `activation` is what the network gave: rounding is for showing."""
 
     activation: float
     masked: Image
+    map: MapImage | None = None
+    """None where the system says nothing of where."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,7 @@ class Exemplar:
     masked: Image
     index: int
     """Position in the dataset."""
+    map: MapImage | None = None
 
 
 class UnitRecord(Protocol):

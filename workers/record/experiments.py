@@ -20,6 +20,19 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
+class ActivationMap:
+    """Where an image drives the system: a small grey image over all of it, whose black stands for `low` and whose
+    white for `high`."""
+
+    image: str
+    """Key of the stored grey image."""
+    low: float
+    high: float
+    threshold: float
+    """What is above it is bright in the masked image."""
+
+
+@dataclass(frozen=True)
 class Observation:
     """One image an experiment logged. `image` and `masked` are keys; `image` is always the raw one."""
 
@@ -41,6 +54,8 @@ class Observation:
     """Whether `claimed` is another number than `activation`, beyond rounding; see `figures.differs`."""
     plain: bool = False
     """Whether the image itself is to be seen: the program logged it and not its masked one."""
+    map: ActivationMap | None = None
+    """Where the image drives the system; None in old records, and where the system says nothing of where."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Status(Labelled):
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
     PAUSED = "paused", "Paused"
-    WAITING = "waiting", "Waiting for a person"
+    WAITING = "waiting", "Needs attention"
     CONCLUDED = "concluded", "Concluded"
     LIMIT_REACHED = "limit_reached", "Limit reached"
     CANCELLED = "cancelled", "Cancelled"

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """Names a system: what a person picks on the New query page."""
+    """Names a system: what a person picks on the New run page."""
 
     kind: str
     """Key in `registry.SYSTEMS`, for example "unit"."""

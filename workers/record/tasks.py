@@ -26,6 +26,8 @@ class Task:
     """What its conclusion consists of, in the order in which a person is asked for it."""
     needs: tuple[tuple[str, ...], ...]
     """Tags that an answer has; of several in brackets one will do, the first is the one that the agent is told of."""
+    of_classes: bool = False
+    """Whether it is about a class, so that the form offers a model's classes by name."""
     tells_units: bool = False
     """Whether its labels say what a unit responds to, rather than give a verdict."""
 
@@ -51,10 +53,11 @@ _ROWS = (
         "Is there a bias in what this neuron responds to?",
         ("bias", "labels"),
         (("BIAS", "DESCRIPTION"), ("LABEL",)),
+        of_classes=True,
     ),
     Task(
         "spurious",
-        "Find spurious reliance",
+        "Find spurious features",
         "Does the unit rely on the object itself or on what is usually around it? Ends in a verdict.",
         "Does unit {unit} of {layer} in {model} rely on a spurious feature?",
         "Does {model} rely on a spurious feature for “{name}” (unit {unit} of {layer})?",
@@ -92,7 +95,7 @@ def find_task(key: str) -> Task:
     return TASKS.get(key, TASKS["free"])
 
 
-def questions(kind: str, model: str, layer: str, unit: int, name: str = "") -> dict[str, str]:
+def questions(kind: str, model: str, layer: str, unit: int | str, name: str = "") -> dict[str, str]:
     """A sensible question for each task about a unit of a layer of this kind, called `name` where units have names.
 
     It names the class of a logit, and tells nothing of a synthetic neuron.

@@ -37,8 +37,9 @@ class IndexedSystem(ABC, Generic[Model]):
             if self._exemplars is None:
                 pictures = [self._index.picture(position) for position in positions]
                 measured = zip(self.respond([each.image for each in pictures]), pictures, positions, strict=True)
-                found = [Exemplar(each.activation, picture, each.masked, at) for each, picture, at in measured]
-                self._exemplars = self._sorted(found)
+                self._exemplars = self._sorted(
+                    [Exemplar(each.activation, picture, each.masked, at, each.map) for each, picture, at in measured]
+                )
             return self._exemplars
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.lab.imaging import in_parallel, mask_image, surroundings_of
+from workers.lab.imaging import draw_map, in_parallel, mask_image, surroundings_of
 from workers.protocols import Classifier, Exemplar, LabSettings, Response, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
@@ -32,18 +32,20 @@ class Logit(IndexedSystem[Classifier]):
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Probability in [0, 1] and masked image for each image."""
         probabilities, maps = self._model.evidence(images, self.spec.unit)
-        shown = in_parallel(lambda pair: self._masked(*pair), list(zip(images, maps, strict=True)))
-        return [Response(float(probability), each) for probability, each in zip(probabilities, shown, strict=True)]
+        given = [(float(probability), *pair) for probability, *pair in zip(probabilities, images, maps, strict=True)]
+        return in_parallel(lambda each: self._answer(*each), given)
 
     def _sorted(self, exemplars: list[Exemplar]) -> list[Exemplar]:
         return sorted(exemplars, key=lambda each: -each.activation)
 
-    def _masked(self, image: Image, region: NDArray[np.float32]) -> Image:
+    def _answer(self, probability: float, image: Image, region: NDArray[np.float32]) -> Response:
         """Bright where the evidence is above its own quantile and not faint."""
         if region.size == 1:  # says nothing of where, so the image stays bright
-            return image
+            return Response(probability, image)
         threshold = max(float(np.quantile(region, 1 - BRIGHT)), FAINT * float(region.max()))
-        return mask_image(image, region, threshold, visible_part(self._model, image.size), self._surroundings)
+        part = visible_part(self._model, image.size)
+        masked = mask_image(image, region, threshold, part, self._surroundings)
+        return Response(probability, masked, draw_map(region, threshold, image.size, part))
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Logit:

@@ -11,7 +11,7 @@ from typing import cast
 from PIL.Image import Image
 
 from workers.errors import UnknownName
-from workers.lab.imaging import mask_image, surroundings_of
+from workers.lab.imaging import draw_map, mask_image, surroundings_of
 from workers.protocols import WHOLE_IMAGE, ConceptModel, LabSettings, Response, UnitIndex, VisionModel
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
@@ -24,7 +24,11 @@ class SyntheticNeuron(IndexedSystem[ConceptModel]):
         """Activation in [0, 1] and masked image for each image: plain where it is silent."""
         maps = self._model.unit_maps(images, self.spec.layer, self.spec.unit).numpy(force=True)
         return [
-            Response(float(each.max()), mask_image(image, each, 0.0, WHOLE_IMAGE, self._surroundings))
+            Response(
+                float(each.max()),
+                mask_image(image, each, 0.0, WHOLE_IMAGE, self._surroundings),
+                draw_map(each, 0.0, image.size),
+            )
             for image, each in zip(images, maps, strict=True)
         ]
 

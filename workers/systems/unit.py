@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL.Image import Image
 
-from workers.lab.imaging import in_parallel, mask_image, surroundings_of
+from workers.lab.imaging import draw_map, in_parallel, mask_image, surroundings_of
 from workers.protocols import LabSettings, Response, Surroundings, UnitIndex, VisionModel, visible_part
 from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
@@ -47,7 +47,8 @@ class Unit(IndexedSystem[VisionModel]):
             if activation_map.size == 1:  # says nothing of where, so the image stays bright
                 return Response(activation, image)
             part = visible_part(self._model, image.size)
-            return Response(activation, mask_image(image, activation_map, threshold, part, self._surroundings))
+            masked = mask_image(image, activation_map, threshold, part, self._surroundings)
+            return Response(activation, masked, draw_map(activation_map, threshold, image.size, part))
 
         return in_parallel(answer, list(zip(images, found, strict=True)))
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.conf import settings
+from django.utils.safestring import SafeString, mark_safe
 
-from experiments.display.layout import breadcrumbs
+from experiments.display.bundles import join_links
+from experiments.display.glossary import ENTRIES
+from experiments.display.layout import address, breadcrumbs
 
 register = template.Library()
 
@@ -25,3 +29,34 @@ def show_breadcrumbs(context: template.Context) -> dict[str, Any]:
 def lookup(mapping: Any, key: str) -> Any:
     """The value under a key that a variable names; "" if there is none."""
     return mapping.get(key, "")
+
+
+@register.inclusion_tag("display/explain.html")
+def explain(word: str) -> dict[str, Any]:
+    """A small link beside a heading to what a word of it means, by the key of its entry in the glossary."""
+    return {"entry": ENTRIES[word]}
+
+
+@register.filter
+def page_address(name: str) -> str:
+    """Where a page is, by the name of its address."""
+    return address(name) if name else ""
+
+
+@register.tag
+def bundle(parser: template.base.Parser, _: template.base.Token) -> BundleNode:
+    """`{% bundle %}` around links to style sheets and scripts until `{% endbundle %}`: one of each comes of them."""
+    inner = parser.parse(("endbundle",))
+    parser.delete_first_token()
+    return BundleNode(inner)
+
+
+class BundleNode(template.Node):
+    """What stands between the tags, its links replaced. With DEBUG they stay, so that an edit shows at once."""
+
+    def __init__(self, nodelist: template.NodeList) -> None:
+        self.nodelist = nodelist
+
+    def render(self, context: template.Context) -> SafeString:
+        text = self.nodelist.render(context)
+        return text if settings.DEBUG else mark_safe(join_links(text))  # noqa: S308 - our own links

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -12,8 +12,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from experiments.display import number_format as numbers
-from experiments.display.image_cards import draw_bar, draw_card, draw_claim, draw_pair
-from experiments.display.prose import highlight, prose, set_commands, split_lines
+from experiments.display.card_drawing import draw_bar, draw_card, draw_claim, draw_edits, draw_pair
+from experiments.display.plots.marks import draw_marks
+from experiments.display.prose import first_sentence, highlight, prose, set_commands, split_lines
 from experiments.models import Run
 from workers import registry
 from workers.record.figures import change, figure
@@ -25,7 +26,17 @@ DOT = SafeString('<span class="dot"></span>')
 MARKS = {"concluded": "check", "failed": "cross"}
 
 
-for _written in (figure, change, prose, highlight, numbers.compact, numbers.size, numbers.clock, numbers.duration):
+for _written in (
+    figure,
+    change,
+    prose,
+    first_sentence,
+    highlight,
+    numbers.compact,
+    numbers.size,
+    numbers.clock,
+    numbers.duration,
+):
     register.filter(_written)
 for _counted in (numbers.ago, numbers.timestamp, numbers.thousands, numbers.dollars, numbers.count_noun, numbers.share):
     register.filter(_counted)
@@ -37,6 +48,12 @@ def pairs(stored: Any) -> list[tuple[str, Any]]:
     """Names and values of stored data, whose keys are not ours: `stored.items` would look up a key of that name first.
     Empty for what is no mapping."""
     return [(str(name), value) for name, value in stored.items()] if isinstance(stored, Mapping) else []
+
+
+@register.filter
+def not_installed(rows: Iterable[Any]) -> list[Any]:
+    """Those of models, datasets, toolsets or backbones that no worker can use yet."""
+    return [row for row in rows or () if not row.available]
 
 
 @register.inclusion_tag("display/remedy.html")
@@ -93,5 +110,7 @@ def icon(name: str) -> SafeString:
 
 register.simple_tag(draw_card, name="image_card")
 register.simple_tag(draw_pair, name="image_pair")
+register.simple_tag(draw_edits, name="image_edits")
 register.simple_tag(draw_bar, name="bar")
 register.simple_tag(draw_claim, name="claim")
+register.simple_tag(draw_marks, name="plot_marks")

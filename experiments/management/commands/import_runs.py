@@ -1,4 +1,4 @@
-"""Take in what others bring: bundles of MAIA Web, published transcripts, labels of other methods."""
+"""Take in what others bring: bundles of MAIA Web, MAIA transcripts, labels of other methods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = ("model", "layer", "unit", "question", "backbone_model", "source", "unit
 
 
 class Command(PreparedCommand):
-    help = "Import bundles (.zip), published transcripts (history.json) or labels of another method (.csv, .json)."
+    help = "Import bundles (.zip), MAIA transcripts (history.json) or labels of another method (.csv, .json)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", metavar="FILE", nargs="+", type=Path)

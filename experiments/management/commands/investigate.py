@@ -39,7 +39,7 @@ class Command(FetchingCommand):
         parser.add_argument("--task", choices=tasks.TASKS, default=tasks.USUAL)
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
-        parser.add_argument("--question", help="default: the one that the New query page suggests")
+        parser.add_argument("--question", help="default: the one that the New run page suggests")
         unpriced = "run though no price of the model is known: the limit of the cost is then left out"
         parser.add_argument("--unpriced", action="store_true", help=unpriced)
         for name, most in USUAL.items():
@@ -52,7 +52,7 @@ class Command(FetchingCommand):
         parser.add_argument("--fork", type=int, metavar="RUN", help=fork)
         last = "the last round that a fork copies; default: the last"
         parser.add_argument("--round", type=int, metavar="N", help=last)
-        parser.add_argument("--note", default="", metavar="WORDS", help="what the agent of a fork is told")
+        parser.add_argument("--note", default="", metavar="WORDS", help="a message to the agent of a fork")
 
     def handle(self, **options: Any) -> None:
         from workers.jobs import foreground
@@ -138,7 +138,7 @@ def make_run(options: dict[str, Any]) -> Run:
 
 
 def suggest_question(spec: Any, task: str) -> str:
-    """The question that the New query page suggests for a `SystemSpec`. Raises UnknownName."""
+    """The question that the New run page suggests for a `SystemSpec`. Raises UnknownName."""
     from workers.jobs.plugin_keys import layer_of, name_of
 
     return tasks.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]

@@ -41,6 +41,10 @@ class Command(BaseCommand):
         parser.add_argument("--no-example", action="store_true", help="ask no example query at the very first start")
 
     def handle(self, *_: Any, **options: Any) -> None:
+        self.start(options, Installation)
+
+    def start(self, options: dict[str, Any], make: Callable[..., Installation]) -> None:
+        """Keep what `make` makes alive until it ends. Raises CommandError."""
         if options["state"] and options["state"].resolve() != settings.STATE:
             # Start this process anew with another state folder: settings are read once
             os.environ["MAIA_STATE"] = str(options["state"].resolve())
@@ -60,7 +64,7 @@ class Command(BaseCommand):
                 current_app.conf.update(broker_url=url.replace("unix://", "redis+socket://"))
             call_command("migrate", verbosity=0, interactive=False)
             user, first = welcome.owner()
-            installation = Installation(console, port, redis, user, example=first and not options["no_example"])
+            installation = make(console, port, redis, user, example=first and not options["no_example"])
             if not asyncio.run(installation.run()):
                 raise CommandError("Stopped, because a part could not be kept alive. See above.")
 

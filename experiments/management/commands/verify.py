@@ -25,7 +25,7 @@ class Command(PreparedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         images = "whether the file of each image is read (default: yes)"
         parser.add_argument("--images", action=argparse.BooleanOptionalAction, default=True, help=images)
-        parser.add_argument("--sample", type=_count, metavar="N", help="look at N images, drawn by lot, instead of all")
+        parser.add_argument("--sample", type=_count, metavar="N", help="look at N random images instead of all")
         parser.add_argument("--redraw", action="store_true", help="have workers make missing thumbnails anew")
         parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 

@@ -79,7 +79,7 @@ APART = 2
 
 
 def disagreements(reviews: QuerySet[Review]) -> QuerySet[Review, Any]:
-    """Ids of the items with two opinions or more that differ by the verdict, or on a line by `APART`; most first: by
+    """Ids of the items with two reviews or more that differ by the verdict, or on a line by `APART`; most first: by
     the verdict, then by the lines of the rubric together."""
     places = [When(verdict=value, then=Value(place)) for place, value in enumerate(ReviewVerdict.values)]
     verdict = Case(*places, output_field=IntegerField())

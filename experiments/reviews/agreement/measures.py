@@ -27,10 +27,10 @@ LOST = 0.05
 """Share of resamples without a value above which an interval would say too little."""
 
 ONE_REVIEWER = "There is one reviewer alone."
-NO_ITEM = "No item has two opinions yet."
-ONE_ITEM = "One item has two opinions: too few to tell agreement from chance."
+NO_ITEM = "No item has two reviews yet."
+ONE_ITEM = "One item has two reviews: too few to tell agreement from chance."
 ONE_VALUE = "All gave the same: agreement by chance cannot be told from agreement."
-UNEVEN = "No two items have the same number of opinions, as Fleiss' kappa needs."
+UNEVEN = "No two items have the same number of reviews, as Fleiss' kappa needs."
 
 UNDEFINED = 2.0
 """Stands for the value of a resample that has none: no measure exceeds 1."""
@@ -109,7 +109,7 @@ def fleiss_kappa(ratings: Ratings) -> Figure:
 
 
 @lru_cache(maxsize=1024)
-def cohen_kappa(ratings: Ratings, one: int, other: int) -> Figure:
+def cohen_kappa(ratings: Ratings, one: int, other: int, with_interval: bool = True) -> Figure:
     """Of two reviewers, 1 - observed / expected disagreement: plain for the verdict (Cohen 1960), with quadratic
     weights for scores (1968)."""
     first, second = ratings.pair(one, other)
@@ -124,7 +124,7 @@ def cohen_kappa(ratings: Ratings, one: int, other: int) -> Figure:
         expected = np.mean(x**2, axis) + np.mean(y**2, axis) - 2 * np.mean(x, axis) * np.mean(y, axis)
         return ratio(np.mean((x - y) ** 2, axis), expected)
 
-    return figure(len(first), statistic)
+    return figure(len(first), statistic, with_interval=with_interval)
 
 
 def _explain_undefined(counts: NDArray[np.int64], reviewers: int) -> str:

@@ -56,7 +56,7 @@ class Ratings:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Items x values: how many reviewers gave which, of items with two opinions or more."""
+        """Items x values: how many reviewers gave which, of items with two reviews or more."""
         counted = np.stack([(self.table == value).sum(axis=1) for value in self.line.values], axis=1)
         return np.asarray(counted[counted.sum(axis=1) >= 2], dtype=np.int64)
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from django.contrib.auth.models import User
 
+from experiments.core.display_name import person
 from experiments.models import ReviewQueue
-from experiments.reviews.agreement import lists, measures
+from experiments.reviews.agreement import drawing, lists, measures
 from experiments.reviews.agreement.measures import AXIS, cohen_kappa, fleiss_kappa, krippendorff_alpha
 from experiments.reviews.agreement.ratings import LINES, VERDICT, Ratings, ratings
 
@@ -38,8 +39,13 @@ def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
         "reviewers": [_summarize_reviewer(chosen, key, people[key]) for key in chosen.reviewers],
         "few": any(row["alpha"].few or row["fleiss"].few for row in rows),
     }
+    names = {key: person(people[key]) for key in chosen.reviewers}
     return {
         "summary": summary,
+        "plot_lines": drawing.draw_lines([(row["line"], row["alpha"]) for row in rows]),
+        "plot_reviewers": drawing.draw_reviewers(chosen, names),
+        "plot_opinions": drawing.draw_opinions(chosen),
+        "most_reviewers": drawing.MOST,
         "lines": LINES,
         "ticks": TICKS,
         "resamples": measures.resamples(max(1, *(row["alpha"].n for row in rows))),

@@ -26,7 +26,7 @@ Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
 
 
 class RunIn(Body):
-    """A query, as on the page New query."""
+    """A query, as on the page New run."""
 
     question: str = Field(
         min_length=1, max_length=QUESTION_CHARS, pattern=NO_NUL, examples=["What does unit 7 respond to?"]
@@ -52,9 +52,9 @@ class RunIn(Body):
     )
 
 
-@router.post("/runs", response={201: RunOut}, summary="Ask: create a run")
+@router.post("/runs", response={201: RunOut}, summary="Create a run")
 def create_run(request: HttpRequest, query: RunIn, response: HttpResponse) -> Status[dict[str, Any]]:
-    """Checked as on the page New query. Sent again with the same Idempotency-Key, it makes no other run."""
+    """Checked as on the page New run. Sent again with the same Idempotency-Key, it makes no other run."""
     owner = allow(request, Role.RESEARCHER, TokenScope.RUN)
     values = {**query.model_dump(exclude={"limits"}), **query.limits.model_dump()}
     return create_run_row(request, response, lambda: actions.ask(Actor.behind(request, owner), forms.QueryForm(values)))
@@ -74,7 +74,7 @@ def create_run_row(request: HttpRequest, response: HttpResponse, make: Callable[
     return Status(201, answer_once(request, response, access.require(request), make_once))
 
 
-@router.post("/runs/{pk}/again", response={201: RunOut}, summary="Ask the same again")
+@router.post("/runs/{pk}/again", response={201: RunOut}, summary="Duplicate a run")
 def ask_again(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[dict[str, Any]]:
     """A new run with the query of this one, checked anew."""
     owner = allow(request, Role.RESEARCHER, TokenScope.RUN)

@@ -1,14 +1,10 @@
-"""The New query form: what a person asks, checked against what workers have found.
+"""The New run form: what a person asks, checked against what workers have found.
 
-Also the unit over a dataset, which its own page shows too, the question suggested for each task, and what asks the same
-on the terminal and by the API.
+Also the unit over a dataset, which its own page shows too.
 """
 
 from __future__ import annotations
 
-import re
-import shlex
-from contextlib import suppress
 from typing import Any
 
 from django import forms
@@ -20,7 +16,6 @@ from django.core.exceptions import ValidationError
 from experiments.core import catalogue, compatibility, notify, queue, unit_names
 from experiments.core.catalogue import join_names
 from experiments.core.errors import InvalidInput
-from experiments.core.params import parse_number
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from workers import registry
 from workers.errors import UnknownName
@@ -46,9 +41,13 @@ SURROUNDINGS = [("", "As installed"), ("dim", "Dim, less colour"), ("dark", "Dar
 """Look of masked images outside the bright region; `workers.protocols.settings.Surroundings`."""
 ASK_AGAIN = 30
 """Seconds after which exemplars that have not come are asked for again: Redis may have lost the request."""
+UNIT_CHARS = 2_000
+"""Of a unit, or of several as 3, 5, 8-12."""
 ABOVE_ZERO = "A limit must be above 0. Leave it empty for no limit."
 
 
+LOGIT = "logit"
+"""Kind of the layers whose units are classes."""
 AVAILABLE: dict[str, type[Dataset | Toolset | Backbone]] = {
     "dataset": Dataset,
     "toolset": Toolset,
@@ -65,11 +64,21 @@ def _check_limit(value: float) -> None:
 class LimitFields(forms.Form):
     """What a run may use; an empty field is no limit."""
 
-    rounds = forms.IntegerField(required=False, initial=USUAL["rounds"], max_value=10**6, validators=[_check_limit])
-    tokens = forms.IntegerField(required=False, initial=USUAL["tokens"], max_value=10**12, validators=[_check_limit])
-    cost = forms.FloatField(required=False, initial=USUAL["cost"], max_value=10**6, validators=[_check_limit])
+    rounds = forms.IntegerField(
+        label="Rounds", required=False, initial=USUAL["rounds"], max_value=10**6, validators=[_check_limit]
+    )
+    tokens = forms.IntegerField(
+        label="Tokens", required=False, initial=USUAL["tokens"], max_value=10**12, validators=[_check_limit]
+    )
+    cost = forms.FloatField(
+        label="Cost, US $", required=False, initial=USUAL["cost"], max_value=10**6, validators=[_check_limit]
+    )
     seconds = forms.IntegerField(
-        required=False, initial=int(USUAL["seconds"]), max_value=10**8, validators=[_check_limit]
+        label="Time limit (s)",
+        required=False,
+        initial=int(USUAL["seconds"]),
+        max_value=10**8,
+        validators=[_check_limit],
     )
 
 
@@ -81,7 +90,7 @@ class QueryForm(LimitFields):
     """Whether the chosen model has no known price, once the form was looked at."""
     question = forms.CharField(
         max_length=QUESTION_CHARS,
-        widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off"}),
+        widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off", "autofocus": True}),
         error_messages={
             "required": "Write a question: the agent is given it word for word.",
             "max_length": "This question has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it.",
@@ -90,15 +99,15 @@ class QueryForm(LimitFields):
     task = forms.ChoiceField(choices=tasks.choices(), widget=forms.RadioSelect, initial=tasks.USUAL)
     model = forms.CharField(max_length=200)
     layer = forms.CharField(max_length=200)
-    unit = forms.CharField(max_length=300, error_messages={"required": "Choose a unit."})
+    unit = forms.CharField(label="Units", max_length=UNIT_CHARS, error_messages={"required": "Choose a unit."})
     dataset = forms.CharField(max_length=500, required=False)
     toolset = forms.ChoiceField(choices=lambda: [(key, one.label) for key, one in registry.TOOLSETS.items()])
     backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
-    backbone_model = forms.CharField(max_length=200, required=False)
+    backbone_model = forms.CharField(label="Model of the backbone", max_length=200, required=False)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
-    surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
+    surroundings = forms.ChoiceField(label="Around the region", required=False, choices=SURROUNDINGS)
     reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_REFLECTIONS)
-    unpriced = forms.BooleanField(required=False)
+    unpriced = forms.BooleanField(label="Run without a known price", required=False)
     parent = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -187,6 +196,15 @@ def find_unit(layer: Layer, written: str) -> int:
         raise InvalidInput(str(error), "unit") from None
 
 
+def find_units(layer: Layer, written: str) -> list[int]:
+    """The numbers of the units that somebody means by "3, 5, 8-12". Raises InvalidInput."""
+    try:
+        where = f"{layer.name} of {layer.model.name}"
+        return unit_names.unit_numbers(written[:UNIT_CHARS], where, layer.units, layer.names)
+    except UnknownName as error:
+        raise InvalidInput(str(error), "unit") from None
+
+
 def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[str, Any]:
     """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
     found, _ = Unit.objects.get_or_create(layer=layer, number=number)
@@ -206,26 +224,15 @@ def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> di
     }
 
 
-def suggestions(layer: Layer, unit: int) -> dict[str, str]:
-    """A sensible question for each task; see `tasks.questions`."""
-    return tasks.questions(layer.kind, layer.model.name, layer.name, unit, layer.name_of(unit))
+def class_layer(model: str) -> Layer | None:
+    """The layer whose units are a model's classes, by name."""
+    rows = Layer.objects.select_related("model").filter(model__name=model, model__available=True, kind=LOGIT)
+    return next((layer for layer in rows if layer.names), None)
 
 
-NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
-
-
-def stray_unit(question: str, unit: str) -> str:
-    """A sentence if a question speaks of other units than the one that is chosen; "" otherwise."""
-    named = NAMED_UNIT.findall(question)
-    chosen = unit.strip()
-    number = parse_number(chosen)
-    if not named or number is None or number in map(int, named):
-        return ""
-    return f"The question speaks of unit {named[0]}, but unit {chosen} is chosen: the run would study unit {chosen}."
-
-
-def first_choice(model: str = "") -> dict[str, Any]:
-    """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named.
+def first_choice(model: str = "", task: str = tasks.USUAL) -> dict[str, Any]:
+    """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named; where the task
+    is about classes, these.
 
     Empty while there is no model.
     """
@@ -236,6 +243,8 @@ def first_choice(model: str = "") -> dict[str, Any]:
     )
     if layer is None:
         return {}
+    if tasks.find_task(task).of_classes:
+        layer = class_layer(layer.model.name) or layer
     return {"model": layer.model.name, "layer": layer.name, "unit": 0} | compatibility.fitting(layer.model.name)
 
 
@@ -243,53 +252,3 @@ def copy_values(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
     limits = {name: run.limits.get(name) for name in USUAL}
     return {name: getattr(run, name) for name in ASKED} | limits | {name: run.options.get(name, "") for name in OPTIONS}
-
-
-def command_line(values: dict[str, Any]) -> str:
-    """The command that asks the same on the terminal; values that are the command's defaults are left out."""
-    words = ["python", "manage.py", "investigate"]
-    for name in ("model", "layer", "unit"):
-        words += [f"--{name}", str(values.get(name) or "0")]
-    toy = compatibility.is_toybox(str(values.get("model") or compatibility.TOYBOX))
-    for name, default in COMMAND_DEFAULTS.items():
-        value = str(values.get(name) or default)
-        if value != default or (not toy and name in ("dataset", "toolset")):
-            words += [f"--{name.replace('_', '-')}", value]
-    for name, limit in USUAL.items():
-        value = values.get(name, limit)
-        if str(value) != str(limit):
-            words += [f"--max-{name}", "none" if value in {None, ""} else str(value)]
-    if values.get("unpriced"):
-        words.append("--unpriced")
-    question = " ".join(str(values.get("question") or "").split())
-    if question:
-        words += ["--question", question]
-    return shlex.join(words)
-
-
-def request_body(values: dict[str, Any]) -> dict[str, Any]:
-    """The body of a request to the API that asks the same; what is the default is left out."""
-    body: dict[str, Any] = {name: str(values.get(name) or "") for name in ("question", "model", "layer")}
-    body["question"] = " ".join(body["question"].split())
-    unit = str(values.get("unit") or "0")
-    known = parse_number(unit)
-    body["unit"] = unit if known is None else known
-    for name, default in COMMAND_DEFAULTS.items():
-        value = str(values.get(name) or default)
-        if value != default:
-            body[name] = _read_number(value) if name in {"seed", "reflections"} else value
-    if values.get("unpriced"):
-        body["unpriced"] = True
-    given = {name: values.get(name, usual) for name, usual in USUAL.items()}
-    limits = {name: _read_number(value) for name, value in given.items() if str(value) != str(USUAL[name])}
-    return body | ({"limits": limits} if limits else {})
-
-
-def _read_number(written: Any) -> int | float | str | None:
-    """As JSON has it: empty is null, and what is no number stays, for the API to say so."""
-    text = str(written if written is not None else "").strip()
-    for kind in (int, float):
-        with suppress(ValueError):
-            if abs(number := kind(text)) < float("inf"):
-                return number
-    return text or None

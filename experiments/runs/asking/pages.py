@@ -1,37 +1,52 @@
-"""New query: the form, and the parts of it that answer while one types."""
+"""New run: the form, and the parts of it that answer while one types."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
 from experiments.api import example
-from experiments.core import access, compatibility, notify, unit_names, worker_status
+from experiments.core import access, compatibility, notify
+from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
-from experiments.models import Backbone, Dataset, Layer, Role, Run, Toolset, VisionModelRow
+from experiments.display.number_format import compact, count_noun, dollars, duration
+from experiments.models import Role, Run
 from experiments.runs import actions
+from experiments.runs.asking import choices, questions, terminal
 from experiments.runs.asking import form as forms
+from experiments.runs.asking.estimate import estimate
+from experiments.runs.asking.several import find_chosen, sweep_address
 from experiments.runs.forks import lineage
+from experiments.runs.presets.actions import list_presets, read_preset
 from workers.record import tasks
+from workers.record.limits import USUAL
 
-EARLIER = 3
-"""Runs on the same unit that are shown beside its exemplars."""
+_BEFORE = ("layer_before", "unit_before")
+"""Layer and unit that come back when the task is about classes no more."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
-    """The form; a good one becomes a run, a bad one comes back with errors beside the fields."""
+def page(request: HtmxRequest) -> HttpResponse:
+    """The form; a good one becomes a run, several units lead to a sweep, a bad one comes back with errors beside
+    the fields."""
     actor = Actor.of(request, Role.RESEARCHER)
     if request.method == "POST":
         form = forms.QueryForm(request.POST)
+        if "look" in request.POST:  # without JavaScript: what suits what was chosen
+            looked = _look_again(request.POST)
+            return render(request, "runs/asking.html", build_context(request, forms.QueryForm(initial=looked), looked))
+        if address := sweep_address(request.POST.dict()):
+            return redirect(address)
         try:
             run = actions.ask(actor, form)
         except InvalidFields:
@@ -39,7 +54,10 @@ def page(request: HttpRequest) -> HttpResponse:
         notify.mark_watched(run.pk)  # whoever asks reads along, as soon as the page is there
         return redirect(run)
     initial = beginning(request)
-    return render(request, "runs/asking.html", build_context(request, forms.QueryForm(initial=initial), initial))
+    context = build_context(request, forms.QueryForm(initial=initial), initial)
+    if request.htmx and context["models"]:  # the page that waited for them opens anew, with its scripts
+        return HttpResponseClientRefresh()
+    return render(request, "runs/asking.html", context)
 
 
 def beginning(request: HttpRequest) -> dict[str, Any]:
@@ -53,16 +71,36 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
                     "Submit or decline your review first, or fork the run."
                 )
             return forms.copy_values(run) | ({"parent": run.pk} if way == "from" else {})
-    values = forms.first_choice(request.GET.get("model", ""))
+    kept = read_preset(request.user, request.GET.get("preset", ""))
+    values = forms.first_choice(*(request.GET.get(name) or kept.get(name, "") for name in ("model", "task"))) | kept
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
     if values.get("layer"):
-        task = values["task"] if values.get("task") in tasks.TASKS else tasks.USUAL
-        values["question"] = ""
-        with suppress(InvalidInput):  # no question fits a unit that does not exist
-            layer = forms.find_layer(values.get("model") or "", values["layer"])
-            number = forms.find_unit(layer, str(values.get("unit", "")))
-            values["question"] = forms.suggestions(layer, number)[task]
+        values["question"] = request.GET.get("question") or _suggest_question(values)
+    return values
+
+
+def _suggest_question(values: Mapping[str, Any]) -> str:
+    """A sensible question for what is chosen; "" where there is no such unit."""
+    layer, units = find_chosen(values)
+    task = tasks.find_task(str(values.get("task") or tasks.USUAL)).key
+    return questions.suggestions(layer, units)[task] if layer and units else ""
+
+
+def _look_again(given: QueryDict) -> dict[str, Any]:
+    """What was chosen, with what suits it: a question too, unless a person wrote one."""
+    values: dict[str, Any] = given.dict()
+    if values.get("shown_model", values.get("model")) != values.get("model"):
+        values |= compatibility.fitting(values.get("model", ""))
+    values |= choices.follow_task(values)
+    layer, units = find_chosen(values)
+    if layer is None or not units:
+        fallback = forms.first_choice(str(values.get("model") or ""), str(values.get("task") or ""))
+        values |= {
+            name: fallback[name] for name in ("layer", "unit") if name in fallback and (layer is None or name == "unit")
+        }
+    if _format_value(values.get("question")) in ("", _format_value(values.get("suggested"))):
+        values["question"] = _suggest_question(values)
     return values
 
 
@@ -95,26 +133,33 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
     """What the template shows beside the form."""
     names = Names(request.user)
     chosen = {name: values.get(name) for name in form.fields if name in values}
+    chosen |= {name: values[name] for name in _BEFORE if name in values}
     return {
         "form": form,
         "lines": {task.key: task.line for task in tasks.TASKS.values()},
+        "suggested": values.get("suggested") if form.is_bound else _suggest_question(chosen),
+        "limits": _limits_in_words(chosen),
+        "presets": list_presets(request.user),
         **_build_commands(request, chosen),
         **differing(values, names),
-        **_read_choices(chosen, names),
+        **choices.read_choices(chosen, names),
     }
 
 
 @require_safe
 def unit(request: HttpRequest) -> HttpResponse:
-    """What is picked at this moment: whether it exists, its exemplars, and what suits a model just chosen."""
+    """What is picked at this moment: whether it exists, its exemplars, and what suits a model or a task just chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
     new_model = values.get("shown_model", values.get("model")) != values.get("model")
     if new_model:
         values |= compatibility.fitting(values.get("model", ""))
-    context = _read_choices(values, Names(request.user))
-    context["new_model"] = new_model
-    context["new_layer"] = new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
+    moved = choices.follow_task(values)
+    context = choices.read_choices(values | moved, Names(request.user))
+    other = bool(moved) or new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
+    if other and context.get("problem"):  # what was typed was meant for the layer of before
+        context = choices.read_choices(values | moved | {"unit": "0"}, Names(request.user))
+    context |= {"new_model": new_model, "new_layer": other, "moved": bool(moved)}
     return render(request, "runs/asking/answer.html", context)
 
 
@@ -123,81 +168,44 @@ def command(request: HttpRequest) -> HttpResponse:
     """The command line that asks what the form says now, and what to know of what was chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
-    updates = _build_commands(request, values) | _explain_choice(values) | differing(values, Names(request.user))
-    return render(request, "runs/asking/command.html", {"oob": True} | updates)
+    _, units = find_chosen(values)
+    updates = {
+        "oob": True,
+        "numbers": units,
+        "advice": choices.explain_choice(values, units),
+        "estimate": estimate(values, len(units) or 1),
+        "limits": _limits_in_words(values),
+        **_build_commands(request, values),
+        **differing(values, Names(request.user)),
+    }
+    return render(request, "runs/asking/command.html", updates)
+
+
+def _limits_in_words(values: Mapping[str, Any]) -> list[str]:
+    """What the folded settings hold, in few words each."""
+    shapes: dict[str, Callable[[float], str]] = {
+        "rounds": lambda number: count_noun(int(number), "round"),
+        "tokens": lambda number: f"{compact(number)} tokens",
+        "cost": dollars,
+        "seconds": duration,
+    }
+    found = []
+    for name, shape in shapes.items():
+        given = values.get(name, USUAL[name])
+        number = terminal.read_number(given)
+        found.append(
+            f"no limit of {name}"
+            if given in (None, "")
+            else shape(number)
+            if isinstance(number, int | float)
+            else str(given)[:20]
+        )
+    return [*found, f"seed {values.get('seed') or 0}"]
 
 
 def _build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:
     """The command line, and the same with curl; a model is named for a backbone that offers several."""
     model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
     values = values | {"backbone_model": model}
-    curl = example.curl(request.build_absolute_uri("/api/v1/runs"), "POST", forms.request_body(values))
-    return {"command": forms.command_line(values), "curl": curl}
-
-
-def _group_toolsets() -> dict[str, list[Toolset]]:
-    """Those for people, and those that measure what a tool is worth."""
-    every = list(Toolset.objects.all())
-    ablations = [each for each in every if compatibility.is_ablation(each.key)]
-    return {"toolsets": [each for each in every if each not in ablations], "ablations": ablations}
-
-
-def _explain_choice(values: Any) -> dict[str, str]:
-    """What is wrong with the tools and the backbone together, or what to know of them."""
-    model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
-    tools = tools or compatibility.TOYBOX
-    advice = compatibility.explain_incompatibility(backbone, tools) or compatibility.advise(model, tools, backbone)
-    return {"advice": advice or forms.stray_unit(str(values.get("question") or ""), str(values.get("unit") or ""))}
-
-
-def _read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
-    """All there is to choose from, what is chosen (where nobody chose, what suits the model), and the unit with its
-    exemplars or what is wrong with it."""
-    models = list(VisionModelRow.objects.all())
-    there = [each for each in models if each.available]
-    if not there:
-        return {"models": [], "waiting": worker_status.is_here(), "looking": notify.read_report("catalogue")}
-    model = next((each for each in there if each.name == values.get("model")), there[0])
-    layers = list(model.layers.all())
-    layer = next((each for each in layers if each.name == values.get("layer")), layers[-1] if layers else None)
-    fitting = compatibility.fitting(model.name)
-    chosen = {name: values.get(name) or fitting[name] for name in fitting}
-    datasets = list(Dataset.objects.all())
-    dataset = next((each for each in datasets if each.key == chosen["dataset"]), None)
-    return {
-        "models": there,
-        "missing": [each for each in models if not each.available],
-        "model": model,
-        "layers": layers,
-        "layer": layer,
-        "datasets": datasets,
-        "dataset": dataset,
-        **_group_toolsets(),
-        "backbones": list(Backbone.objects.all()),
-        "chosen": chosen,
-        **_explain_choice({"model": model.name, **chosen}),
-        **read_unit(layer, values, dataset, names),
-    }
-
-
-def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | None, names: Names) -> dict[str, Any]:
-    """The unit that is meant and the newest runs on it that ended in labels, or what is wrong with it."""
-    text = "" if values.get("unit") is None else str(values["unit"])
-    if layer is None:
-        return {"written": text, "problem": "This model has no layers."}
-    try:
-        number = forms.find_unit(layer, text)
-    except InvalidInput as error:
-        return {"written": text, "problem": str(error)}
-    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
-    hidden = names.holds_back(layer.model.name, layer.name, number)
-    context = {
-        "written": unit_names.format_unit(number, layer.names),
-        "number": number,
-        "suggestions": forms.suggestions(layer, number),
-        "earlier": [] if hidden else list(runs.distinct()[:EARLIER]),
-    }
-    if dataset is None or not dataset.available:
-        lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
-        return context | {"lack": lack}
-    return context | forms.read_profile(layer, number, dataset, bool(values.get("again")))
+    curl = example.curl(request.build_absolute_uri("/api/v1/runs"), "POST", terminal.request_body(values))
+    return {"command": terminal.command_line(values), "curl": curl}

@@ -75,7 +75,7 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Tools", "text", lambda run: registry.label_toolset(run.toolset)),
     ("Dataset", "text", lambda run: str(run.options.get("dataset", ""))),
     ("Seed", "text", lambda run: str(run.seed)),
-    ("Asked by", "text", lambda run: run.owner.get_username()),
+    ("Created by", "text", lambda run: run.owner.get_username()),
     ("Status", "status", lambda run: (run.status, run.reason)),
     ("Labels", "labels", lambda run: run.labels),
     ("Check", "check", lambda run: run.label_check and (run.label_check.status, run.label_check.pearson)),
@@ -83,7 +83,7 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
 )
 FIGURES: Sequence[tuple[str, Callable[[Run], float | None], Callable[[float], str]]] = (
     ("Best activation", lambda run: run.best_activation, figure),
-    ("Exemplar mean", lambda run: run.exemplar_mean, figure),
+    ("Exemplar threshold", lambda run: run.exemplar_mean, figure),
     ("Rounds", lambda run: run.rounds, "{:,}".format),
     ("Experiments", lambda run: run.experiment_count, "{:,}".format),
     ("Images", lambda run: run.observation_count, "{:,}".format),
@@ -223,6 +223,6 @@ def rounds(runs: Sequence[Run], scale: Scale, first: int, last: int, only_differ
 
 
 def scale_of(runs: Sequence[Run]) -> Scale:
-    """What the bars of all these runs are measured on; each run has the tick of its own exemplar mean."""
+    """What the bars of all these runs are measured on; each run has the tick of its own exemplar threshold."""
     ends = Observation.objects.filter(run__in=runs).aggregate(low=Min("activation"), high=Max("activation"))
     return Scale.of([*ends.values(), *(run.exemplar_mean for run in runs)], None)

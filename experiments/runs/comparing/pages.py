@@ -14,7 +14,7 @@ from experiments.core import access
 from experiments.core.params import ROW_DIGITS, parse_key, parse_number
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Run
-from experiments.runs.comparing import comparison
+from experiments.runs.comparing import comparison, drawing
 from experiments.runs.comparing.comparison import FEWEST, MOST
 
 READ = 50
@@ -48,6 +48,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "moving": [run for run in runs if not run.has_ended],
         "lines": shown,
         "same_lines": len(lines) - len(shown),
+        "strips": drawing.draw_activations(runs),
+        "image_rows": drawing.read_images(runs),
         **rounds(runs, request.GET.get("page", "1"), problems, only),
     }
     return render(request, "runs/comparing.html", context)

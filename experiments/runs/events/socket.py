@@ -3,9 +3,9 @@
 Connect, reload, reconnect, a lost bell, a late joiner: all are `catch_up`. The bell only says when to look; a look
 every few seconds needs no bell, so a dead Redis delays but hides nothing. Events are never taken from Redis.
 
-To the browser: {"type": "event", seq, kind, html}, {"type": "head" | "tail" | "outline" | "side", html}, {"type":
-"state", status, stopping, round, may}, {"type": "draft", offset, text}, {"type": "progress", what, done, total},
-{"type": "pong"}, {"type": "end"}. From the browser: {"type": "ping"}, and nothing else.
+To the browser: {"type": "event", seq, kind, html}, {"type": "head" | "tail" | "outline" | "side" | "answer", html},
+{"type": "state", status, stopping, round, may}, {"type": "draft", offset, text}, {"type": "progress", what, done,
+total}, {"type": "pong"}, {"type": "end"}. From the browser: {"type": "ping"}, and nothing else.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from experiments.core.params import parse_number
 from experiments.core.sockets import NOT_YOURS, OVER, Listener
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
+from experiments.display.answers import render_answer
 from experiments.models import Run
 from experiments.runs.events.shared import Message, News, SharedNews
 from experiments.runs.steering import actions
@@ -59,6 +60,7 @@ def read_news(run_id: int, after: int, names: Names) -> News:
     if events:
         messages.append(Message.of("outline", html=rendering.outline(run)))
         messages.append(Message.of("side", html=rendering.side(run, names)))
+        messages.append(Message.of("answer", html=render_answer(run, names)))
     has_all = run.has_ended and seq >= run.last_seq
     return News(messages, seq, has_all and is_final(run), has_all)
 

@@ -52,9 +52,7 @@ def find_fork_point(run: Run, number: int) -> ForkPoint:
     """The end of a round. Raises StateConflict if the run has no such round, or it is not over."""
     reply = run.events.filter(kind="reply", payload__round=number).first()
     if reply is None and not run.rounds:
-        raise StateConflict(
-            f"Run {run.pk} has no round yet: there is nothing to fork from. Ask the same again instead."
-        )
+        raise StateConflict(f"Run {run.pk} has no round yet: there is nothing to fork from. Duplicate the run instead.")
     if reply is None:
         there = "round 1" if run.rounds == 1 else f"rounds 1 to {run.rounds}"
         raise StateConflict(f"Run {run.pk} has no round {number}. It has {there}.")
@@ -118,6 +116,6 @@ def list_related(run: Run, names: Names) -> list[RelatedRun]:
         how = f"Forked after round {run.fork_round} of" if run.fork_round else "Asks again what was asked in"
         found.append(RelatedRun(run.parent, how, list_changes(run.parent, run, names)))
     for child in run.forks.order_by("-pk")[:MOST_RELATED]:
-        how = f"Forked after round {child.fork_round} into" if child.fork_round else "Asked again in"
+        how = f"Forked after round {child.fork_round} into" if child.fork_round else "Duplicated in"
         found.append(RelatedRun(child, how, list_changes(run, child, names)))
     return found

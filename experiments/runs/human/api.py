@@ -125,7 +125,7 @@ def stop_program(request: HttpRequest, pk: Id) -> RunOut:
     return read_out(pk, user)
 
 
-@router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand a run over")
+@router.post("/runs/{pk}/hand-over", response=RunOut, summary="Hand over a run")
 def hand_run_over(request: HttpRequest, pk: Id, wanted: HandoverIn) -> RunOut:
     """To a person (`person`), or to another backbone, with a note. From the next reply on they write."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)

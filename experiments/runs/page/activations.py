@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
+from experiments.core.thumbnails import picture_of
 from experiments.display.plots import Plot
 from experiments.display.rounds import RoundRange, steps
 from experiments.display.window import number
@@ -98,7 +99,7 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 def add_dots(plot: Plot, chosen: QuerySet[Observation], column: Mapping[int, int]) -> None:
     """A dot for each image, in the column of its round."""
     values = chosen.order_by("experiment_id", "position").values_list(
-        "experiment__round", "experiment__number", "activation", "title", "origin"
+        "experiment__round", "experiment__number", "activation", "title", "origin", "image_id"
     )
     for place, group in groupby(values, key=lambda each: column[each[0]]):
         plot.add_dots(
@@ -109,8 +110,9 @@ def add_dots(plot: Plot, chosen: QuerySet[Observation], column: Mapping[int, int
                     origin,
                     f"{title or 'untitled'}: {figure(value)}, {origin}, round {number}",
                     f"?experiment={experiment}#experiment-{experiment}",
+                    picture_of(image),
                 )
-                for number, experiment, value, title, origin in group
+                for number, experiment, value, title, origin, image in group
             ),
         )
 
@@ -133,7 +135,7 @@ def _add_marks(
 
 
 def _count_origins(chosen: QuerySet[Observation], exemplar_mean: float | None) -> list[OriginCount]:
-    """By round and origin; `reached` counts those at the exemplar mean or above."""
+    """By round and origin; `reached` counts those at the exemplar threshold or above."""
     over = Q(activation__gte=exemplar_mean) if exemplar_mean is not None else Q(pk__in=[])
     figures = chosen.values_list("experiment__round", "origin").annotate(
         Count("pk"), Min("activation"), Max("activation"), Sum("activation"), over=Count("pk", filter=over)

@@ -11,6 +11,7 @@ from experiments.display.number_format import clock, compact, dollars, duration
 from experiments.display.plots import HALF, Plot
 from experiments.display.rounds import RoundRange, steps
 from experiments.models import Run
+from experiments.runs.page.timeline import draw_timeline, read_timeline
 
 Taken = Sequence[float]
 """What replies and results took, in the order of the parts of `MEASURES`."""
@@ -65,7 +66,11 @@ def read_cost(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
     used = [measure for measure in MEASURES if any(measure.of(all_of))]
     elsewhere = max(0.0, run.seconds - sum(MEASURES[-1].of(all_of)))
     unused = [measure.name.lower() for measure in MEASURES if measure not in used] if sums else []
+    timeline = read_timeline(run)
     return {
+        "timeline": draw_timeline(timeline),
+        "total": clock(timeline.total),
+        "waits": timeline.waits,
         "shown": [draw(measure, run, sums) for measure in used],
         "unused": [name for name in unused if not (run.unpriced and name == "dollars")],
         "used": used,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from experiments.display import events
+from experiments.display import bearing, events
+from experiments.display.effect_sizes import separate
+from experiments.display.image_cards import LoggedImage
+from experiments.display.plots import LineSeries, Plot, PlotTable, Scale, Shape, draw_lines
+from experiments.display.strips import Strip, draw_strips
 from experiments.display.window import number
 from experiments.models import Hypothesis, Run
-from experiments.runs.page import evidence
+from workers.record.figures import figure
 
 COLUMNS = 30
 """Rounds side by side, the newest of those in which something changed."""
@@ -19,6 +23,10 @@ ROWS = 40
 """Hypotheses, the newest."""
 TURNS = 8
 """Changes of mind that are told of one hypothesis, the newest."""
+DOTS, DOTS_OF_MANY, FEW = 300, 60, 8
+"""Dots of a strip; where there are more hypotheses than so few; and how many are few."""
+SIDE = Shape(400, 200, 40, 12, 22, 42, 40)
+"""Of the plot over rounds."""
 ALIKE = 0.5
 """Share of words in common from which a new wording under the same number is the same hypothesis."""
 
@@ -61,8 +69,11 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     picked = rows[-ROWS:]
     columns = [each for each in changes(lists) if each < (number(params, "before") or run.rounds + 1)]
     shown = columns[-COLUMNS:]
-    turns = evidence.find_changes(run, [turn for row in picked for turn in row.turns])
-    images = evidence.images(run, [row.latest.text for row in picked])
+    turns = bearing.find_changes(run, [turn for row in picked for turn in row.turns])
+    images = bearing.images(run, [row.latest.text for row in picked])
+    scale = events.scale_of(run)
+    effects = [trace_effect(found, list(row.by_round)) for row, found in zip(picked, images, strict=True)]
+    most = DOTS if len(picked) <= FEW else DOTS_OF_MANY
     statuses = Counter(row.latest.status for row in picked)
     return {
         "columns": shown,
@@ -71,16 +82,62 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         "shown": [
             {
                 "row": row,
-                "cells": [(column, row.by_round.get(column)) for column in shown],
+                "cells": [(column, row.by_round.get(column), effect.get(column)) for column in shown],
                 "dropped": max(lists) not in row.by_round,
                 "turns": [turns[turn.pk] for turn in row.turns],
                 "images": found,
+                "plot": _draw_sides(found, scale, row.latest.text, most),
+                "over_rounds": _draw_effect(effect, row),
             }
-            for row, found in zip(picked, images, strict=True)
+            for row, found, effect in zip(picked, images, effects, strict=True)
         ],
-        "scale": events.scale_of(run),
+        "scale": scale,
         "counted": [(status, statuses[status]) for status in ("supported", "refuted", "open") if statuses[status]],
     }
+
+
+def trace_effect(found: bearing.Bearing, rounds: Sequence[int]) -> dict[int, float]:
+    """The AUC of the images with what a hypothesis says against those without, all that were logged before the reply
+    of each of these rounds. A round is left out while one side has no image."""
+    effects = {}
+    for place in rounds:
+        sides = (
+            [row.activation for row in side if row.experiment.round < place] for side in (found.having, found.lacking)
+        )
+        if (effect := separate(*sides)) is not None:
+            effects[place] = effect
+    return effects
+
+
+def _draw_sides(found: bearing.Bearing, scale: Scale, text: str, most: int) -> Plot | None:
+    """Activations with and without; None where one side has none."""
+    if not found.having or not found.lacking:
+        return None
+    names = ("Shows it", "Does not") if found.is_known else ("Titled so", "Titled else")
+    sides = [
+        Strip(name, kind, [LoggedImage.from_row(row) for row in rows])
+        for name, kind, rows in zip(names, ("with", "without"), (found.having, found.lacking), strict=True)
+    ]
+    return draw_strips(sides, scale, f"Activations with and without: {text[:120]}", compares=True, most=most)
+
+
+def _draw_effect(effect: Mapping[int, float], row: HypothesisRow) -> Plot | None:
+    """How far the sides lay apart when the agent said what of it; None with a single round."""
+    if len(effect) < 2:
+        return None
+    names = [str(place) for place in effect]
+    series = LineSeries("AUC", "part-0", list(effect.values()), [f"?round={place}#round-{place}" for place in effect])
+    plot = draw_lines(
+        names, [series], "AUC by round, of the images so far", "Round", "AUC so far", shape=SIDE, span=(0, 1)
+    )
+    for dot, place in enumerate(effect):
+        said = row.by_round[place].status
+        plot.dots[dot] = replace(plot.dots[dot], words=f"Round {place}: AUC {figure(effect[place])}, {said}")
+    plot.table = PlotTable(
+        ("Round", "AUC so far", "Agent says"),
+        [(str(place), value, row.by_round[place].status) for place, value in effect.items()],
+    )
+    return plot
 
 
 def trace_hypotheses(lists: Mapping[int, Sequence[Hypothesis]]) -> list[HypothesisRow]:
@@ -102,7 +159,7 @@ def _find_reworded(row: HypothesisRow | None, each: Hypothesis, place: int) -> H
     """The row that held this number before, if this is a new wording of it."""
     if row is None or place in row.by_round:
         return None
-    ours, theirs = evidence.words(each.text), evidence.words(row.latest.text)
+    ours, theirs = bearing.words(each.text), bearing.words(row.latest.text)
     common = len(ours & theirs) / max(1, min(len(ours), len(theirs)))
     return row if common >= ALIKE else None
 

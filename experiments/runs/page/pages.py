@@ -19,8 +19,9 @@ from experiments.display import window
 from experiments.models import Role, Run
 from experiments.runs.events.socket import is_final
 from experiments.runs.human import editor
-from experiments.runs.page import activations, cost, experiments, hypotheses, transcript
+from experiments.runs.page import activations, cost, effects, experiments, hypotheses, transcript
 from experiments.runs.steering import actions
+from workers.record import tasks
 
 Params = Mapping[str, str]
 
@@ -52,6 +53,7 @@ TABS: Mapping[str, Tab] = {
         Tab("experiments", "Experiments", _ignore_names(experiments.read_experiments), "offer"),
         Tab("images", "Images", _ignore_names(experiments.read_images), "offer"),
         Tab("activations", "Activations", _ignore_names(activations.read_activations), "redraw"),
+        Tab("effects", "Effects", _ignore_names(effects.read_effects), "redraw"),
         Tab("hypotheses", "Hypotheses", _ignore_names(hypotheses.read_hypotheses), "redraw"),
         Tab("cost", "Cost", _ignore_names(cost.read_cost), "redraw"),
         Tab("raw", "Raw", transcript.read_raw, "offer"),
@@ -74,6 +76,8 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
         "may_stop": role != Role.VIEWER,
         "may": " ".join(actions.list_moves(run)),
         "head": rendering.head(run),
+        "task": tasks.label(run.task),
+        "names": names,
         "editor": editor.open_editor(run, request.user) if tab.name == "transcript" else None,
         **tab.read(run, request.GET, names),
     }
@@ -85,13 +89,15 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def events(request: HttpRequest, pk: int) -> HttpResponse:
-    """Events of a gap in the transcript, and what is left of it. Raises Http404 if there is no such gap."""
+    """Events of a gap in the transcript, and what is left of it; or one that the page has as a sketch, whole. Raises
+    Http404 if there are no such events."""
     run = access.get_run(request, pk)
     after, before = window.number(request.GET, "after"), window.number(request.GET, "before")
     if after is None or before is None or not after + 1 < before <= run.last_seq + 1:
         raise Http404("There are no events between these.")
     pieces = window.filling(run, window.Gap(after, before), request.GET.get("from") == "below")
-    drawn = transcript.render_pieces(run, pieces, Names(request.user))
+    sketched = not transcript.is_whole(request.GET)
+    drawn = transcript.render_pieces(run, pieces, Names(request.user), sketched=sketched)
     return render(request, "runs/page/pieces.html", {"run": run, "pieces": drawn})
 
 

@@ -13,6 +13,8 @@ from experiments.core.paging import Page
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.display import window
+from experiments.display.answers import render_answer
+from experiments.display.hypothesis_strips import Bearings
 from experiments.display.window import Gap, Piece
 from experiments.models import Event, Run
 
@@ -25,19 +27,29 @@ def read_transcript(run: Run, params: Mapping[str, str], names: Names) -> dict[s
     pieces = window.opening(run, at)
     events = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
     around = next((event.round for event in reversed(events) if event.seq <= (at or 0)), None)
+    bearings: Bearings = {}
     return {
-        "pieces": render_pieces(run, pieces, names),
+        "pieces": render_pieces(run, pieces, names, bearings, sketched=not is_whole(params)),
         "missing": missing,
         "outline": rendering.outline(run, around),
-        "side": rendering.side(run, names),
+        "side": rendering.side(run, names, bearings),
         "tail": rendering.tail(run),
+        "answer": render_answer(run, names),
     }
 
 
-def render_pieces(run: Run, pieces: Sequence[Piece], names: Names) -> list[tuple[Gap | None, list[SafeString]]]:
+def is_whole(params: Mapping[str, str]) -> bool:
+    """Whether the address asks for experiments with their pictures, rather than for sketches of them."""
+    return params.get("drawn") == "whole"
+
+
+def render_pieces(
+    run: Run, pieces: Sequence[Piece], names: Names, bearings: Bearings | None = None, *, sketched: bool
+) -> list[tuple[Gap | None, list[SafeString]]]:
     """Each piece as a gap, or as events in HTML; what the events are drawn with is looked up once for all."""
     events: list[Event] = [event for piece in pieces if not isinstance(piece, Gap) for event in piece]
-    html: dict[int, SafeString] = {event.seq: text for event, text in rendering.render_events(run, events, names)}
+    drawn = rendering.render_events(run, events, names, sketched=sketched, bearings=bearings)
+    html: dict[int, SafeString] = {event.seq: text for event, text in drawn}
     return [
         (piece, []) if isinstance(piece, Gap) else (None, [html[event.seq] for event in piece if event.seq in html])
         for piece in pieces

@@ -1,24 +1,25 @@
-"""Saved views: which there are for a person, and how one's own are kept, changed and deleted."""
+"""Saved views of lists: which there are for a person, and how one's own are kept, changed and deleted."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db import transaction
+from django.db.models import QuerySet
 from django.http import QueryDict
 
 from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
-from experiments.core.errors import StateConflict
 from experiments.models import Role, SavedView
+from experiments.runs.own_rows import choose_readable, save_under_name
 
 QUERY_CHARS = 2_000
 
 
-def list_views(user: User) -> QuerySet[SavedView]:
-    """One's own, and those that others share."""
-    return SavedView.objects.filter(Q(owner=user) | Q(shared=True)).select_related("owner")
+def list_views(user: User, of: str = "") -> QuerySet[SavedView]:
+    """One's own, and those that others share; those of one list, or of all."""
+    rows = choose_readable(SavedView.objects.all(), user)
+    return rows.filter(list=of) if of else rows
 
 
 @transaction.atomic
@@ -28,25 +29,23 @@ def write_view(by: Actor, row: SavedView, name: str, query: str, *, shared: bool
     by.require(Role.RESEARCHER if shared else Role.VIEWER)
     verb = Verb.VIEW_RENAMED if row.pk else Verb.VIEW_SAVED
     row.name, row.query, row.shared = name, clean_query(query), shared
-    try:
-        with transaction.atomic():
-            row.save()
-    except IntegrityError:
-        words = f"You have a view “{name}” already. Change that one, or take another name."
-        raise StateConflict(words) from None
+    save_under_name(row, "view")
     audit.record(by, verb, row, shared=shared)
     return row
 
 
 @transaction.atomic
 def delete_view(by: Actor, row: SavedView) -> None:
-    """The runs stay."""
+    """What it listed stays."""
     audit.record(by, Verb.VIEW_DELETED, row)
     row.delete()
 
 
 def clean_query(query: str) -> str:
-    """A query string without the number of the page."""
+    """A query string without the number of the page and what is empty."""
     params = QueryDict(query[: 2 * QUERY_CHARS], mutable=True)
-    params.pop("page", None)
+    for name in ("page", "after"):
+        params.pop(name, None)
+    for name, values in list(params.lists()):
+        params.setlist(name, [each for each in values if each])
     return params.urlencode()

@@ -1,4 +1,4 @@
-"""Saved views of the list of runs: keep one under a name, rename it, share it, let it go."""
+"""Saved views of lists: keep one under a name, rename it, share it, let it go."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
-from experiments.models import SavedView
+from experiments.models import SavedView, ViewedList
 from experiments.runs.saved_views import actions
 
 
@@ -31,11 +31,13 @@ class ViewForm(forms.Form):
 def save(request: HttpRequest) -> HttpResponse:
     """Keep the state of the list. A name of one's own that is there already is given the new state."""
     actor, form = Actor.of(request), ViewForm(request.POST)
+    of = request.POST.get("list", "")
+    of = of if of in ViewedList.values else ViewedList.RUNS
     query = actions.clean_query(request.POST.get("query", ""))
     if not form.is_valid() or len(query) > actions.QUERY_CHARS:
         messages.error(request, f"Not saved. {form.problem or 'The address of this list is too long.'}")
-        return redirect(f"{reverse('runs')}?{query[: actions.QUERY_CHARS]}")
-    mine = {"owner": actor.person, "name": form.cleaned_data["name"]}
+        return redirect(f"{reverse(of)}?{query[: actions.QUERY_CHARS]}")
+    mine = {"owner": actor.person, "list": of, "name": form.cleaned_data["name"]}
     row = SavedView.objects.filter(**mine).first() or SavedView(**mine)
     try:
         actions.write_view(actor, row, row.name, query, shared=form.cleaned_data["shared"])
@@ -63,8 +65,9 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Let a view of one's own go; the runs stay."""
+    """Let a view of one's own go; what it listed stays."""
     actor = Actor.of(request)
-    actions.delete_view(actor, get_object_or_404(SavedView, pk=pk, owner=actor.person))
-    messages.success(request, "The view is deleted. The runs are as they were.")
-    return redirect("runs")
+    row = get_object_or_404(SavedView, pk=pk, owner=actor.person)
+    actions.delete_view(actor, row)
+    messages.success(request, "The view is deleted. What it listed is as it was.")
+    return redirect(row.list)

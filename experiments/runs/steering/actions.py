@@ -65,7 +65,7 @@ def pause(by: Actor, run_id: int) -> bool:
 
 
 def resume(by: Actor, run_id: int) -> bool:
-    """Have a run go on that is (to be) paused, waits, failed or was stopped; False if it is under way.
+    """Resume that is (to be) paused, waits, failed or was stopped; False if it is under way.
 
     Raises StateConflict.
     """

@@ -89,7 +89,7 @@ def stop_run(request: HttpRequest, pk: Id) -> RunOut:
     return read_out(pk, user)
 
 
-@router.post("/runs/{pk}/notes", response={201: EventOut}, summary="Tell the agent something")
+@router.post("/runs/{pk}/notes", response={201: EventOut}, summary="Send a message to the agent")
 def send_note(request: HttpRequest, pk: Id, said: NoteIn) -> Status[EventOut]:
     """The agent reads it as part of its next message. Sent twice in a row, it is said once."""
     user = allow(request, Role.RESEARCHER, TokenScope.RUN)

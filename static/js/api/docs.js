@@ -1,19 +1,30 @@
 // The API's page: what reads can be tried with one's own session, and a link to an operation opens it.
-for (const form of document.querySelectorAll(".try")) {
-  form.hidden = false;
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const button = form.querySelector("button");
-    button.disabled = true;
-    try {
-      show(form.querySelector("output"), await fetch(address(form), { headers: { Accept: "application/json" } }));
-    } catch {
-      form.querySelector("output").textContent = "The server did not answer. Try again once it is there.";
-    } finally {
-      button.disabled = false;
-    }
-  });
+function offer() {
+  for (const form of document.querySelectorAll(".try")) form.hidden = false;
 }
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches(".try")) return;
+  event.preventDefault();
+  const button = form.querySelector("button");
+  button.disabled = true;
+  try {
+    show(form.querySelector("output"), await fetch(address(form), { headers: { Accept: "application/json" } }));
+  } catch {
+    form.querySelector("output").textContent = "The server did not answer. Try again once it is there.";
+  } finally {
+    button.disabled = false;
+  }
+});
+
+// What an operation takes and answers comes when it is opened.
+document.addEventListener("toggle", async ({ target }) => {
+  const link = target.open && target.querySelector("[data-inside]");
+  if (!link) return;
+  await htmx.ajax("GET", link.getAttribute("href").split("#")[0], { target: link.closest(".inside"), swap: "innerHTML" });
+  offer();
+}, true);
 
 function address(form) {
   const query = new URLSearchParams();
@@ -42,4 +53,5 @@ function open() {
 }
 
 addEventListener("hashchange", open);
+offer();
 open();

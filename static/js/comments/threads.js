@@ -69,13 +69,13 @@ function count(known) {
 }
 
 function label(event, known, may) {
-  let button = event.querySelector(":scope > .talk, :scope > .round-head > .talk");
+  let button = event.querySelector(":scope > .talk, :scope > header > .talk");
   const comments = Number(known?.dataset.comments || 0);
   if (!comments && !may) { button?.remove(); return; }
   if (!button) {
     button = made("button", "talk ours");
-    const link = event.querySelector(":scope > .round-head .permalink, :scope > p > .permalink, :scope > .permalink");
-    const head = event.querySelector(":scope > .round-head");
+    const link = event.querySelector(":scope > header .permalink, :scope > p > .permalink, :scope > .permalink");
+    const head = event.querySelector(":scope > header");
     if (head && link) link.before(button);
     else event.append(button);
   }
@@ -153,7 +153,7 @@ document.addEventListener("keydown", (press) => {
 });
 for (const name of ["pointerover", "focusin"]) {
   document.addEventListener(name, ({ target }) => {
-    const card = target.closest?.("#events .event.experiment .image-card");
+    const card = target.closest?.("#events .event.experiment .image-card[data-raw]");
     if (card && "mayComment" in (marks()?.dataset || {}) && !card.querySelector(".talk")) imageButton(card);
   });
 }
@@ -200,7 +200,7 @@ quoter.addEventListener("click", () => {
 // --- what changes on the page ------------------------------------------------------------------------
 
 new MutationObserver((changes) => {
-  if (changes.some((change) => [...change.addedNodes].some((node) => node.matches?.(".event, .panel")))) soon();
+  if (changes.some((change) => [...change.addedNodes].some((node) => node.matches?.(".event, .panel, .grid")))) soon();
 }).observe(panel, { childList: true, subtree: true });
 document.addEventListener("htmx:afterSwap", ({ detail }) => { if (detail.requestConfig?.path.endsWith("/comments/marks/")) soon(); });
 // A link to a thread opens it where it stands.

@@ -16,12 +16,14 @@ const current = () => deck.querySelector("[data-item]:not([hidden])");
 
 function choose(item, answer) {
   const form = item.querySelector("form");
+  const inside = item.contains(document.activeElement);
   const body = new URLSearchParams(new FormData(form));
   body.set("answer", answer);
   body.set("seconds", ((performance.now() - began) / 1000).toFixed(1));
   item.remove();
   counted(1);
   show();
+  if (inside) current()?.querySelector("form button")?.focus({ preventScroll: true }); // who goes by Tab goes on where they were
   on_the_way.add(item.dataset.item);
   line = line.then(() => send(form.action, body)).catch((error) => back(item, error)).finally(() => { on_the_way.delete(item.dataset.item); end(); });
 }

@@ -5,15 +5,23 @@ const PATIENCE = 1200; // ms in which the second key of two follows the first
 const list = document.getElementById("keys");
 const help = document.getElementById("show-keys");
 const on = document.getElementById("keys-on");
+const glossary = document.getElementById("keys-words"); // absent on the glossary itself
+let meant = ""; // the key of the word that was asked about
 let first = "";
 let timer = 0;
 
 const allowed = () => { try { return localStorage.getItem("keys") !== "off"; } catch { return true; } };
-const typing = (target) => target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+// A field in a dialog that was just closed keeps the focus until the browser paints again: nobody types there.
+const typing = (target) => target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") && target.checkVisibility();
+
+// Whether a single key is a command now: not while somebody types, nor under a dialog.
+export function acts(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
+  return allowed() && !typing(event.target) && !document.querySelector("dialog[open]");
+}
 
 function pressed(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (!allowed() || typing(event.target) || document.querySelector("dialog[open]")) return;
+  if (!acts(event)) return;
   const keys = first ? `${first} ${event.key}` : event.key;
   clearTimeout(timer);
   first = "";
@@ -29,7 +37,7 @@ function pressed(event) {
 
 // What stands on the page goes before the frame: a page with a search of its own takes "/".
 function bearer(keys) {
-  const all = [...document.querySelectorAll(`[data-key="${CSS.escape(keys)}"]:not([data-key-own])`)].filter((each) => !each.disabled && !each.hidden);
+  const all = [...document.querySelectorAll(`[data-key="${CSS.escape(keys)}"]:not([data-key-own])`)].filter((each) => !each.disabled && !each.hidden && !each.closest(".idle .bulk"));
   return all.find((each) => each.closest("main")) || all[0];
 }
 
@@ -46,6 +54,24 @@ function show() {
   fill("everywhere", bearers.filter((each) => !each.closest("main")));
   on.checked = allowed();
   if (!list.open) list.showModal();
+  glossary?.dispatchEvent(new Event("wanted")); // the glossary, the first time
+}
+
+// A "?" beside a heading opens the glossary over the page, so that nothing typed in it is left.
+function explain(event) {
+  const link = event.target.closest("a.explain");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  meant = link.dataset.word;
+  show();
+  point();
+}
+
+function point() {
+  for (const each of glossary.querySelectorAll(".meant")) each.classList.remove("meant");
+  const entry = meant ? glossary.querySelector(`#word-${CSS.escape(meant)}`) : null;
+  entry?.classList.add("meant");
+  entry?.scrollIntoView({ block: "center" });
 }
 
 function fill(part, bearers) {
@@ -68,7 +94,9 @@ function row(keys, says) {
 document.addEventListener("keydown", pressed);
 if (list && help) {
   help.hidden = false;
-  help.addEventListener("click", show);
+  help.addEventListener("click", () => { meant = ""; show(); });
+  document.addEventListener("click", explain);
+  glossary?.addEventListener("htmx:afterSwap", point);
   list.addEventListener("click", (event) => { if (event.target === list) list.close(); });
   on.addEventListener("change", () => {
     try { localStorage.setItem("keys", on.checked ? "on" : "off"); } catch { /* they act until this page is left */ }

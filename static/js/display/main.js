@@ -1,8 +1,11 @@
 // What every page has: the theme switch, the palette, keys, notices, Copy buttons, and forms that are sent once.
+import "./image_switch.js";
 import "./keys.js";
 import "./notify.js";
 import "./notices.js";
 import "./palette.js";
+import "./plots.js";
+import "./unit_cards.js";
 
 const THEMES = ["system", "light", "dark"];
 const theme = document.getElementById("theme");

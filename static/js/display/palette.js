@@ -1,8 +1,12 @@
 // Ctrl+K: a box that leads anywhere. What the server finds stands in #palette-found as elements with role "option";
-// before anything is typed, the places visited recently and the pages there are. What can be done here are the page's own
-// buttons and links with data-offer="Stop this run": the palette presses them. Those in the page itself stand before the pages.
+// before anything is typed, the places visited recently, the person's latest runs and the pages there are. What can be done
+// here are the page's own buttons and links with data-offer="Stop this run": the palette presses them. Those in the page
+// itself stand before the pages.
+import { score } from "./fuzzy.js";
 import { toast } from "./notices.js";
 
+// Of a page also what a key presses.
+const OFFERED = "[data-offer], main :is(a, button)[data-key-says]:not([data-key-own])";
 const KEPT = 8; // places remembered in this browser
 const RECENT = 4; // of them on show, so that what can be done here is seen without scrolling
 const box = document.getElementById("palette");
@@ -12,6 +16,7 @@ const found = document.getElementById("palette-found");
 const recent = document.getElementById("palette-recent");
 const pages = document.getElementById("palette-pages");
 const here = document.getElementById("palette-here");
+const count = document.getElementById("palette-count");
 const actions = document.getElementById("palette-actions");
 let answered = ""; // the words that the options on show answer
 let chosen = null;
@@ -25,7 +30,8 @@ function keep(all) {
 }
 
 function remember() {
-  const here = { url: location.pathname, words: document.title.replace(/ · MAIA Web$/, "") };
+  const image = document.querySelector("main img[src^='/images/']")?.getAttribute("src");
+  const here = { url: location.pathname, words: document.title.replace(/ · MAIA Web$/, ""), image };
   if (inRail(here.url)) return;
   keep([here, ...places().filter((each) => each.url !== here.url)].slice(0, KEPT));
 }
@@ -42,22 +48,35 @@ function open() {
   box.showModal();
   words.select();
   show();
+  if (!words.value.trim()) window.htmx?.trigger(words, "look");
 }
 
-function option({ url, words: text }) {
+function option({ url, words: text, image }) {
   const link = document.createElement("a");
   link.setAttribute("role", "option");
   // Only a path of this site is ever opened, whatever stands in the storage.
   link.href = location.origin + new URL(url, location.origin).pathname;
-  link.textContent = text;
+  const name = document.createElement("span");
+  name.textContent = text;
+  if (/^\/images\/[0-9a-f]{64}\//.test(image || "")) link.append(Object.assign(new Image(28, 28), { src: image, alt: "" }));
+  link.append(name);
   return link;
 }
 
 // Those of the page, with a link to it, and those of the frame; what a run's state rules out is not offered.
 function offers() {
-  const shown = [...document.querySelectorAll("[data-offer]")].filter((each) => !each.hidden && !each.disabled && stands(each.closest("[data-do]")));
-  const within = (main) => shown.filter((each) => !each.closest("main") === !main).map((each) => [each.dataset.offer, () => each.click()]);
+  const shown = [...document.querySelectorAll(OFFERED)].filter((each) => !each.hidden && !each.disabled && !each.closest("[hidden]") && stands(each.closest("[data-do]")));
+  const within = (main) => {
+    const all = shown.filter((each) => !each.closest("main") === !main).map((each) => [each.dataset.offer || each.dataset.keySays, () => press(each), each.dataset.key]);
+    return [...new Map(all.map((each) => [each[0], each])).values()];
+  };
   return [[["Copy link to this page", copyLink], ...within(true)], within(false)];
+}
+
+// What unfolds is there to be filled in.
+function press(element) {
+  element.click();
+  if (element.matches("summary")) element.parentElement.querySelector("input:not([type=hidden])")?.focus();
 }
 
 const stands = (part) => !part || getComputedStyle(part).display !== "none";
@@ -71,30 +90,53 @@ async function copyLink() {
   }
 }
 
-function action([text, act]) {
+function action([text, act, key]) {
   const button = document.createElement("button");
   button.type = "button";
   button.setAttribute("role", "option");
-  button.textContent = text;
+  const name = document.createElement("span");
+  name.textContent = text;
+  button.append(name);
+  if (key) button.append(Object.assign(document.createElement("kbd"), { textContent: key }));
   button.addEventListener("click", () => { box.close(); act(); });
   return button;
 }
 
 // Pages stand in for answers where nothing is typed, or where there is nobody to ask.
-function show() {
-  const text = words.value.trim().toLowerCase();
+function show(keep = false) {
+  const text = words.value.trim();
   const asks = words.hasAttribute("hx-get");
-  found.hidden = !asks || text === "";
+  (text ? actions : recent).after(found); // what the page itself can do comes first, once something is asked for
+  found.hidden = !asks || Boolean(text) !== Boolean(answered.trim());
   for (const group of [recent, here, pages, actions]) {
-    for (const each of group.querySelectorAll("[role=option]")) each.hidden = !holds(each, text);
-    const replaced = !found.hidden && (group === recent || group === pages);
+    rank(group, text);
+    const replaced = asks && text !== "" && group === pages;
     group.hidden = replaced || !group.querySelector("[role=option]:not([hidden])");
   }
+  // A run that was visited lately need not stand there twice.
+  const known = new Set([...recent.querySelectorAll("a:not([hidden])")].map((each) => each.pathname));
+  for (const each of found.querySelectorAll("a")) each.hidden = known.has(each.pathname) && !each.search && !each.hash;
+  for (const group of found.querySelectorAll("[role=group]")) group.hidden = !group.querySelector("a:not([hidden])");
   if (!asks) answered = words.value;
-  choose(options()[0] || null);
+  const all = options();
+  choose(keep && all.includes(chosen) ? chosen : all[0] || null);
+  tell();
 }
 
-const holds = (each, text) => text.split(/\s+/).every((word) => each.textContent.toLowerCase().includes(word));
+// What fits the words, the best first; everything, in its order, where there are none.
+function rank(group, text) {
+  const all = [...group.querySelectorAll("[role=option]")];
+  all.forEach((each, place) => { each.dataset.place ??= place; });
+  const points = new Map(all.map((each) => [each, text ? score(each.textContent, text) : 1]));
+  for (const each of all) each.hidden = !points.get(each);
+  group.append(...all.sort((one, other) => points.get(other) - points.get(one) || one.dataset.place - other.dataset.place));
+}
+
+let telling = 0;
+function tell() {
+  clearTimeout(telling);
+  if (box.open && words.value.trim()) telling = setTimeout(() => { count.textContent = `${options().length} results`; }, 600);
+}
 
 function options() {
   return [...list.querySelectorAll("[role=option]")].filter((each) => each.checkVisibility());
@@ -119,6 +161,7 @@ function typed(event) {
   if (event.isComposing) return;
   if (event.key === "ArrowDown" || event.key === "ArrowUp") step(event.key === "ArrowDown" ? 1 : -1);
   else if (event.key === "Enter" && chosen && (words.value === answered || !words.value.trim())) go(event);
+  else if (event.key === "Escape") box.close(); // of a field for searching it would empty the field first
   else return;
   event.preventDefault();
 }
@@ -142,8 +185,8 @@ if (box) {
     open();
   });
   words.addEventListener("keydown", typed);
-  words.addEventListener("input", show);
-  found.addEventListener("htmx:afterSwap", () => { answered = words.value; show(); });
+  words.addEventListener("input", () => show());
+  found.addEventListener("htmx:afterSwap", () => { answered = words.value; show(true); });
   list.addEventListener("pointermove", (event) => {
     const at = event.target.closest("[role=option]");
     if (at && at !== chosen) choose(at);

@@ -1,5 +1,6 @@
 // Focus mode: keys for the rubric, a draft saved as it is typed, and the next item on screen without a wait.
 import { ItemQueue } from "./item_queue.js";
+import { acts } from "../display/keys.js";
 import { toast } from "../display/notices.js";
 
 const TYPED = 600; // ms without a key, after which a draft is saved
@@ -27,6 +28,14 @@ function point(to, look = true) {
   if (look) all[line].scrollIntoView({ block: "nearest" });
 }
 
+// The focus goes with the line, so that who cannot see the mark hears where they are. It rests on the line itself, not
+// on a score: the space bar scrolls, and gives none.
+function stand() {
+  const here = lines()[line];
+  here.tabIndex = -1;
+  here.focus({ preventScroll: true });
+}
+
 // A score takes the reviewer to the next line; arrows within a line stay there.
 document.addEventListener("click", ({ target }) => {
   if (!target.matches?.("#rubric input[type=radio]")) return;
@@ -34,23 +43,38 @@ document.addEventListener("click", ({ target }) => {
   const here = lines().indexOf(target.closest(".score-line"));
   if (here < 0) return;
   point(sideways ? here : here + 1);
-  if (!sideways && form().contains(document.activeElement)) rest();
+  if (!sideways && form().contains(document.activeElement)) stand();
 });
 
-// The focus goes with the line, so that who cannot see the mark hears where they are.
 function rest() {
   const radios = [...lines()[line].querySelectorAll("input")];
   (radios.find((each) => each.checked) || radios[0]).focus({ preventScroll: true });
 }
 
 const typing = (target) => target.matches?.("input:not([type=radio]), textarea, select");
+const pressable = (target) => target.closest?.("a, button, summary, label, [tabindex='0']");
+
+// Pages of the evidence, wherever in the rubric the focus is.
+const PAGES = { PageDown: 0.85, PageUp: -0.85 };
+
+function turn(event) {
+  const free = event.target === document.body || event.target.closest?.("#judge");
+  const by = PAGES[event.key] || (event.key === " " && !event.target.matches?.("input") && !pressable(event.target) ? (event.shiftKey ? -0.85 : 0.85) : 0);
+  if (!by || !free || typing(event.target)) return;
+  event.preventDefault();
+  scrollBy({ top: by * innerHeight, behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
+}
 
 document.addEventListener("keydown", (event) => {
   if (!form() || document.querySelector("dialog[open]") || event.isComposing) return;
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     send();
-  } else if (["ArrowDown", "ArrowUp"].includes(event.key) && !typing(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey) {
+  } else if (event.key === "Enter" && !event.repeat && !event.shiftKey && acts(event) && !pressable(event.target)) {
+    event.preventDefault();
+    send();
+  } else if (PAGES[event.key] || event.key === " ") turn(event);
+  else if (["ArrowDown", "ArrowUp"].includes(event.key) && !typing(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey) {
     event.preventDefault();
     point(line + (event.key === "ArrowDown" ? 1 : -1));
     rest();
@@ -126,12 +150,12 @@ async function send(additional = false) {
 
 function refused({ status, body }) {
   said("Not saved", true);
-  if (!body) { tell(status ? "The server refused this. What you typed stays here: try again." : "The server does not answer. What you typed stays here: try again.", [["Try again", save]]); return; }
+  if (!body) { tell(status ? "The server refused this. What you typed stays here: try again." : "The server does not answer. What you typed stays here: try again.", [["Retry", save]]); return; }
   const { problem, words } = body;
   if (body.saved && problem !== "version") { form().elements.version.value = body.version; said(`Saved ${body.saved}`); }
   if (problem === "version") tell(`${words} Both are kept until you choose.`, [["Keep what is here", () => keep(body)], ["Take the other", () => take(body)]]);
   else if (problem === "run") { form().elements.seq.value = body.seq; tell(words, [["I have seen it: submit", () => send()]], body.news); }
-  else if (problem === "taken") tell(words, [["Submit as an additional opinion", () => send(true)]]);
+  else if (problem === "taken") tell(words, [["Submit as an additional review", () => send(true)]]);
   else if (problem === "over") tell(words, [["Load this item again", () => location.reload()]]);
   else tell(words);
 }
@@ -162,7 +186,7 @@ function tell(words, choices = [], news = []) {
   const list = document.createElement("p");
   list.append(...links.flatMap((each) => [each, " "]));
   const buttons = document.createElement("div");
-  buttons.className = "pairwise";
+  buttons.className = "choices";
   for (const [name, act] of choices) {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "button small", textContent: name });
     button.addEventListener("click", act);
@@ -185,6 +209,7 @@ function begin(next = null) {
   form().classList.add("scripted");
   const empty = lines().findIndex((each) => !each.querySelector("input:checked"));
   point(empty < 0 ? 0 : empty, false);
+  if (matchMedia("(min-width: 1001px)").matches && !document.querySelector("dialog[open]")) stand();
   if (next) queue.next = next;
   else queue.lookAhead();
 }
@@ -194,7 +219,7 @@ async function live() {
   const here = form();
   const { ok, body } = await queue.post(here, here.dataset.hold);
   if (!ok || here !== form()) return;
-  if (!body.held) tell("Your reservation lapsed and another reviewer has the place. Your draft is kept; you can send it as an additional opinion.", [["Submit as an additional opinion", () => send(true)]]);
+  if (!body.held) tell("Your reservation lapsed and another reviewer has the place. Your draft is kept; you can send it as an additional review.", [["Submit as an additional review", () => send(true)]]);
   else if (body.seq > Number(here.elements.seq.value)) tell("The run has gone on since you opened it.", [["Load what is new", () => { save(); queue.after(() => location.reload()); }]]);
 }
 
@@ -205,14 +230,6 @@ document.addEventListener("submit", (event) => {
   event.stopPropagation();
   send(event.submitter?.name === "additional");
 }, true);
-document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-raw-all]");
-  if (!button) return;
-  const shown = button.getAttribute("aria-pressed") !== "true";
-  button.setAttribute("aria-pressed", String(shown));
-  button.textContent = shown ? "Show masked" : "Show raw";
-  queue.raw(shown);
-});
 addEventListener("popstate", () => location.reload());
 setInterval(live, ALIVE);
 begin();

@@ -92,16 +92,6 @@ export class ItemQueue {
     document.getElementById("say").textContent = words || `Item ${next.position}`;
     htmx.trigger("#line", "live");
   }
-
-  // --- pictures ---
-
-  raw(shown) {
-    this.focus.classList.toggle("raw-shown", shown);
-    for (const frame of shown ? this.focus.querySelectorAll(".pictures .frame") : []) {
-      if (frame.querySelector(".raw")) continue;
-      frame.append(Object.assign(new Image(), { className: "raw", alt: "", src: frame.closest(".image-card").dataset.rawSmall }));
-    }
-  }
 }
 
 // Fetches an image before it is on the page, in the size in which it will be shown.

@@ -1,4 +1,4 @@
-// New query: a fitting question as long as nobody has written one, and a unit at random.
+// New run: a fitting question as long as nobody has written one, a unit at random, Ctrl+Enter.
 import "../display/images.js";
 
 const byId = (id) => document.getElementById(id);
@@ -9,6 +9,7 @@ if (form) {
   const random = byId("random");
   // What was suggested last survives a refused form: the question that it filled in still follows the unit.
   let suggested = byId("suggested").value || suggestion();
+  let own = isOwn();
 
   byId("suggested").value = suggested;
   random.hidden = false;
@@ -17,31 +18,63 @@ if (form) {
     unit.value = Math.floor(Math.random() * Number(byId("unit-note").dataset.units));
     unit.dispatchEvent(new Event("input", { bubbles: true }));
   });
+  question.addEventListener("input", () => { own = isOwn(); });
   form.addEventListener("change", (event) => { if (event.target.name === "task") suggest(); });
+  // The list of names shows only what the field's words occur in: they are taken out of the way while one chooses.
+  form.addEventListener("focusin", (event) => { if (event.target.id === "id_unit") event.target.select(); });
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+    event.preventDefault();
+    form.requestSubmit(byId("start"));
+  });
   document.addEventListener("htmx:afterSettle", suggest);
   document.addEventListener("htmx:oobAfterSwap", invalid);
-  byId("summary")?.focus();
+  // While exemplars are made the page asks each second. A button that is replaced between press and release is not pressed.
+  form.addEventListener("htmx:oobBeforeSwap", ({ target, detail }) => {
+    if (target.id === "start-button" && detail.fragment.firstElementChild?.isEqualNode(target)) detail.shouldSwap = false;
+  });
+  for (const link of document.querySelectorAll("#summary a")) link.addEventListener("click", lead);
+  for (const link of document.querySelectorAll("a.preset")) link.addEventListener("click", carry);
+  if (byId("summary")) byId("summary").focus();
+  else if (!own) question.select(); // one's own words replace what is suggested
 
   function suggestion() {
     const task = form.querySelector("[name=task]:checked")?.value;
     return byId("answer")?.getAttribute(`data-${task}`) || "";
   }
 
+  function isOwn() { return question.value.trim() !== "" && question.value.trim() !== suggested.trim(); }
+
   // What somebody has typed is never replaced.
   function suggest() {
     const next = suggestion();
     if (!next || next === suggested) return;
-    if ((question.value === suggested || !question.value.trim()) && document.activeElement !== question) {
-      question.value = next;
-      byId("command").dispatchEvent(new Event("input"));
-      form.dispatchEvent(new Event("input"));
-    }
     suggested = byId("suggested").value = next;
+    if (own) return;
+    question.value = next;
+    if (document.activeElement === question) question.select();
+    form.dispatchEvent(new Event("input"));
   }
 
   function invalid() {
     const bad = byId("unit-note").classList.contains("bad");
     if (bad) byId("id_unit").setAttribute("aria-invalid", "true");
     else byId("id_unit").removeAttribute("aria-invalid");
+  }
+
+  // An error leads into the field itself, unfolded, not beside it.
+  function lead(event) {
+    const place = byId(event.target.hash.slice(1));
+    if (!place) return;
+    event.preventDefault();
+    place.closest("details")?.setAttribute("open", "");
+    (place.matches("input, select, textarea") ? place : place.querySelector("input:checked, input") || place).focus();
+  }
+
+  // A preset keeps what was typed.
+  function carry(event) {
+    const address = new URL(event.currentTarget.href);
+    if (own && question.value.length < 1500) address.searchParams.set("question", question.value);
+    event.currentTarget.href = address.href;
   }
 }

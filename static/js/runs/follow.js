@@ -3,13 +3,15 @@
 const NEAR = 90; // px from the foot that still count as there
 
 export class Follow {
-  // Until `signal` says that the transcript has been left.
-  constructor(pill, signal) {
-    this.pill = pill;
+  // Until `signal` says that the transcript has been left. What is `written` never gets shorter under a reader: room
+  // once taken, by a program under way that folds, stays until new words fill it.
+  constructor(pill, written, signal) {
+    Object.assign(this, { pill, written, room: 0 });
     this.following = this.fromFoot() < NEAR;
     this.fresh = 0;
     this.top = scrollY;
     addEventListener("scroll", () => this.scrolled(), { passive: true, signal });
+    addEventListener("resize", () => this.keep(0), { signal });
     pill.addEventListener("click", () => { this.following = true; this.toFoot(); }, { signal });
   }
 
@@ -28,6 +30,7 @@ export class Follow {
 
   // Call after the page has grown; `rounds` is how many rounds are new.
   grown(rounds = 0) {
+    this.keep(this.room);
     if (this.following) { this.toFoot(); return; }
     this.fresh += rounds;
     if (!this.fresh) return;
@@ -35,8 +38,26 @@ export class Follow {
     this.pill.hidden = false;
   }
 
+  // So much room, or more. It is an element of its own at the end: browsers would not hold what is read while the height
+  // of what is around it is set.
+  keep(room) {
+    const spare = this.written.lastElementChild;
+    const filled = this.written.offsetHeight - spare.offsetHeight;
+    this.room = Math.max(room, filled);
+    const height = `${this.room - filled}px`;
+    if (spare.style.height !== height) spare.style.height = height;
+  }
+
+  // Draw something anew, and leave the event that is being read where it is.
+  hold(place, draw) {
+    const top = place?.getBoundingClientRect().top;
+    draw();
+    const moved = place?.isConnected ? place.getBoundingClientRect().top - top : 0;
+    if (!this.following && Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
+  }
+
   toFoot() {
-    scrollTo(0, document.documentElement.scrollHeight);
+    scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
     this.clear();
   }
 

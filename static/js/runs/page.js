@@ -3,7 +3,6 @@ import { Socket } from "../display/socket.js";
 import { Transcript } from "./transcript.js";
 import { answer } from "./links.js";
 import "../display/images.js";
-import "./human.js";
 
 const REDRAW_AFTER = 1500; // ms between an event and a plot that shows it
 const byId = (id) => document.getElementById(id);
@@ -32,13 +31,16 @@ const takes = {
     document.dispatchEvent(new CustomEvent("run:event", { detail: message.kind }));
   },
   head({ html }) {
-    replace("head", html);
+    if (transcript) transcript.steady(() => replace("head", html));
+    else replace("head", html);
+    tick(0);
     for (const count of page.querySelectorAll("[data-count]"))
       count.textContent = byId("head").querySelector(".meters").dataset[count.dataset.count];
   },
   tail({ html }) { transcript?.tail(html); },
   outline({ html }) { transcript?.outline(html); },
   side({ html }) { transcript?.side(html); },
+  answer({ html }) { transcript?.answer(html); },
   draft({ offset, text }) { transcript?.words(offset, text); },
   progress(report) { transcript?.progress(report); },
   state({ status, round, may }) {
@@ -110,12 +112,15 @@ document.addEventListener("htmx:historyRestore", mount);
 // --- the clock, while the run is worked on ---
 
 let shown = 0;
-setInterval(() => {
+// It never goes back: what the server drew a moment ago is older than what is shown.
+function tick(seconds) {
   const clock = document.querySelector("#head .clock");
   if (page.dataset.status !== "running" || !clock) return;
-  shown = Math.max(shown + 1, Number(clock.dataset.seconds));
+  shown = Math.max(shown + seconds, Number(clock.dataset.seconds));
   clock.textContent = time(shown);
-}, 1000);
+}
+
+setInterval(() => tick(1), 1000);
 
 function time(seconds) {
   const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];

@@ -1,4 +1,10 @@
-// The words of a reply under way, with a still cursor after the last. Programs stand out as soon as their fence opens.
+// The words of a reply under way, with a still cursor after the last: hypotheses as they will stand, and the end of the
+// program in a box of fixed height. Words are text and nothing else.
+
+const LINES = 10; // of a program under way
+const TAG = /^\[([A-Z][A-Z 0-9]*)\]:?[ \n]?/m;
+const HYPOTHESIS = /^[-*\s]*Hypothesis[_ ]?(\d+):\s*(.*?)\s*(?:\[(open|supported|refuted)\b:?\s*([^\]]*)\]?)?$/i;
+const HALF = /(^|\n)(\[[A-Z 0-9]*\]?|`{1,2})$/; // the beginning of a tag or of a fence says nothing yet
 
 export class StreamedReply {
   constructor(section, words) {
@@ -8,11 +14,10 @@ export class StreamedReply {
   take(offset, text) {
     this.text = this.text.slice(0, offset) + text;
     this.section.hidden = !this.text;
-    const parts = this.text.split(/^```\w*\n?/m);
+    const parts = this.text.replace(HALF, "$1").split(/^```\w*\n?/m);
     this.words.replaceChildren(...parts.flatMap((part, place) => (place % 2 ? [program(part)] : words(part))));
-    const cursor = document.createElement("span");
-    cursor.className = "cursor";
-    (parts.length % 2 ? this.words : this.words.lastElementChild).append(cursor);
+    const cursor = made("span", "cursor");
+    (parts.length % 2 ? this.words : this.words.lastElementChild.lastElementChild).append(cursor);
   }
 
   clear() {
@@ -22,19 +27,42 @@ export class StreamedReply {
   }
 }
 
-// The tags of the reply's grammar stand out as small heads.
+// The tags of the reply's grammar stand out as small heads; a program and a list of hypotheses show what they are.
 function words(text) {
-  return text.split(/^\[([A-Z][A-Z 0-9]*)\]:?[ \n]?/m).map((part, place) => {
-    if (place % 2 === 0) return part;
-    const head = document.createElement("span");
-    head.className = "section";
-    head.textContent = part;
-    return head;
-  });
+  const [first, ...tagged] = text.split(TAG);
+  const found = first.trim() ? [`${first.trimEnd()}\n`] : [];
+  for (let place = 0; place < tagged.length; place += 2) {
+    const [tag, body] = [tagged[place], tagged[place + 1]];
+    if (tag === "HYPOTHESIS LIST") found.push(hypotheses(body));
+    else if (tag !== "CODE") found.push(made("span", "section", tag), body);
+  }
+  return found;
+}
+
+function hypotheses(text) {
+  const list = made("ul", "hypotheses");
+  for (const line of text.split("\n").filter((each) => each.trim())) {
+    const [, number, words, status, reason] = line.match(HYPOTHESIS) || [null, "", line];
+    const item = made("li", "");
+    item.append(made("span", "mono h", number && `H${number}`), made("span", "text", words.replace(/\s*\[\w*$/, "")));
+    if (status) item.append(made("span", `status ${status.toLowerCase()}`, reason ? `${status} · ${reason}` : status));
+    list.append(item);
+  }
+  return list;
 }
 
 function program(text) {
-  const box = document.createElement("pre");
-  box.textContent = text.trimEnd();
+  const lines = text.trimEnd().split("\n");
+  const head = made("p", "");
+  head.append(made("b", "", "Program"), made("span", "quiet", `${lines.length} line${lines.length > 1 ? "s" : ""}`));
+  const box = made("div", "program-box");
+  box.append(head, made("pre", "", lines.slice(-LINES).join("\n")));
   return box;
+}
+
+function made(name, names, text = "") {
+  const element = document.createElement(name);
+  element.className = names;
+  element.textContent = text;
+  return element;
 }

@@ -1,6 +1,7 @@
 // The transcript: inserts what the server draws, shows the reply under way, fills gaps, keeps the outline in step.
 import { StreamedReply } from "./streamed_reply.js";
 import { Follow } from "./follow.js";
+import { Sketches } from "./sketches.js";
 
 const NEAR = "900px 0px"; // how close to a gap the reader is when it begins to fill
 const byId = (id) => document.getElementById(id);
@@ -10,13 +11,15 @@ export class Transcript {
     Object.assign(this, { page, last, replace, away: new AbortController() });
     this.events = byId("events");
     this.draft = new StreamedReply(byId("draft"), byId("draft-words"));
-    this.follow = new Follow(byId("pill"), this.away.signal);
+    this.follow = new Follow(byId("pill"), byId("written"), this.away.signal);
     this.gaps = new IntersectionObserver((seen) => this.near(seen), { rootMargin: NEAR });
+    this.sketches = new Sketches(this.events, this.away.signal);
     this.watch();
     const signal = this.away.signal;
     addEventListener("scroll", () => requestAnimationFrame(() => this.spy()), { passive: true, signal });
     document.addEventListener("htmx:beforeSwap", (event) => this.hold(event), { signal });
     document.addEventListener("htmx:afterSwap", () => this.filled(), { signal });
+    addEventListener("resize", () => { byId("answer").style.minHeight = ""; }, { signal });
     byId("round-before").addEventListener("click", () => this.step(-1), { signal });
     byId("round-after").addEventListener("click", () => this.step(1), { signal });
     this.spy();
@@ -25,6 +28,7 @@ export class Transcript {
   leave() {
     this.away.abort();
     this.gaps.disconnect();
+    this.sketches.leave();
   }
 
   // --- what the server sends ---
@@ -45,16 +49,32 @@ export class Transcript {
     if (fresh.querySelector("#end")) byId("end")?.removeAttribute("id");  // of a run that went on after an end
     const old = byId(fresh.id);
     if (!old) { this.events.append(fresh); return fresh; }
-    const program = fresh.querySelector("details.program");
+    const [program, before] = [fresh, old].map((each) => each.querySelector("details.program"));
     const { top, bottom } = old.getBoundingClientRect();
-    if (program && !this.follow.following && top < innerHeight && bottom > 0) program.open = old.querySelector("details.program").open;
+    if (!program || this.follow.following || top >= innerHeight || bottom <= 0) { old.replaceWith(fresh); return fresh; }
+    program.open = before.open;
+    const place = before.getBoundingClientRect().top;
     old.replaceWith(fresh);
+    if (before.open && place < innerHeight / 2) scrollBy({ top: program.getBoundingClientRect().top - place, behavior: "instant" });
     return fresh;
   }
 
   tail(html) { this.replace("tail", html); this.follow.grown(); }
 
   outline(html) { this.replace("outline", html); this.spy(); }
+
+  // It stands above all events, and fills up: it never gets shorter, and whoever reads on below is not moved by it.
+  answer(html) {
+    byId("answer").style.minHeight = `${byId("answer").offsetHeight}px`;
+    this.steady(() => this.replace("answer", html));
+    this.follow.grown();
+  }
+
+  // What is drawn anew above the events moves nobody who reads one.
+  steady(draw) {
+    const reads = byId("answer").getBoundingClientRect().bottom < innerHeight / 2;
+    this.follow.hold(reads ? this.current() : null, draw);
+  }
 
   side(html) { this.replace("side", html); this.rescale(); }
 
@@ -87,6 +107,7 @@ export class Transcript {
   watch() {
     this.gaps.disconnect();
     for (const link of this.events.querySelectorAll(".gap a")) this.gaps.observe(link);
+    this.sketches.watch();
   }
 
   // A reader below the gap wants what comes last in it, one above what comes first.

@@ -183,7 +183,7 @@ BACKBONE = Recipe(
     lines=(
         (
             "workers/registry.py",
-            '    "person": ("A person"',
+            '    "person": ("Manual (human)"',
             '    "parrot": ("Parrot", "workers.backbones.parrot.load"),\n',
         ),
         ("workers/backbones/README.md", "- `person.py`", "- `parrot.py`: one that always says the same\n"),

@@ -92,7 +92,7 @@ class _Floors:
         alive = [each for each in rivals if float(np.ptp(self._table[:, each])) > 0]
         if alive:
             rival = rng.choice(alive)
-            found.append(_reference(f"unit {rival}, drawn by lot", self._table[:, rival], self._said))
+            found.append(_reference(f"unit {rival}, drawn at random", self._table[:, rival], self._said))
         return tuple(each for each in found if each is not None)
 
     def ceiling(self, progress: Progress) -> Reference | None:

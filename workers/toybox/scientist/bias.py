@@ -127,7 +127,7 @@ def plan_reply(view: ScientistView) -> PlannedReply:
 
 
 def find_class(view: ScientistView) -> Concept | None:
-    """The class: things that the question names, else what parts high from low best, if it is about things."""
+    """The class: things that the question names, else what separates high from low best, if it is about things."""
     # Numbers in a question, such as the unit's, count no things
     found = [each for each in parse_label(view.case.question) if each.about_things]
     named = [Concept(noun=each.noun, colour=each.colour, size=each.size) for each in found]

@@ -33,7 +33,7 @@ def of_screening(view: ScientistView) -> str:
     """Which single properties go with high activations."""
     ranked = sorted(SINGLES, key=lambda each: -view.evidence.worth((each,)))[:3]
     words = [f"{phrase_label((each,))} ({view.evidence.measure((each,))})" for each in ranked]
-    return f"Of single properties, these part high from low best, over {len(view.evidence)} images: {'; '.join(words)}."
+    return f"Single properties that separate high from low, over {len(view.evidence)} images: {'; '.join(words)}."
 
 
 def of_leading(view: ScientistView) -> str:

@@ -16,7 +16,7 @@ from workers.toybox.world.scenes import Scene
 
 EXEMPLARS_PROGRAM = '''\
 def run_experiment(system, tools):
-    """Step exemplars: the images of the dataset that drive the unit most, described by the tools."""
+    """Step exemplars: what the strongest dataset images show"""
     activations, images = tools.dataset_exemplars(system)
     if not images:
         print("No image of the dataset activates this unit.")

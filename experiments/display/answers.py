@@ -1,0 +1,180 @@
+"""The answer of a run, for the top of every page that shows one: its labels and one sentence, how the label did on
+unseen images, the images that speak for it most and against it most, and what decided. Of a run under way: what is
+known so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
+
+from django.db.models import Max
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from experiments.core.system_names import Names
+from experiments.display.effect_sizes import separate
+from experiments.display.evidence import Edit, Evidence, read_evidence
+from experiments.display.image_cards import ImageSource, LoggedImage, first_of_each
+from experiments.display.label_checks import CheckMark, describe_check, draw_check
+from experiments.display.plots import Plot
+from experiments.display.prose import first_sentence
+from experiments.display.rounds import OutlineLine, outline
+from experiments.display.strips import Strip, draw_strips
+from experiments.models import Hypothesis, Layer, Run
+from workers import registry
+from workers.record.events import Audience
+from workers.record.stated_biases import StatedBias, find_sides, read_statements
+
+SHOWN = 5
+"""Images for, and images against."""
+STEPS = 8
+"""Rounds in the line of progress."""
+CONTRAST = "Activations with and without what was concluded"
+DOTS = 600
+"""Dots of a strip of the plot that decides."""
+RANK = ("supported", "open", "refuted")
+
+
+@dataclass(frozen=True)
+class RunAnswer:
+    """What stands on the card. `truth` is "" unless the system is a synthetic neuron, its run has ended, and whoever
+    looks may read it; `wrong` counts the images on the wrong side of what the label says."""
+
+    run: Run
+    labels: Sequence[str]
+    sentence: str
+    mark: CheckMark
+    check: Plot | None
+    evidence: Evidence
+    best: Sequence[LoggedImage]
+    against: Sequence[LoggedImage]
+    wrong: int
+    contrast: Plot | None
+    auc: float | None
+    edit: Edit | None
+    truth: str = ""
+    unit: Layer | None = None
+    """The layer that lists the unit; None where there is no page of it, or it is hidden."""
+    leading: Sequence[Hypothesis] = field(default=())
+    rounds: Sequence[OutlineLine] = field(default=())
+    """Of a run under way: its newest rounds."""
+
+    @property
+    def places(self) -> tuple[range, range]:
+        """Of a run under way: the images that are still to come, for and against. Their room is kept."""
+        kept = 0 if self.run.has_ended else SHOWN
+        return range(kept - len(self.best)), range(kept - len(self.against))
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.labels or self.sentence)
+
+
+def read_answer(
+    run: Run, names: Names, *, evidence: Evidence | None = None, team: bool = True, dots: int = DOTS
+) -> RunAnswer:
+    """The answer as of now, in a handful of queries over at most 500 images: those of the run, unless there is
+    `evidence` of more. The `team` may follow links; `dots`: the most of a strip of the plot."""
+    labels = run.labels
+    evidence = evidence or read_evidence([run], labels[0] if labels else "", run.exemplar_mean)
+    best = _choose_best(evidence, labelled=bool(labels))
+    against, wrong = _find_against(evidence, best)
+    layer = None if names.hides(run) else Layer.objects.filter(model__name=run.model, name=run.layer).first()
+    layer = layer if layer and run.unit < layer.units else None
+    reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
+    contrast = _find_contrast(run, evidence)
+    moved = max(evidence.edits, key=lambda edit: abs(edit.change), default=None)
+    return RunAnswer(
+        run,
+        labels,
+        first_sentence(run.statement),
+        describe_check(run.label_check),
+        draw_check(run.label_check) if run.label_check else None,
+        evidence,
+        best,
+        against,
+        wrong,
+        draw_strips(contrast, evidence.scale, CONTRAST, team=team, most=dots) if contrast else None,
+        separate(*([image.card.activation for image in side.images] for side in contrast[-2:])) if contrast else None,
+        moved if moved and moved.moved else None,
+        layer.name_of(run.unit) if layer and reveals else "",
+        layer,
+        () if run.has_ended else _find_leading(run),
+        () if run.has_ended else outline(run)[-STEPS:],
+    )
+
+
+def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequence[LoggedImage], int]:
+    """The images that contradict the label most, or come nearest to that, each once: those that show it and lie lowest,
+    those that do not and lie highest. And how many of all lie beyond the middle between the two means: 0 where nobody
+    can tell what images show."""
+    showing, others = evidence.showing, evidence.others
+    taken = {each.card.image for each in best}
+    if not evidence.is_known or showing.mean is None or others.mean is None:
+        weakest = [each for each in reversed(showing.images or others.images) if each.card.image not in taken]
+        return first_of_each(weakest, attrgetter("card.image"), SHOWN), 0
+    middle = (showing.mean + others.mean) / 2
+    beyond = [(middle - each.card.activation, each) for each in showing.images]
+    beyond += [(each.card.activation - middle, each) for each in others.images]
+    wrong = {each.card.image for by, each in beyond if by > 0}
+    ordered = sorted((pair for pair in beyond if pair[1].card.image not in taken), key=lambda pair: -pair[0])
+    return first_of_each((each for _, each in ordered), attrgetter("card.image"), SHOWN), len(wrong)
+
+
+def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedImage]:
+    """The strongest that show it; without a label or any that shows it the strongest of its own, else the exemplars."""
+    groups = (evidence.showing, evidence.others, evidence.exemplars)
+    return next((each.strongest[:SHOWN] for each in groups[0 if labelled else 1 :] if each.count), ())
+
+
+def _find_contrast(run: Run, evidence: Evidence) -> Sequence[Strip]:
+    """Exemplars, and all images with and without what the label says, or the context of the first bias that is stated;
+    nothing where there is only one side."""
+    showing, others = evidence.showing.images, evidence.others.images
+    names = ("Shows it", "Does not") if evidence.is_known else ("Titled so", "Titled else")
+    if not run.labels:
+        stated = next(iter(read_statements(run.statement)), None)
+        if stated is None:
+            return ()
+        names = f"With “{stated.context}”", f"Without “{stated.context}”"
+        showing, others = _find_sides(stated, others)
+    if not showing or not others:
+        return ()
+    sides = Strip(names[0], "with", showing), Strip(names[1], "without", others)
+    return Strip("Exemplars", "exemplar", evidence.exemplars.images), *sides
+
+
+def _find_sides(
+    stated: StatedBias, images: Sequence[LoggedImage]
+) -> tuple[Sequence[LoggedImage], Sequence[LoggedImage]]:
+    """The images with its context and those without, as its test takes them."""
+    by_card = {id(each.card): each for each in images}
+    logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
+    inside, outside = find_sides(stated, [[each.card for each in some] for _, some in logged])
+    return [by_card[id(card)] for card in inside], [by_card[id(card)] for card in outside]
+
+
+def _find_leading(run: Run) -> Sequence[Hypothesis]:
+    """Of a run under way: the hypotheses of its newest list, the supported ones first, none that are refuted."""
+    latest = run.hypotheses.aggregate(Max("round"))["round__max"]
+    listed = [each for each in run.hypotheses.filter(round=latest) if each.status != "refuted"]
+    order = {status: place for place, status in enumerate(RANK)}
+    return sorted(listed, key=lambda each: (order.get(each.status, len(order)), each.number))[:2]
+
+
+def render_answer(
+    run: Run,
+    names: Names,
+    audience: Audience = Audience.TEAM,
+    pictures: ImageSource | None = None,
+    *,
+    acts: bool = True,
+) -> SafeString:
+    """The card as HTML; `acts`: with what may be done next. Whoever is not of the team gets no link into the site, and
+    `pictures` of their own."""
+    team = audience == Audience.TEAM
+    context = {"answer": read_answer(run, names, team=team), "run": run, "team": team, "pictures": pictures}
+    context["acts"] = team and acts
+    return render_to_string("display/answer.html", context)

@@ -1,0 +1,122 @@
+"""What bears on a hypothesis: the experiments that ran before the agent changed its mind, and the images that its
+words name."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from experiments.core.label_meaning import meaning, scenes
+from experiments.display import image_cards
+from experiments.display.image_cards import LoggedImage
+from experiments.models import Hypothesis, Observation, Run
+from workers.record.origins import Origin
+
+LATELY, LOOKED_AT = 200, 1_500
+"""Experiments, and of those images, in which words are looked for: the newest."""
+SHOWN = 6
+"""Images of one hypothesis."""
+ENOUGH = 0.6
+"""Share of a hypothesis' words that the title or prompt of an image must hold."""
+SAYING_NOTHING = """
+    to of on in at is it or an by as be the and for with that this any all are not its has have from into such than
+    then only some other others image images unit units neuron neurons respond responds responding activate
+    activates activation presence object objects thing things anything selective specific feature features
+    hypothesis which when what
+"""
+EMPTY = frozenset(SAYING_NOTHING.split())
+"""Words that say nothing of what is to be seen."""
+
+
+def find_changes(run: Run, listed: Sequence[Hypothesis]) -> Mapping[int, tuple[Hypothesis, Sequence[int]]]:
+    """The agent's words on hypotheses by their own keys, each with the experiments of the round before it."""
+    ran: dict[int, list[int]] = {}
+    for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
+        ran.setdefault(number, []).append(experiment)
+    before = {each.round: max((number for number in ran if number < each.round), default=0) for each in listed}
+    return {each.pk: (each, ran.get(before[each.round], [])) for each in listed}
+
+
+@dataclass(frozen=True)
+class Bearing:
+    """The images that bear on a hypothesis. `is_known`: their scenes tell whether they show it; else words of titles.
+
+    `weakest` are images that show it and are not among the strongest; `others` do not show it.
+    """
+
+    strongest: Sequence[LoggedImage] = ()
+    weakest: Sequence[LoggedImage] = ()
+    others: Sequence[LoggedImage] = ()
+    is_known: bool = False
+    having: Sequence[Observation] = ()
+    lacking: Sequence[Observation] = ()
+    """All that were drawn on purpose, with and without what it says: no exemplars, which were chosen by their
+    activation, and no edits, which are no independent images."""
+
+
+def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
+    """For each text the images that show what it says: the strongest and the weakest, and the strongest of the others.
+
+    Where nobody can tell, those whose title or prompt holds its words.
+    """
+    wanted = [words(text) for text in texts]
+    if not any(wanted):
+        return [Bearing() for _ in texts]
+    rows = (
+        image_cards.newest_logged(run, LATELY)
+        .select_related("experiment")
+        .defer(*(f"experiment__{name}" for name in ("state", "code", "output", "error", "calls")))
+    )
+    known = list(rows[:LOOKED_AT])
+    meanings = [meaning(text) for text in texts]
+    drawn = scenes({row.image_id for row in known}) if any(meanings) else {}
+    told = [row for row in known if row.image_id in drawn]
+    # Words are taken apart only where there is no better way
+    named = [] if told and all(meanings) else [(words(f"{row.title} {row.prompt}"), row) for row in known]
+    found = []
+    for read, each in zip(meanings, wanted, strict=True):
+        if read and drawn:
+            showing = {key for key, scene in drawn.items() if read.holds(scene)}
+            shown = [row for row in told if row.image_id in showing]
+            others = [row for row in told if row.image_id not in showing]
+            found.append(_sort_out(shown, others, is_known=True))
+        else:
+            naming = [row for held, row in named if each and len(each & held) >= ENOUGH * len(each)]
+            among = {row.pk for row in naming}
+            found.append(_sort_out(naming, [row for _, row in named if each and row.pk not in among], is_known=False))
+    return found
+
+
+def _sort_out(showing: Sequence[Observation], others: Sequence[Observation], *, is_known: bool) -> Bearing:
+    """What is shown of those that show it and of the others."""
+    best = _choose_images(showing)
+    among = {each.card.image for each in best}
+    weakest = _choose_images([row for row in showing if row.image_id not in among], weakest=True)
+    having, lacking = ([row for row in rows if _is_drawn(row)] for rows in (showing, others))
+    return Bearing(best, weakest, _choose_images(others) if is_known else (), is_known, having, lacking)
+
+
+def _is_drawn(row: Observation) -> bool:
+    return row.origin not in (Origin.EXEMPLAR, Origin.EDITED) and math.isfinite(row.activation)
+
+
+def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
+    """The strongest, or the weakest, each image once."""
+    ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
+    return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), SHOWN)]
+
+
+def words(text: str) -> set[str]:
+    """The words that say what is to be seen, without their plural."""
+    found = (word.casefold() for word in re.findall(r"\w+", text))
+    return {stem_word(word) for word in found if len(word) > 1 and word not in EMPTY and not word.isdigit()}
+
+
+def stem_word(word: str) -> str:
+    """Red balls, a red ball: the same."""
+    if len(word) > 4 and word.endswith("es") and word[-3] in "sxzh":
+        return word[:-2]
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -1,0 +1,202 @@
+"""What speaks for and against a label of a unit: the images its runs logged, sorted by whether they show what the label
+says, and the edits that moved the activation most. Where nobody can tell what a label means, or what an image shows,
+images are sorted by the words of their titles, and the page claims nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import attrgetter
+from statistics import fmean
+
+from experiments.core.label_meaning import meaning, scenes
+from experiments.core.search_index.normalize import normalize
+from experiments.display.image_cards import CARD_FIELDS, ImageCard, LoggedImage, first_of_each
+from experiments.display.plots import Scale
+from experiments.models import Observation, Run
+from workers.record.figures import is_same
+
+LOOKED_AT = 500
+"""Observations of a unit that are sorted, the newest experiments' first."""
+READ = (*CARD_FIELDS, "experiment__run", "experiment__number", "experiment__round")
+STRIP = 6
+EDITS = 4
+WORD = re.compile(r"\w+")
+OR = re.compile(r"\bor\b|[,;/|]", re.IGNORECASE)
+activation = attrgetter("card.activation")
+_image_key, _change = attrgetter("card.image"), attrgetter("change")
+SMALL_WORDS = frozenset(
+    WORD.findall(
+        "a an and any are as at be by for from has have in into is it its kind like of on or other similar some such "
+        "that the their them they this those to type various very which with "
+        "image images photo picture pictures showing shows unit"
+    )
+)
+
+
+@dataclass(frozen=True)
+class Edit:
+    before: LoggedImage
+    after: LoggedImage
+
+    @property
+    def change(self) -> float:
+        return self.after.card.activation - self.before.card.activation
+
+    @property
+    def changed(self) -> ImageCard:
+        """The edited image, with what the edit did."""
+        return replace(self.after.card, change=self.change)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the edit did anything that anybody can see."""
+        return not is_same(self.before.card.activation, self.after.card.activation)
+
+
+@dataclass(frozen=True)
+class ImageGroup:
+    """Images that show what a label says, or that do not: each as often as it was logged, the strongest first."""
+
+    images: Sequence[LoggedImage] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.images)
+
+    @property
+    def activations(self) -> list[float]:
+        return [each.card.activation for each in self.images]
+
+    @property
+    def mean(self) -> float | None:
+        return fmean(self.activations) if self.images else None
+
+    @property
+    def strongest(self) -> Sequence[LoggedImage]:
+        return first_of_each(self.images, _image_key, STRIP)
+
+    @property
+    def weakest(self) -> Sequence[LoggedImage]:
+        """Those that are not among the strongest, the weakest first."""
+        shown = {each.card.image for each in self.strongest}
+        return first_of_each(
+            [each for each in reversed(self.images) if each.card.image not in shown], _image_key, STRIP
+        )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Without a label all images count as not showing it.
+
+    `is_known`: scenes decide; otherwise the words of titles and prompts do. `unread` counts images without a scene,
+    `cut` says whether some images were not sorted.
+    """
+
+    showing: ImageGroup
+    others: ImageGroup
+    exemplars: ImageGroup
+    edits: Sequence[Edit]
+    scale: Scale
+    cut: bool
+    is_known: bool = False
+    unread: int = 0
+
+    @property
+    def any(self) -> bool:
+        return bool(self.showing.count or self.others.count or self.raised or self.lowered)
+
+    @property
+    def raised(self) -> list[Edit]:
+        """The edits that raised it most."""
+        return [
+            edit for edit in sorted(self.edits, key=_change, reverse=True)[:EDITS] if edit.moved and edit.change > 0
+        ]
+
+    @property
+    def lowered(self) -> list[Edit]:
+        return [edit for edit in sorted(self.edits, key=_change)[:EDITS] if edit.moved and edit.change < 0]
+
+
+def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) -> Evidence:
+    """The evidence of these runs; one query, and another where the label is understood."""
+    everything = _list_logged(runs)
+    edits = _edits_of(everything)
+    edited = {edit.after for edit in edits}
+    everything.sort(key=activation, reverse=True)
+    exemplars = [seen for seen in everything if seen.card.origin == "exemplar"]
+    plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
+    # Whether each image shows what the label says, by key; of none where that cannot be told
+    read = meaning(label)
+    drawn = scenes([seen.card.image for seen in plain]) if read else {}
+    shown_by = {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
+    showing = [seen for seen in plain if shown_by.get(seen.card.image)]
+    others = [seen for seen in plain if shown_by.get(seen.card.image) is False]
+    if not shown_by:
+        showing, others = split_by_label(plain, label)
+    return Evidence(
+        ImageGroup(showing),
+        ImageGroup(others),
+        ImageGroup(exemplars),
+        edits,
+        Scale.of([seen.card.activation for seen in everything], exemplar_mean),
+        len(everything) == LOOKED_AT,
+        bool(shown_by),
+        len(plain) - len(showing) - len(others),
+    )
+
+
+def _list_logged(runs: Sequence[Run]) -> list[LoggedImage]:
+    """What these runs logged, of much the newest; `runs` are the newest first."""
+    if not runs:
+        return []
+    # The rest of the runs is not even read: what they logged would be sorted to be left out.
+    before = accumulate((run.observation_count for run in runs), initial=0)
+    asked = [run.pk for run, logged in zip(runs, before, strict=False) if logged < LOOKED_AT]
+    rows = Observation.objects.filter(experiment__run__in=asked).select_related("experiment").only(*READ)
+    found = map(LoggedImage.from_row, rows.order_by("-experiment_id", "position")[:LOOKED_AT])
+    return [seen for seen in found if math.isfinite(seen.card.activation)]
+
+
+def _edits_of(everything: Sequence[LoggedImage]) -> list[Edit]:
+    """The edits whose original the same run logged."""
+    known = {(seen.run, seen.card.image): seen for seen in everything}
+    pairs = [(known.get((seen.run, seen.card.original)), seen) for seen in everything if seen.card.original]
+    edits = [Edit(before, after) for before, after in pairs if before and before.card.image != after.card.image]
+    return list({(edit.before.card.image, edit.after.card.image): edit for edit in edits}.values())
+
+
+def split_by_label(some: Sequence[LoggedImage], label: str) -> tuple[list[LoggedImage], list[LoggedImage]]:
+    """Those whose title and prompt hold the words of an alternative of the label, and the others.
+
+    Many share their title and prompt.
+    """
+    alternatives = [patterns for part in OR.split(label) if (patterns := content(part))]
+    if not alternatives:
+        return [], list(some)
+    texts = {(seen.card.title, seen.card.prompt) for seen in some}
+    telling = {text for text in texts if any(matches_words(" ".join(text), patterns) for patterns in alternatives)}
+    holding = [seen for seen in some if (seen.card.title, seen.card.prompt) in telling]
+    return holding, [seen for seen in some if (seen.card.title, seen.card.prompt) not in telling]
+
+
+def content(label: str) -> list[re.Pattern[str]]:
+    """The words of a label that say something, with or without a plural s."""
+    words = [stem_word(word) for word in WORD.findall(normalize(label)) if word not in SMALL_WORDS]
+    # Languages that write without spaces have no ends of words.
+    return [re.compile(rf"\b{word}s?\b" if word.isascii() else word) for word in dict.fromkeys(words)]
+
+
+def stem_word(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def matches_words(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
+    """Whether title and prompt hold the words; of three or more, two thirds are enough."""
+    normalized = normalize(text)
+    found = sum(pattern.search(normalized) is not None for pattern in patterns)
+    return found >= (len(patterns) if len(patterns) < 3 else math.ceil(len(patterns) * 2 / 3))

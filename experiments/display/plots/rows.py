@@ -1,0 +1,152 @@
+"""Rows with names at the left: values with their intervals, and spans of time one after another."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from experiments.display.plots.axes import Axis, fit_axis
+from experiments.display.plots.geometry import Plot, PlotLine, PlotTable, Shape, Text
+from workers.record.figures import figure
+
+WIDTH, WATERFALL = 580, 920
+"""Of a drawing; intervals are narrow enough to be read on a phone."""
+ROW, TALL, LINE, NAME_CHARS = 24, 38, 15, 25
+"""Height of a row, and where names take two lines; height and characters of a line."""
+CHAR, GAP = 8, 10
+"""Room for a character of a name, as large as a phone draws it; room between a name and what is drawn."""
+NARROWEST = 1.5
+"""Width of a span that takes next to no time."""
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """A value, and where known its interval and the number of what it was measured on."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    kind: str = "part-0"
+    link: str = ""
+    picture: str = ""
+
+    @property
+    def words(self) -> str:
+        between = "" if self.low is None or self.high is None else f" ({figure(self.low)} to {figure(self.high)})"
+        return f"{self.name}: {figure(self.value)}{between}" + (f", n = {self.n:,}" if self.n is not None else "")
+
+
+def draw_intervals(
+    rows: Sequence[IntervalRow],
+    label: str,
+    x_title: str,
+    *,
+    level: float | None = None,
+    sorts: bool = True,
+    interval: str = "95 % interval",
+    counts: bool = False,
+) -> Plot | None:
+    """A dot and a whisker for each, the largest first; None without any. `level`: what all are held against; `counts`:
+    with n beside each name."""
+    known = [each for each in rows if math.isfinite(each.value)]
+    if not known:
+        return None
+    known = sorted(known, key=lambda each: -each.value) if sorts else known
+    names = [_wrap(f"{row.name}, n = {row.n:,}" if counts and row.n is not None else row.name) for row in known]
+    row_height = TALL if any(len(lines) > 1 for lines in names) else ROW
+    bottom = 40 if x_title else 26
+    shape = Shape(WIDTH, 10 + row_height * len(known) + bottom, _room(names), 18, 10, bottom)
+    values = [each for row in known for each in (row.value, row.low, row.high)]
+    x = fit_axis([*values, level], shape.left, shape.edge)
+    plot = Plot(shape, x, Axis(0, len(known), shape.top, shape.floor), label, "intervals")
+    plot.name_axes(x_title)
+    plot.add_ticks_below()
+    if level is not None:
+        plot.lines.append(PlotLine(x.at(level), x.at(level), shape.top, shape.floor, "level"))
+    for place, row in enumerate(known):
+        y = plot.y.at(place + 0.5)
+        _name_row(plot, names[place], y)
+        if row.low is not None and row.high is not None:
+            plot.lines.append(PlotLine(x.at(row.low), x.at(row.high), y, y, f"whisker {row.kind}"))
+        plot.add_dot(x.at(row.value), y, row.kind, row.words, row.link, row.picture)
+    cells = [(row.name, row.value, _between(row.low, row.high), row.n) for row in known]
+    columns = ("Name", x_title or "Value", interval, "n")
+    if all(row.n is None for row in known):
+        columns, cells = columns[:-1], [each[:-1] for each in cells]  # type: ignore[assignment, misc]
+    plot.table = PlotTable(columns, cells, [row.link for row in known])
+    return plot
+
+
+def _wrap(name: str) -> list[str]:
+    return textwrap.wrap(name, NAME_CHARS, max_lines=2, placeholder="…") or [""]
+
+
+def _room(names: Sequence[Sequence[str]]) -> int:
+    """What the longest line of names takes at the left."""
+    return 2 * GAP + CHAR * max(len(line) for lines in names for line in lines)
+
+
+def _name_row(plot: Plot, lines: Sequence[str], y: float) -> None:
+    first = y - LINE * (len(lines) - 1) / 2
+    for place, line in enumerate(lines):
+        plot.texts.append(Text(plot.shape.left - GAP, first + LINE * place, line, "end", "name"))
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{figure(low)} to {figure(high)}"
+
+
+@dataclass(frozen=True)
+class WaterfallSpan:
+    """From one time to another, in seconds from the start."""
+
+    start: float
+    end: float
+    kind: str
+    words: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class WaterfallRow:
+    name: str
+    spans: Sequence[WaterfallSpan]
+
+
+def draw_waterfall(
+    rows: Sequence[WaterfallRow],
+    label: str,
+    x_title: str,
+    legend: Sequence[tuple[str, str]],
+    tell: Callable[[float], str],
+    tick: Callable[[float], str],
+) -> Plot | None:
+    """What took how long, a row below the other on one axis of time; `tell` says seconds in words,
+    `tick` at the axis."""
+    ends = [span.end for row in rows for span in row.spans if math.isfinite(span.end)]
+    if not ends:
+        return None
+    row_height = ROW - 2
+    names = [[row.name[:NAME_CHARS]] for row in rows]
+    shape = Shape(WATERFALL, 10 + row_height * len(rows) + 40, _room(names), 18, 10, 40)
+    x = Axis(0, max(max(ends), 0.001), shape.left, shape.edge)
+    plot = Plot(shape, x, Axis(0, len(rows), shape.top, shape.floor), label, "waterfall", legend=list(legend))
+    plot.name_axes(x_title)
+    unit = next((unit for unit in (3600.0, 60.0, 1.0) if x.high >= 2 * unit), 0.001)
+    for value in Axis(0, x.high / unit, 0, 1).round_values:
+        at = x.at(value * unit)
+        plot.grid.append(PlotLine(at, at, shape.top, shape.floor, "across"))
+        plot.add_below(value * unit, tick(value * unit))
+    cells: list[tuple[str, str, str]] = []
+    for place, row in enumerate(rows):
+        _name_row(plot, names[place], plot.y.at(place + 0.5))
+        for span in row.spans:
+            end = max(span.end, span.start + NARROWEST * x.high / (shape.edge - shape.left))
+            plot.add_bar(span.start, end, place + 0.82, place + 0.18, span.kind, span.words, span.link)
+            cells.append((row.name, span.words, tell(span.end - span.start)))
+    plot.table = PlotTable(("Row", "What", "Took"), cells)
+    return plot

@@ -1,0 +1,52 @@
+"""Activations of several groups of images as strips of dots, one below the other on one axis: with and without what a
+label says, one run beside another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from experiments.core.thumbnails import picture_of
+from experiments.display.image_cards import LoggedImage
+from experiments.display.plots import Level, Plot, PlotValue, Scale, ValueGroup, draw_groups
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A group of images under a name, the strongest first; `kind` is the colour of its dots."""
+
+    name: str
+    kind: str
+    images: Sequence[LoggedImage]
+
+
+def draw_strips(
+    strips: Sequence[Strip],
+    scale: Scale,
+    label: str,
+    *,
+    team: bool = True,
+    compares: bool = False,
+    most: int = 600,
+) -> Plot | None:
+    """The strips that hold any image; None if none does. A line across is at the exemplar threshold. For the `team`
+    a dot leads to its experiment and shows its picture. `compares`: with the effect size between the last two; `most`:
+    dots of a strip."""
+    groups = [
+        ValueGroup(each.name, each.kind, [_make_dot(image, team=team) for image in each.images]) for each in strips
+    ]
+    level = None if scale.exemplar_mean is None else Level(scale.exemplar_mean, "exemplar threshold")
+    return draw_groups(
+        groups, label, "Activation", level=level, compares=compares, span=(scale.low, scale.high), most=most
+    )
+
+
+def _make_dot(image: LoggedImage, *, team: bool = True) -> PlotValue:
+    """An image as a dot: what it leads to and shows is for the `team`."""
+    name = image.card.title or "untitled"
+    if not team:
+        return PlotValue(image.card.activation, name)
+    link = reverse("experiment", args=[image.run, image.experiment])
+    return PlotValue(image.card.activation, name, link, picture_of(image.card.image))

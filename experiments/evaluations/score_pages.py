@@ -1,0 +1,49 @@
+"""The scores of labels as distributions: of all runs, or of those that the filters of the Runs page choose."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from experiments.core import access
+from experiments.core.system_names import Names
+from experiments.evaluations import scores
+from experiments.models import Run
+from experiments.runs.lists import runs_from
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """By layer, model or agent; r or AUPRC."""
+    user = access.require(request)
+    names = Names(user)
+    found = runs_from(request.GET.dict(), user, names)
+    by, measure = _read_choice(request.GET.get("by", ""), request.GET.get("measure", ""))
+    groups = scores.find_scores(found.runs, by, measure, names)
+    context: dict[str, Any] = {
+        "breadcrumbs": [("Evaluations", reverse("evaluations")), ("Scores", request.path)],
+        "groups": groups,
+        "plot": scores.draw_scores(groups, by, measure, found.values),
+        "by": by,
+        "measure": measure,
+        "bys": [(key, words) for key, (words, _) in scores.GROUPS.items()],
+        "measures": [("r", "r"), ("auprc", "AUPRC")],
+        "measured": sum(each.n for each in groups),
+        "runs": found.runs.count(),
+        "most": scores.MOST,
+        "values": found.values,
+        "problems": found.problems,
+        "list": f"{reverse('runs')}?{urlencode(found.values)}",
+        "any": Run.objects.exists(),
+    }
+    return render(request, "evaluations/scores.html", context)
+
+
+def _read_choice(by: str, measure: str) -> tuple[str, str]:
+    """What an address asks for; by layer, and r, where it asks for nothing that there is."""
+    return by if by in scores.GROUPS else "layer", measure if measure in scores.MEASURES else "r"

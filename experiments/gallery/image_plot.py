@@ -1,0 +1,42 @@
+"""What one image did to everything that looked at it: its activations as dots, a strip for each unit."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+from django.db.models import Q
+from django.urls import reverse
+
+from experiments.core.system_names import Names
+from experiments.display.plots import Level, Plot, PlotValue, ValueGroup, draw_groups
+from experiments.models import Image, Observation
+from workers.record.figures import figure
+
+LOOKED_AT, MOST = 500, 12
+"""Observations that are drawn, the newest; and units, those that looked at it most often."""
+LEVEL = Level(1.0, "Exemplar threshold")
+
+
+def draw_uses(image: Image, names: Names) -> Plot | None:
+    """Units are told apart by a share: of the mean of the exemplars that each run saw, so that 1 is as strong as they
+    are. None where no run with such a mean logged the image. One query."""
+    rows = Observation.objects.filter(Q(image=image.key) | Q(masked=image.key), run__exemplar_mean__gt=0)
+    rows = rows.exclude(names.are_hidden_at("run__model", "run__layer", "run__unit")).order_by("-pk")
+    columns = ("activation", "run", "experiment__number", "run__exemplar_mean", "run__model", "run__layer", "run__unit")
+    found: dict[str, list[PlotValue]] = defaultdict(list)
+    count = 0
+    for value, run, number, mean, model, layer, unit in rows.values_list(*columns)[:LOOKED_AT]:
+        if math.isfinite(value):
+            words = f"Run {run}: {figure(value)} of {figure(mean)}, a share"
+            link = reverse("experiment", args=[run, number])
+            found[f"{model} / {layer} / unit {unit}"].append(PlotValue(value / mean, words, link))
+            count += 1
+    most = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))[:MOST]
+    groups = [ValueGroup(name, f"part-{place % 6}", values) for place, (name, values) in enumerate(most)]
+    plot = draw_groups(groups, "Activation of this image by unit", "Share of the exemplar threshold", level=LEVEL)
+    if plot and count == LOOKED_AT:
+        plot.note = f"The newest {LOOKED_AT:,} uses are drawn, and counted here."
+    if plot and len(found) > MOST:
+        plot.note = f"{plot.note} The {MOST} units of {len(found)} that looked at it most often.".strip()
+    return plot

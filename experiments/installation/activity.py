@@ -1,0 +1,130 @@
+"""What a team did week by week: runs that came to an end, what they took, reviews; of all, and of each person.
+
+Two queries, whatever there is: the database counts, by bounds of weeks that are told to it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Value, When
+from django.utils import timezone
+
+from experiments.core.display_name import person
+from experiments.display.number_format import compact, count_noun, dollars
+from experiments.display.plots import BarSeries, Plot, Shape, draw_bars
+from experiments.models import Review, ReviewState, Run
+from workers.record.statuses import Status
+
+WEEKS = 12
+"""The present one and those before it."""
+CONCLUDED = (Status.CONCLUDED, Status.LIMIT_REACHED)
+SHAPE = Shape(340, 168, 50, 10, 16, 40, 64)
+MEASURES = (
+    ("runs", "Runs concluded", "part-0", lambda value: f"{value:,.0f}"),
+    ("tokens", "Tokens", "part-2", compact),
+    ("cost", "Cost of runs", "part-1", dollars),
+    ("reviews", "Reviews", "part-0", lambda value: f"{value:,.0f}"),
+)
+"""What is drawn: the field, its words, its colour, and how a value is written."""
+
+
+@dataclass
+class Tally:
+    """What was done in a stretch of time; `cost` in US dollars as far as prices are known, `unpriced` the runs beside
+    it whose price is not."""
+
+    runs: int = 0
+    cost: float = 0.0
+    tokens: int = 0
+    reviews: int = 0
+    unpriced: int = 0
+
+    def add(self, other: Tally) -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+
+@dataclass
+class Activity:
+    """`starts` are the Mondays of the weeks, UTC; `people` has an account -> name and what they did in all of them."""
+
+    starts: Sequence[datetime]
+    weeks: list[Tally]
+    people: dict[int, tuple[str, Tally]] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(week.runs or week.tokens or week.reviews or week.cost for week in self.weeks)
+
+    @property
+    def unpriced(self) -> int:
+        return sum(week.unpriced for week in self.weeks)
+
+
+def list_weeks(now: datetime) -> list[datetime]:
+    """When each week began, the first first."""
+    monday = (now - timedelta(days=now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
+    return [monday - timedelta(weeks=back) for back in reversed(range(WEEKS))]
+
+
+def read_activity(now: datetime | None = None) -> Activity:
+    """Of the weeks up to this one, people by what they concluded, the most first."""
+    starts = list_weeks(now or timezone.now())
+    weeks = [Tally() for _ in starts]
+    done: dict[int, Tally] = defaultdict(Tally)
+    for week, who, tally in [*_count_runs(starts), *_count_reviews(starts)]:
+        weeks[week].add(tally)
+        done[who].add(tally)
+    users = User.objects.in_bulk(done)
+    ordered = sorted(done, key=lambda who: (-done[who].runs, -done[who].reviews, who))
+    return Activity(starts, weeks, {who: (person(users[who]), done[who]) for who in ordered})
+
+
+def _count_runs(starts: Sequence[datetime]) -> Iterable[tuple[int, int, Tally]]:
+    """Of each week and person what their runs came to that ended in it."""
+    tokens = F("prompt_tokens") + F("completion_tokens")
+    rows = (
+        _by_week(Run.objects.all(), "ended", starts)
+        .values_list("week", "owner")
+        .annotate(
+            runs=Count("pk", filter=Q(status__in=CONCLUDED)),
+            spent=Sum("cost"),
+            read=Sum(tokens),
+            priceless=Count("pk", filter=Q(unpriced=True)),
+        )
+    )
+    for week, who, runs, cost, read, priceless in rows:
+        yield week, who, Tally(runs, cost or 0.0, read or 0, 0, priceless)
+
+
+def _count_reviews(starts: Sequence[datetime]) -> Iterable[tuple[int, int, Tally]]:
+    given = Review.objects.filter(state=ReviewState.SUBMITTED)
+    rows = _by_week(given, "submitted", starts).values_list("week", "reviewer").annotate(Count("pk"))
+    for week, who, count in rows:
+        yield week, who, Tally(reviews=count)
+
+
+def _by_week(rows: QuerySet[Any], column: str, starts: Sequence[datetime]) -> QuerySet[Any]:
+    """Those of the weeks, each with the place of its `week`."""
+    before = [When(**{f"{column}__lt": start}, then=Value(place)) for place, start in enumerate(starts[1:])]
+    week = Case(*before, default=Value(len(starts) - 1), output_field=IntegerField())
+    return rows.filter(**{f"{column}__gte": starts[0]}).order_by().annotate(week=week)
+
+
+def draw_activity(activity: Activity) -> list[tuple[str, str, Plot | None]]:
+    """Of each measure its name, its sum, and a small plot, all with the same weeks; None where every week is nought."""
+    names = [f"{start:%-d %b}" for start in activity.starts]
+    drawn: list[tuple[str, str, Plot | None]] = []
+    for measure, title, kind, tell in MEASURES:
+        values = [float(getattr(week, measure)) for week in activity.weeks]
+        label = f"{title} by week, {count_noun(len(names), 'week')}: {tell(sum(values))} in all"
+        series = [BarSeries(title, kind, values)]
+        plot = draw_bars(names, series, label, "Week of", "", tell=tell, shape=SHAPE) if any(values) else None
+        drawn.append((title, tell(sum(values)), plot))
+    return drawn

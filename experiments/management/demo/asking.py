@@ -1,0 +1,132 @@
+"""The scenes in which something is asked: runs of several tasks, a sweep, an evaluation, the same question again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.urls import reverse
+
+from experiments.comments import actions as comments
+from experiments.core.actors import Actor
+from experiments.core.system_names import Names
+from experiments.evaluations import actions as evaluations
+from experiments.evaluations.form import NewEvaluation
+from experiments.management.demo.team import Team
+from experiments.models import Comment, Evaluation, Label, Layer, Run, SavedView, Sweep, Thread
+from experiments.models.comment import On
+from experiments.pairwise.sources import list_sources
+from experiments.runs import actions as runs
+from experiments.runs.asking.form import QueryForm
+from experiments.runs.saved_views import actions as views
+from experiments.sweeps import actions as sweeps
+from experiments.sweeps.form import NewSweep
+from workers.record import tasks
+from workers.record.statuses import Status
+
+TOYBOX, NEURONS = "toybox", "synthetic:toybox-eyes"
+UNITS = (("layer4", 87), ("layer4", 82), ("layer4", 79), ("layer3", 33))
+CLASSES = (("bias", 3), ("spurious", 7))
+"""Tasks about classes of toybox, and which."""
+HIDDEN = (("mono", 0), ("conditional", 1))
+"""Synthetic neurons: whose truth is known, and shown once a run has ended."""
+VIEW = "Labels that hold"
+
+
+def ask_units(team: Team) -> None:
+    """What single units respond to."""
+    for layer, unit in _some(UNITS, team):
+        ask(team.researcher, "describe", TOYBOX, layer, unit)
+    team.settle()
+    write(team.researcher, list_answers(team.researcher).first(), "The first label holds on images it never saw.")
+
+
+def ask_classes(team: Team) -> None:
+    """Whether classes rely on what they should not."""
+    for task, unit in _some(CLASSES, team):
+        ask(team.second_researcher, task, TOYBOX, "logits", unit)
+
+
+def ask_neurons(team: Team) -> None:
+    """Neurons whose truth is known, by who does not know it."""
+    for layer, unit in _some(HIDDEN, team):
+        ask(team.second_researcher, "describe", NEURONS, layer, unit)
+
+
+def sweep_layer(team: Team) -> None:
+    """A few units of one layer, drawn by lot."""
+    name = "A first look at layer4"
+    if Sweep.objects.filter(name=name).exists():
+        return
+    units = 1 if team.small else 3
+    given = QueryDict(mutable=True)
+    given.update({"name": name, "model": TOYBOX, "layer": "layer4", "choose": "sample", "sample": str(units)})
+    given.update({"seed": "5", "agent": "scripted", "task": tasks.USUAL})
+    sweeps.start(team.researcher, NewSweep(given, Names(team.researcher.person)))
+
+
+def evaluate_neurons(team: Team) -> None:
+    """How right labels are where the truth is known."""
+    name = "Synthetic neurons, first batch"
+    if not Evaluation.objects.filter(name=name).exists():
+        given = QueryDict(mutable=True)
+        given.update({"kind": "synthetic", "name": name, "backbone": "scripted", "seed": "1"})
+        given["units"] = "1" if team.small else "2"
+        evaluations.start(team.researcher, NewEvaluation(given, list_sources()))
+    _keep_view(team.researcher, VIEW, "status=concluded&model=toybox&columns=check")
+
+
+def ask_again(team: Team) -> None:
+    """One question twice, with other seeds, and the two beside each other."""
+    first = list_answers(team.researcher).first()
+    if first is None:
+        return
+    again = ask(team.second_researcher, first.task, first.model, first.layer, first.unit, seed=7)
+    team.settle()
+    beside = f"{reverse('compare')}?run={first.pk}&run={again.pk}"
+    words = f"@researcher the same unit with another seed: both runs stand side by side at {beside}. Same label?"
+    write(team.second_researcher, again, words)
+    write(team.researcher, again, "The colour is the same, the shape is narrower here. @owner, have a look.")
+
+
+# --- each thing once ---
+
+
+def ask(by: Actor, task: str, model: str, layer: str, unit: int, seed: int = 0) -> Run:
+    """The run that this person asks for, as the form New run would; the one that is there, if they have asked."""
+    asked = Run.objects.filter(owner=by.person, task=task, model=model, layer=layer, unit=unit, seed=seed, sweep=None)
+    if found := asked.filter(evaluation_items=None).first():
+        return found
+    row = Layer.objects.get(model__name=model, name=layer)
+    question = tasks.questions(row.kind, model, layer, unit, row.name_of(unit))[task]
+    given = {"question": question, "task": task, "model": model, "layer": layer, "unit": str(unit), "seed": seed}
+    fixed = {"dataset": TOYBOX, "toolset": TOYBOX, "backbone": "scripted"}
+    return runs.ask(by, QueryForm(given | fixed))
+
+
+def list_answers(by: Actor) -> QuerySet[Run]:
+    """What this person asked of units and was answered with labels, the first first."""
+    rows = Run.objects.filter(owner=by.person, task=tasks.USUAL, status=Status.CONCLUDED, model=TOYBOX)
+    return rows.filter(pk__in=Label.objects.values("run")).order_by("pk")
+
+
+def write(by: Actor, run: Run | None, text: str) -> None:
+    """A comment on a run, in its one thread."""
+    if run is None or Comment.objects.filter(author=by.person, thread__run=run, text=text).exists():
+        return
+    if thread := Thread.objects.filter(run=run, on=On.RUN).first():
+        comments.reply(by, thread, text)
+    else:
+        comments.start_thread(by, Thread(run=run, on=On.RUN), text)
+
+
+def _keep_view(by: Actor, name: str, query: str) -> None:
+    """A saved view for the whole team."""
+    if not SavedView.objects.filter(owner=by.person, name=name).exists():
+        views.write_view(by, SavedView(owner=by.person), name, query, shared=True)
+
+
+def _some(rows: Iterable[tuple[str, int]], team: Team) -> list[tuple[str, int]]:
+    """All of them, the first alone where little will do."""
+    return list(rows)[: 1 if team.small else None]

@@ -1,0 +1,96 @@
+"""The week, scene by scene. A scene that is over is never played again; one that was broken off goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+from django.contrib.auth.models import User
+from django.db import connection
+
+from experiments.management.demo import asking, judging
+from experiments.management.demo.diary import Diary, day_before, move_back
+from experiments.management.demo.team import Team, admit_team
+from experiments.models import CheckStatus, Job, LabelCheck, Layer, Run, Sweep, SweepStatus, UnitProfile
+from experiments.models.job import MOVING
+from workers.errors import Cancelled
+from workers.record.statuses import ACTIVE
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at whether workers are done."""
+OPEN_CHECKS = (CheckStatus.QUEUED, CheckStatus.RUNNING)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What happens, and when it ended: so many days ago, at that hour."""
+
+    words: str
+    days: int
+    hour: int
+    play: Callable[[Team], None]
+
+
+WEEK = (
+    Scene("Units, described", 6, 10, asking.ask_units),
+    Scene("Classes, searched for biases", 5, 11, asking.ask_classes),
+    Scene("Neurons with a known truth", 5, 16, asking.ask_neurons),
+    Scene("A sweep over a layer", 4, 15, asking.sweep_layer),
+    Scene("Reviews, blind", 3, 14, judging.review_units),
+    Scene("An evaluation", 2, 17, asking.evaluate_neurons),
+    Scene("The same question again", 1, 10, asking.ask_again),
+    Scene("Labels side by side", 1, 15, judging.compare_labels),
+    Scene("A link for outsiders", 1, 17, judging.share_run),
+    Scene("A queue that waits", 0, 0, judging.leave_queue),
+)
+
+
+def fill(state: Path, owner: User, say: Callable[[str], None], stopping: Event, *, small: bool = False) -> None:
+    """Play what is left of the week. Raises Cancelled between two looks once `stopping` is set."""
+
+    def settle() -> None:
+        _until(_is_settled, stopping)
+
+    try:
+        diary = Diary(state)
+        diary.write()
+        _until(Layer.objects.filter(model__name=asking.NEURONS, model__available=True).exists, stopping)
+        team = admit_team(owner, settle, small=small)
+        for place, scene in enumerate(WEEK, 1):
+            if scene.words in diary.over:
+                continue
+            say(f"{place} of {len(WEEK)}: {scene.words}")
+            began = diary.begin(scene.words)
+            scene.play(team)
+            settle()
+            move_back(began, day_before(scene.days, scene.hour))
+            diary.end(scene.words)
+    finally:
+        connection.close()
+
+
+def _is_settled() -> bool:
+    """Whether workers have done all that was asked of them."""
+    return not (
+        Run.objects.filter(status__in=ACTIVE).exists()
+        or Job.objects.filter(status__in=MOVING).exists()
+        or Sweep.objects.filter(status=SweepStatus.RUNNING).exists()
+        or LabelCheck.objects.filter(status__in=OPEN_CHECKS, waits_for_people=False).exists()
+        or UnitProfile.objects.filter(written=None, problem="").exists()
+    )
+
+
+def _until(is_so: Callable[[], bool], stopping: Event) -> None:
+    """Wait. Raises Cancelled."""
+    while not is_so():
+        if stopping.is_set():
+            raise Cancelled("The demo was stopped.")
+        time.sleep(LOOK_EVERY)
+
+
+def holds_other_things(state: Path) -> bool:
+    """Whether the installation has runs that no demo made."""
+    return Run.objects.exists() and not Diary(state).is_there

@@ -1,0 +1,54 @@
+"""Who plays: four people, named by what they do, and the owner, who is whoever looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+
+from experiments.accounts import actions
+from experiments.core.actors import Actor
+from experiments.models import Member, Role
+
+PEOPLE = {
+    "researcher": ("Researcher", Role.RESEARCHER),
+    "second-researcher": ("Second researcher", Role.REVIEWER),
+    "reviewer": ("Reviewer", Role.REVIEWER),
+    "second-reviewer": ("Second reviewer", Role.REVIEWER),
+}
+"""Account -> the name on pages, and the role."""
+
+
+@dataclass(frozen=True)
+class Team:
+    owner: Actor
+    researcher: Actor
+    second_researcher: Actor
+    reviewer: Actor
+    second_reviewer: Actor
+    settle: Callable[[], None]
+    """Wait until workers have done what was asked of them."""
+    small: bool = False
+    """Whether the least will do that shows every kind of thing."""
+
+    @property
+    def reviewers(self) -> list[Actor]:
+        return [self.reviewer, self.second_reviewer, self.second_researcher]
+
+
+def admit_team(owner: User, settle: Callable[[], None], *, small: bool) -> Team:
+    """Everybody with an account and a role; who has one keeps it."""
+    one, two, three, four = (_admit(Actor(owner), name, *known) for name, known in PEOPLE.items())
+    return Team(Actor(owner), one, two, three, four, settle, small)
+
+
+def _admit(owner: Actor, account: str, name: str, role: Role) -> Actor:
+    user, is_new = User.objects.get_or_create(username=account, defaults={"first_name": name})
+    if is_new:
+        user.set_unusable_password()
+        user.save()
+    if not Member.objects.filter(user=user).exists():
+        invitation, _ = actions.invite(owner, role, name)
+        actions.admit(Actor(user), invitation)
+    return Actor(user)

@@ -1,0 +1,26 @@
+"""Preferences as a picture: of each two sources how often one was chosen over the other, with its interval."""
+
+from __future__ import annotations
+
+from experiments.display.plots import IntervalRow, Plot, draw_intervals
+from experiments.pairwise.results import Preferences
+
+HALF = 0.5
+"""What chance gives."""
+
+
+def draw_preferences(table: Preferences) -> Plot | None:
+    """Each two sources once, the one that was chosen more often named first; None where no vote decides."""
+    rows = []
+    for place, (_, cells) in enumerate(table.rows):
+        for cell in cells[place + 1 :]:
+            if cell is None or cell.preferred.value is None:
+                continue
+            found = cell.preferred
+            value, low, high = found.value or 0.0, found.low, found.high
+            if value >= HALF or low is None or high is None:
+                rows.append(IntervalRow(f"{cell.row} over {cell.column}", value, low, high, found.n))
+            else:
+                rows.append(IntervalRow(f"{cell.column} over {cell.row}", 1 - value, 1 - high, 1 - low, found.n))
+    label = "How often one label was preferred to the other; the line: one half, what chance gives"
+    return draw_intervals(rows, label, "Share of the votes that decide", level=HALF)

@@ -1,0 +1,120 @@
+"""What there is to choose from on New run, what is chosen, and what to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from experiments.core import compatibility, notify, unit_names, worker_status
+from experiments.core.errors import InvalidInput
+from experiments.core.system_names import Names
+from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
+from experiments.runs.asking import form as forms
+from experiments.runs.asking import questions
+from experiments.runs.asking.estimate import estimate
+from experiments.runs.asking.several import find_chosen
+from workers.record import tasks
+
+EARLIER = 3
+"""Runs on the same unit that are shown beside its exemplars."""
+
+
+def follow_task(values: dict[str, Any]) -> dict[str, Any]:
+    """What changes with the task: one about classes is given those of the model, and the layer of before comes back
+    with another task. Empty where nothing does."""
+    task, shown = str(values.get("task") or ""), str(values.get("shown_task") or "")
+    if not shown or task == shown:
+        return {}
+    layer, _ = find_chosen(values)
+    if layer is None:
+        return {}
+    is_class = layer.kind == forms.LOGIT
+    if tasks.find_task(task).of_classes and not is_class and (classes := forms.class_layer(layer.model.name)):
+        before = {"layer_before": layer.name, "unit_before": values.get("unit", "")}
+        return {"layer": classes.name, "unit": "0", **before}
+    if tasks.find_task(shown).of_classes and is_class and values.get("layer_before"):
+        return {"layer": values["layer_before"], "unit": values.get("unit_before") or "0", "layer_before": ""}
+    return {}
+
+
+def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
+    """All there is to choose from, what is chosen (where nobody chose, what suits the model), and the unit with its
+    exemplars or what is wrong with it."""
+    models = list(VisionModelRow.objects.all())
+    there = [each for each in models if each.available]
+    if not there:
+        return {"models": [], "waiting": worker_status.is_here(), "looking": notify.read_report("catalogue")}
+    model = next((each for each in there if each.name == values.get("model")), there[0])
+    layers = list(model.layers.all())
+    layer = next((each for each in layers if each.name == values.get("layer")), None) or _suggest_layer(layers, values)
+    fitting = compatibility.fitting(model.name)
+    chosen = {name: values.get(name) or fitting[name] for name in fitting}
+    datasets = list(Dataset.objects.all())
+    dataset = next((each for each in datasets if each.key == chosen["dataset"]), None)
+    unit = read_unit(layer, values, dataset, names)
+    task = tasks.find_task(str(values.get("task") or tasks.USUAL)).key
+    asked = {**values, **chosen, "model": model.name, "task": task}
+    return {
+        "models": there,
+        "missing": [each for each in models if not each.available],
+        "model": model,
+        "layers": layers,
+        "layer": layer,
+        "datasets": datasets,
+        "dataset": dataset,
+        **_group_toolsets(),
+        "backbones": list(Backbone.objects.all()),
+        "chosen": chosen,
+        "task": task,
+        "before": {name: values.get(name, "") for name in ("layer_before", "unit_before")},
+        "advice": explain_choice(asked, unit.get("numbers", [])),
+        "estimate": estimate(asked, len(unit.get("numbers", [])) or 1),
+        **unit,
+    }
+
+
+def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | None:
+    """The classes where the task is about these; else the deepest convolutional layer; else the last there is."""
+    wanted = forms.LOGIT if tasks.find_task(str(values.get("task") or "")).of_classes else "conv"
+    return next((each for each in reversed(layers) if each.kind == wanted), layers[-1] if layers else None)
+
+
+def _group_toolsets() -> dict[str, list[Toolset]]:
+    """Those for people, and those that measure what a tool is worth."""
+    every = list(Toolset.objects.all())
+    ablations = [each for each in every if compatibility.is_ablation(each.key)]
+    return {"toolsets": [each for each in every if each not in ablations], "ablations": ablations}
+
+
+def explain_choice(values: Any, units: Sequence[int]) -> str:
+    """What is wrong with the tools and the backbone together, or what to know of them and of the question."""
+    model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
+    tools = tools or compatibility.TOYBOX
+    advice = compatibility.explain_incompatibility(backbone, tools) or compatibility.advise(model, tools, backbone)
+    return advice or questions.stray_unit(str(values.get("question") or ""), units)
+
+
+def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | None, names: Names) -> dict[str, Any]:
+    """The units that are meant, and the newest runs on the first that ended in labels; or what is wrong with them."""
+    text = "" if values.get("unit") is None else str(values["unit"])
+    if layer is None:
+        return {"written": text, "problem": "This model has no layers."}
+    try:
+        numbers = forms.find_units(layer, text)
+    except InvalidInput as error:
+        return {"written": text, "problem": str(error)}
+    number = numbers[0]
+    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
+    hidden = names.holds_back(layer.model.name, layer.name, number)
+    context = {
+        "written": unit_names.format_unit(number, layer.names) if len(numbers) == 1 else text,
+        "name": layer.name_of(number),
+        "number": number,
+        "numbers": numbers,
+        "suggestions": questions.suggestions(layer, numbers),
+        "earlier": [] if hidden else list(runs.distinct()[:EARLIER]),
+    }
+    if dataset is None or not dataset.available:
+        lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
+        return context | {"lack": lack}
+    return context | forms.read_profile(layer, number, dataset, bool(values.get("again")))

@@ -1,0 +1,37 @@
+"""The question that is suggested for what is chosen, and whether a written one speaks of something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from experiments.models import Layer
+from workers.record import tasks
+
+
+def suggestions(layer: Layer, units: Sequence[int]) -> dict[str, str]:
+    """A sensible question for each task; see `tasks.questions`. That about several units has {unit} and its like in the
+    places that a sweep fills in."""
+    if len(units) > 1:
+        return tasks.questions(layer.kind, "{model}", "{layer}", "{unit}", "{name}" if layer.names else "")
+    unit = units[0]
+    return tasks.questions(layer.kind, layer.model.name, layer.name, unit, layer.name_of(unit))
+
+
+NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
+
+
+def stray_unit(question: str, units: Sequence[int]) -> str:
+    """A sentence if a question speaks of other units than those that are chosen; "" otherwise."""
+    named = NAMED_UNIT.findall(question)
+    if not named or not units:
+        return ""
+    if len(units) > 1:
+        return (
+            f"The question speaks of unit {named[0]}, but {len(units)} units are chosen: write {{unit}} where each run "
+            "shall read its own."
+        )
+    if units[0] in map(int, named):
+        return ""
+    chosen = units[0]
+    return f"The question speaks of unit {named[0]}, but unit {chosen} is chosen: the run would study unit {chosen}."

@@ -1,0 +1,62 @@
+"""What asks the same as the form: the command on the terminal, and the body of a request to the API."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from typing import Any
+
+from experiments.core import compatibility
+from experiments.core.params import parse_number
+from experiments.runs.asking.form import COMMAND_DEFAULTS
+from workers.record.limits import USUAL
+
+
+def command_line(values: dict[str, Any]) -> str:
+    """The command that asks the same on the terminal; values that are the command's defaults are left out."""
+    words = ["python", "manage.py", "investigate"]
+    for name in ("model", "layer", "unit"):
+        words += [f"--{name}", str(values.get(name) or "0")]
+    toy = compatibility.is_toybox(str(values.get("model") or compatibility.TOYBOX))
+    for name, default in COMMAND_DEFAULTS.items():
+        value = str(values.get(name) or default)
+        if value != default or (not toy and name in ("dataset", "toolset")):
+            words += [f"--{name.replace('_', '-')}", value]
+    for name, limit in USUAL.items():
+        value = values.get(name, limit)
+        if str(value) != str(limit):
+            words += [f"--max-{name}", "none" if value in {None, ""} else str(value)]
+    if values.get("unpriced"):
+        words.append("--unpriced")
+    question = " ".join(str(values.get("question") or "").split())
+    if question:
+        words += ["--question", question]
+    return shlex.join(words)
+
+
+def request_body(values: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request to the API that asks the same; what is the default is left out."""
+    body: dict[str, Any] = {name: str(values.get(name) or "") for name in ("question", "model", "layer")}
+    body["question"] = " ".join(body["question"].split())
+    unit = str(values.get("unit") or "0")
+    known = parse_number(unit)
+    body["unit"] = unit if known is None else known
+    for name, default in COMMAND_DEFAULTS.items():
+        value = str(values.get(name) or default)
+        if value != default:
+            body[name] = read_number(value) if name in {"seed", "reflections"} else value
+    if values.get("unpriced"):
+        body["unpriced"] = True
+    given = {name: values.get(name, usual) for name, usual in USUAL.items()}
+    limits = {name: read_number(value) for name, value in given.items() if str(value) != str(USUAL[name])}
+    return body | ({"limits": limits} if limits else {})
+
+
+def read_number(written: Any) -> int | float | str | None:
+    """As JSON has it: empty is null, and what is no number stays, for the API to say so."""
+    text = str(written if written is not None else "").strip()
+    for kind in (int, float):
+        with suppress(ValueError):
+            if abs(number := kind(text)) < float("inf"):
+                return number
+    return text or None

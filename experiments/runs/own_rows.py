@@ -1,0 +1,32 @@
+"""What people keep under a name, for themselves or for the team: saved views of lists, presets of new runs."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from experiments.core.errors import StateConflict
+from experiments.models import Preset, SavedView
+
+OwnRow = TypeVar("OwnRow", SavedView, Preset)
+NAME_CHARS = 60
+
+
+def choose_readable(rows: QuerySet[OwnRow], user: User | AnonymousUser) -> QuerySet[OwnRow]:
+    """One's own, and those that others share."""
+    if not isinstance(user, User):
+        return rows.none()
+    return rows.filter(Q(owner=user) | Q(shared=True)).select_related("owner")
+
+
+def save_under_name(row: OwnRow, noun: str) -> None:
+    """Raises StateConflict for a name that another of one's own has."""
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:
+        words = f"You have a {noun} “{row.name}” already. Change that one, or take another name."
+        raise StateConflict(words) from None

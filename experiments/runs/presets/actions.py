@@ -1,0 +1,71 @@
+"""Presets: which there are for a person, and how one's own are kept, changed and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
+from django.db.models import QuerySet
+
+from experiments.core import audit
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidFields
+from experiments.core.params import parse_key
+from experiments.models import Preset, Role
+from experiments.runs.asking.form import QueryForm
+from experiments.runs.own_rows import choose_readable, save_under_name
+from workers.record.limits import USUAL
+
+FIELDS = (
+    *("task", "model", "layer", "dataset", "toolset", "backbone", "backbone_model"),
+    *("surroundings", "reflections", "seed", "unpriced", *USUAL),
+)
+"""Of the form New run; question and unit are of one run."""
+
+
+def list_presets(user: User | AnonymousUser) -> QuerySet[Preset]:
+    """One's own, and those that others share."""
+    return choose_readable(Preset.objects.all(), user)
+
+
+def read_preset(user: User | AnonymousUser, number: str) -> dict[str, str]:
+    """The settings under a number that stands in an address; empty where there are none for this person."""
+    row = list_presets(user).filter(pk=parse_key(number)).first()
+    return choose_fields(row.settings) if row else {}
+
+
+def choose_fields(given: Mapping[str, Any]) -> dict[str, str]:
+    """What a preset holds, of what a form sends."""
+    return {name: str(given[name]) for name in FIELDS if given.get(name) is not None}
+
+
+@transaction.atomic
+def write_preset(by: Actor, row: Preset, name: str, settings: Mapping[str, Any], *, shared: bool) -> Preset:
+    """Give a preset of one's own, new or not, these fields. Raises InvalidFields for settings that no run could have,
+    StateConflict for a name that another of one's presets has."""
+    by.require(Role.RESEARCHER)
+    kept = choose_fields(settings)
+    if kept != row.settings and (wrong := _find_wrong(kept)):
+        raise InvalidFields("The preset was not saved: some of its settings need another look.", wrong)
+    verb = Verb.PRESET_CHANGED if row.pk else Verb.PRESET_SAVED
+    row.name, row.settings, row.shared = name, kept, shared
+    save_under_name(row, "preset")
+    audit.record(by, verb, row, shared=shared)
+    return row
+
+
+def _find_wrong(settings: Mapping[str, str]) -> dict[str, list[str]]:
+    """Field -> what is wrong with it, as for a run; what a preset leaves open is right."""
+    form = QueryForm(settings)
+    return {name: [str(each) for each in found] for name, found in form.errors.items() if name in settings}
+
+
+@transaction.atomic
+def delete_preset(by: Actor, row: Preset) -> None:
+    """Runs that were started from it stay."""
+    by.require(Role.RESEARCHER)
+    audit.record(by, Verb.PRESET_DELETED, row)
+    row.delete()

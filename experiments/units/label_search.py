@@ -1,0 +1,132 @@
+"""Which units anywhere respond to something: labels of all models by their words, and by their meaning where a worker
+can compare that.
+
+By words: a label is as near as the share of what was asked that it says, rare words counting more, words that begin
+alike half; the plural is no other word. By meaning: a worker holds the model that compares sentences; what it found for
+some words is kept for a while, and pages ask for it again until it is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from django.core.cache import cache
+from django.db.models import Q
+
+from experiments.core import label_nearness, queue
+from experiments.core.system_names import Names
+from experiments.models import Label, Layer
+from experiments.units.label_groups import read_words
+from experiments.units.tiles import Place, UnitTile, read_tiles
+
+MOST = 60
+"""Units that are found at most."""
+COMPARED = 20_000
+"""Pairs of unit and label with one of the words that are compared, the newest."""
+ASK_AGAIN = 15
+"""Seconds after which a worker that has not answered is asked again."""
+NEAR = 0.35
+"""Cosine from which a label counts as near in meaning."""
+BEGINNING = 3
+"""Letters of a word from which its beginning is one."""
+
+
+@dataclass(frozen=True)
+class FoundUnit:
+    """A unit, how near the nearest of its labels is, from 0 to 1, and that label."""
+
+    tile: UnitTile
+    nearness: float
+    text: str
+
+
+def find_by_words(typed: str, names: Names, most: int = MOST) -> list[FoundUnit]:
+    """The units whose labels are nearest, the nearest first; of the same nearness, the better checked."""
+    words = read_words(typed)
+    if not words:
+        return []
+    meant = reduce(or_, (Q(label__text__icontains=word) for word in words))
+    pairs = list(_read_pairs(meant, names)[:COMPARED])
+    texts = {text: read_words(text) for _, _, text in pairs}
+    weights = _weigh(words, texts.values())
+    nearness = {text: _compare(words, said, weights) for text, said in texts.items()}
+    return _list_found(pairs, nearness, names, most)
+
+
+def _read_pairs(meant: Q, names: Names) -> Sequence[tuple[int, int, str]]:
+    """Layer, number and label of each pair of unit and label that is meant, and not hidden."""
+    rows = Label.units.through.objects.filter(meant).exclude(names.are_hidden("label__run__"))
+    hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
+    found = rows.exclude(hidden).order_by("-pk")
+    return found.values_list("unit__layer_id", "unit__number", "label__text")  # type: ignore[return-value]
+
+
+def _weigh(words: Iterable[str], labels: Iterable[Iterable[str]]) -> dict[str, float]:
+    """What each word counts: the rarer among the labels, the more."""
+    some = list(labels)
+    often = Counter(word for label in some for word in label)
+    return {word: math.log(1 + (1 + len(some)) / (1 + often[word])) for word in words}
+
+
+def _compare(words: Iterable[str], said: frozenset[str], weights: Mapping[str, float]) -> float:
+    """The share of what was asked that a label says; less where it says much beside."""
+    shares = {word: _find_share(word, said) for word in words}
+    found = sum(weights[word] * share for word, share in shares.items()) / sum(weights.values())
+    return found * (0.8 + 0.2 * min(1.0, len(shares) / max(len(said), 1)))
+
+
+def _find_share(word: str, said: frozenset[str]) -> float:
+    if word in said:
+        return 1.0
+    begins = len(word) >= BEGINNING and any(other.startswith(word) for other in said)
+    return 0.5 if begins else 0.0
+
+
+def _list_found(
+    pairs: Iterable[tuple[int, int, str]], nearness: Mapping[str, float], names: Names, most: int
+) -> list[FoundUnit]:
+    """The units of these pairs, each by the nearest of its labels."""
+    best: dict[Place, tuple[float, str]] = {}
+    for layer, number, text in pairs:
+        near = nearness.get(text, 0.0)
+        if near > best.get((layer, number), (0.0, ""))[0]:
+            best[layer, number] = near, text
+    first = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:most]
+    layers = Layer.objects.select_related("model").in_bulk({layer for (layer, _), _ in first})
+    tiles = read_tiles([(layers[layer], number) for (layer, number), _ in first], names)
+    found = [FoundUnit(tile, near, text) for tile, (_, (near, text)) in zip(tiles, first, strict=True)]
+    return sorted(found, key=lambda each: (-each.nearness, -(each.tile.r if each.tile.r is not None else -1)))
+
+
+# --- by meaning -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Meant:
+    """What a worker found: `waiting` while it has not answered, else `problem` where it cannot compare meanings."""
+
+    found: Sequence[FoundUnit] = ()
+    waiting: bool = False
+    problem: str = ""
+
+
+def find_by_meaning(typed: str, names: Names, most: int = MOST) -> Meant:
+    """The units whose labels mean something near; a worker is asked the first time."""
+    if not typed.strip():
+        return Meant()
+    answer = label_nearness.read_answer(typed)
+    if answer is None:
+        asked = label_nearness.put_question(typed)
+        if cache.add(f"asked-for-meaning:{asked}", True, ASK_AGAIN):
+            queue.ask_for("compare_labels", asked)
+        return Meant(waiting=True)
+    nearness = {text: near for text, near in answer.near if near >= NEAR}
+    if not nearness:
+        return Meant(problem=answer.problem)
+    pairs = list(_read_pairs(Q(label__text__in=list(nearness)), names)[:COMPARED])
+    return Meant(_list_found(pairs, nearness, names, most))

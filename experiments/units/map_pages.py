@@ -1,0 +1,206 @@
+"""Maps of units: a model as layers of squares, a layer as a contact sheet of tiles or as a map; what is done to the
+units that somebody chose there."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from experiments.core import access, notify, worker_status
+from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
+from experiments.core.paging import Page
+from experiments.core.system_names import Names
+from experiments.models import Dataset, Layer, Role, VisionModelRow
+from experiments.units import actions, chosen, drawing, lists, sheet
+from experiments.units.beside import key_of
+from experiments.units.colours import Colour
+from experiments.units.drawing import UnitSelection
+from experiments.units.schemes import SCHEMES, Colouring, colour_units, read_scheme
+from experiments.units.sheet import SORTS, SheetFilter
+from experiments.units.states import count_states, states
+from experiments.units.stretches import format_stretches
+from experiments.units.tiles import make_tiles, read_facts
+
+PER_PAGE = 192
+"""Tiles of one page of a sheet."""
+KEPT = ("q", "state", "colour", "low", "high", "sort")
+"""What of the address stays from page to page."""
+WORK = "layer-work"
+"""The part of the page that waits for exemplars; htmx asks for it by this id."""
+
+
+@require_safe
+def model(request: HttpRequest, name: str) -> HttpResponse:
+    """The network: every layer, every unit a square in the colour of its state."""
+    names = Names(access.require(request))
+    row = get_object_or_404(VisionModelRow, name=name)
+    layers = list(row.layers.select_related("model"))
+    context = _read_map(request, row, layers, names)
+    colouring: Colouring = context["colouring"]
+    drawings = drawing.network(layers, colouring.known, context["wanted"], colouring.rest)
+    labels = lists.find_labels({each.layer.pk: [number for number, _ in each.cells] for each in drawings}, names)
+    titles = {key: lists.shorten_labels(texts) for key, texts in labels.items()}
+    context |= {
+        "drawings": [(each, each.links(titles)) for each in drawings],
+        "breadcrumbs": lists.list_breadcrumbs(row),
+    }
+    if context["found"] is not None:
+        context["listed"] = lists.list_units(context["found"], layers, names)
+    return render(request, "units/model.html", context)
+
+
+@require_safe
+def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
+    """One layer: a sheet of tiles, or a map of links; htmx is sent how far its exemplars are."""
+    names = Names(access.require(request))
+    row = lists.find_layer(name, layer_name)
+    work = _read_work(request, row)
+    if request.htmx.target == WORK:
+        return render(request, "units/layer_work.html", work)
+    context = _read_map(request, row.model, [row], names)
+    colouring, base = context["colouring"], reverse("units-layer", args=[name, layer_name])
+    facts, asked = read_facts(Q(unit__layer=row), names), SheetFilter.of(request.GET.dict())
+    numbers = sheet.list_numbers(row, context["wanted"], colouring, facts, asked)
+    by_map = request.GET.get("view") == "map"
+    if by_map:
+        titles = {number: label.text[: lists.SHORT] for (_, number), label in facts.labels.items()}
+        meant = UnitSelection(found={row.pk: set(numbers)})
+        context["links"] = drawing.links(row, colouring.known[row.pk], meant, titles, colouring.rest)
+    else:
+        page = Page.of(request.GET.dict(), len(numbers), PER_PAGE, *KEPT)
+        tiles = make_tiles([(row, number) for number in numbers[page.start : page.end]], facts)
+        context |= {"page": page, "tiles": sheet.draw_tiles(tiles, colouring, base)}
+    context |= work | {
+        "by_map": by_map,
+        "asked": asked,
+        "sorts": SORTS.items(),
+        "count": len(numbers),
+        "all_numbers": format_stretches(numbers),
+        "is_filtered": len(numbers) < row.units,
+        "place_key": key_of(row),
+        "breadcrumbs": lists.list_breadcrumbs(row.model, row),
+    }
+    return render(request, "units/layer.html", context)
+
+
+def _read_map(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
+    """What all maps share: colours, legend, filter and search."""
+    typed = request.GET.get("q", "").strip()[: lists.LONGEST]
+    asked = request.GET.get("state", "")
+    colouring = colour_units(read_scheme(request.GET.get("colour", "")), row, layers, names)
+    state: Colour | None = next((each for each in colouring.colours if each == asked), None)
+    found = lists.find(typed, layers, names) if typed else None
+    return {
+        "model": row,
+        "layers": layers,
+        "colouring": colouring,
+        "schemes": SCHEMES.items(),
+        "found": found,
+        "found_count": sum(len(numbers) for numbers in (found or {}).values()),
+        "wanted": UnitSelection(state, found),
+        "typed": typed,
+        "state": state,
+        "no_state": asked if asked and state is None else "",
+        "legend": _list_legend(request, layers, colouring, state),
+    }
+
+
+def _list_legend(
+    request: HttpRequest, layers: Sequence[Layer], colouring: Colouring, state: Colour | None
+) -> list[dict[str, Any]]:
+    """Each colour with its words, how many units have it, and the address that shows these alone, or no longer."""
+    counts, legend = count_states(layers, colouring.known, colouring.rest), []
+    for each in colouring.colours:
+        address = request.GET.copy()
+        for name in ("state", "page"):
+            address.pop(name, None)
+        if each != state:
+            address["state"] = each.value
+        about = {"state": each, "words": colouring.say(each), "count": counts[each], "chosen": each == state}
+        legend.append(about | {"url": f"?{address.urlencode()}"})
+    return legend
+
+
+def _read_work(request: HttpRequest, row: Layer) -> dict[str, Any]:
+    """How many units of the layer have exemplars over which dataset, and whether a worker is at it."""
+    dataset = lists.choose_dataset(row)
+    job = actions.find_job(row, dataset.key) if dataset else None
+    return {
+        "layer": row,
+        "model": row.model,
+        "dataset": dataset,
+        "job": job,
+        "progress": notify.read_progress(job),
+        "written": lists.count_measured(row, dataset) if dataset else 0,
+        "may_ask": (access.role_in(request) or Role.VIEWER) >= Role.RESEARCHER,
+        "worker": worker_status.is_here(),
+    }
+
+
+# --- what is done there ---
+
+
+@require_POST
+def layer_exemplars(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
+    """Have a worker write the exemplars of every unit of the layer."""
+    actor = Actor.of(request, Role.RESEARCHER)
+    row = lists.find_layer(name, layer_name)
+    try:
+        actions.ask_for_layer(actor, row, request.POST.get("dataset", ""))
+    except StateConflict as refusal:
+        messages.error(request, str(refusal))
+    return redirect("units-layer", name, layer_name)
+
+
+@require_POST
+def choose(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
+    """The runs of the units that somebody chose: to be compared, or queued for review."""
+    names = Names(access.require(request))
+    row = lists.find_layer(name, layer_name)
+    numbers = chosen.read_numbers(request.POST, row)
+    comparing = request.POST.get("act") == "compare"
+    try:
+        runs = chosen.find_runs(row, numbers, names, most=chosen.COMPARED if comparing else chosen.QUEUED)
+    except StateConflict as refusal:
+        messages.warning(request, str(refusal))
+        return redirect("units-layer", name, layer_name)
+    if comparing:
+        return redirect(f"{reverse('compare')}?{urlencode([('run', run) for run in runs])}")
+    return redirect(f"{reverse('review-new')}?{urlencode({'run': ','.join(map(str, runs))})}")
+
+
+@require_safe
+@never_cache
+def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
+    """Some unit of the layer that has no label, was not asked about and is not known to be dead."""
+    names = Names(access.require(request))
+    row = lists.find_layer(name, layer_name)
+    known = states(row.model, [row], names)[row.pk]
+    left = [number for number in range(row.units) if number not in known]
+    if not left:
+        messages.info(request, f"Every unit of {row.name} that is active has been asked about or has a label.")
+        return redirect("units-layer", name, layer_name)
+    return redirect("unit", name, layer_name, secrets.choice(left))
+
+
+@require_POST
+def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
+    """Have a worker find the exemplars of a unit, or try again."""
+    actor = Actor.of(request, Role.RESEARCHER)
+    layer = lists.find_layer(name, layer_name, number)
+    key = get_object_or_404(Dataset, key=request.POST.get("dataset", ""), available=True).key
+    actions.ask_for_exemplars(actor, layer, number, key)
+    address = reverse("unit", args=[name, layer_name, number])
+    return redirect(f"{address}?{request.GET.urlencode()}" if request.GET else address)

@@ -1,0 +1,126 @@
+"""What a map of units is coloured by: how they stand, how right their labels are, which labels are alike, how often
+they are active. So many queries each, however large the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Q
+
+from experiments.core.system_names import Names
+from experiments.models import Layer, UnitProfile, VisionModelRow
+from experiments.units.bands import CheckBand, find_bands
+from experiments.units.colours import Colour
+from experiments.units.label_groups import LabelGroup, group_labels
+from experiments.units.states import UnitState, states
+from experiments.units.tiles import choose_labels
+
+
+class GroupColour(Colour):
+    """The largest groups of labels, by their place."""
+
+    FIRST = "group-1", "", "labels alike"
+    SECOND = "group-2", "", "labels alike"
+    THIRD = "group-3", "", "labels alike"
+    FOURTH = "group-4", "", "labels alike"
+    FIFTH = "group-5", "", "labels alike"
+    SIXTH = "group-6", "", "labels alike"
+    OTHER = "group-other", "other labels", "of a smaller group"
+    NONE = "swept-queued", "no label", "nobody has said what it responds to"
+
+    @classmethod
+    def of_rank(cls, rank: int) -> GroupColour:
+        """That of the group which is the first, second, … largest."""
+        return cls(f"group-{rank}") if rank <= COLOURED_GROUPS else cls.OTHER
+
+
+class FrequencyBand(Colour):
+    """On how many images of the dataset a unit is active."""
+
+    DENSE = "active-4", "Half or more", "active on half of the images or more"
+    OFTEN = "active-3", "10 % to 50 %", "active on a tenth of the images or more"
+    SOME = "active-2", "1 % to 10 %", "active on a hundredth of the images or more"
+    RARE = "active-1", "Under 1 %", "active on few images"
+    DEAD = "dead", "Dead", "no image activates it"
+    NONE = "band-none", "Not measured", "its exemplars were not made yet, which measures it"
+
+
+COLOURED_GROUPS = len(GroupColour) - 2
+SCHEMES = {"state": "State", "check": "Score", "label": "Labels alike", "active": "Activation frequency"}
+"""As an address says it -> as a page does."""
+_LEAST = ((0.5, FrequencyBand.DENSE), (0.1, FrequencyBand.OFTEN), (0.01, FrequencyBand.SOME))
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """The colours of a map: id of a layer -> number of a unit -> its colour; `rest` is that of all others."""
+
+    scheme: str
+    known: Mapping[int, Mapping[int, Colour]]
+    rest: Colour
+    words: Mapping[Colour, str] = field(default_factory=dict)
+    """Of those whose words depend on what was found."""
+
+    @property
+    def colours(self) -> list[Colour]:
+        """All that the legend lists."""
+        return [each for each in type(self.rest) if not isinstance(each, GroupColour) or self.say(each)]
+
+    def say(self, colour: Colour) -> str:
+        return self.words.get(colour) or colour.words
+
+
+def read_scheme(asked: str) -> str:
+    """The scheme that an address names; how units stand for any other."""
+    return asked if asked in SCHEMES else "state"
+
+
+def colour_layers(scheme: str, layers: Sequence[Layer], names: Names) -> Colouring:
+    """The same of layers of several models: a colour means the same in all of them."""
+    if scheme == "label":
+        return _colour_by_label(layers, names)
+    parts = [colour_units(scheme, layer.model, [layer], names) for layer in layers]
+    return Colouring(scheme, {pk: some for part in parts for pk, some in part.known.items()}, parts[0].rest)
+
+
+def colour_units(scheme: str, model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Colouring:
+    """The units of these layers of the model in the colours of one scheme, as this viewer may see them."""
+    if scheme == "check":
+        return Colouring(scheme, find_bands(model, layers, names), CheckBand.NONE)
+    if scheme == "label":
+        return _colour_by_label(layers, names)
+    if scheme == "active":
+        return Colouring(scheme, _find_frequencies(layers), FrequencyBand.NONE)
+    return Colouring("state", states(model, layers, names), UnitState.NEW)
+
+
+def _colour_by_label(layers: Sequence[Layer], names: Names) -> Colouring:
+    labels = choose_labels(Q(unit__layer__in=layers), names)
+    places = list(labels)
+    groups = group_labels((at, labels[place].text) for at, place in enumerate(places))
+    known: dict[int, dict[int, Colour]] = {layer.pk: {} for layer in layers}
+    for rank, group in enumerate(groups, 1):
+        for at in group.members:
+            layer, number = places[at]
+            known[layer].setdefault(number, GroupColour.of_rank(rank))
+    return Colouring("label", known, GroupColour.NONE, name_groups(groups))
+
+
+def name_groups(groups: Sequence[LabelGroup]) -> dict[Colour, str]:
+    """What the colours of the largest groups are called."""
+    return {GroupColour.of_rank(rank): group.label for rank, group in enumerate(groups[:COLOURED_GROUPS], 1)}
+
+
+def _find_frequencies(layers: Sequence[Layer]) -> dict[int, dict[int, Colour]]:
+    """Of units that were measured over a dataset; over several, where they are active most."""
+    found: dict[int, dict[int, Colour]] = {layer.pk: {} for layer in layers}
+    rows = UnitProfile.objects.filter(unit__layer__in=found, active__isnull=False).order_by("active")
+    for layer, number, active in rows.values_list("unit__layer_id", "unit__number", "active"):
+        found[layer][number] = _band_of(active or 0.0)
+    return found
+
+
+def _band_of(active: float) -> FrequencyBand:
+    band = next((band for least, band in _LEAST if active >= least), FrequencyBand.RARE)
+    return band if active > 0 else FrequencyBand.DEAD

@@ -1,0 +1,102 @@
+"""The units of a layer as its sheet shows them, and the exemplars of all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema, Status
+
+from experiments.api.entry import allow
+from experiments.api.fields import Id, Words, find
+from experiments.core.actors import Actor
+from experiments.core.system_names import Names
+from experiments.models import Layer, Role, TokenScope
+from experiments.units import actions, lists, sheet
+from experiments.units.api import Over
+from experiments.units.drawing import UnitSelection
+from experiments.units.schemes import colour_units, read_scheme
+from experiments.units.sheet import SheetFilter
+from experiments.units.stretches import format_stretches
+from experiments.units.tiles import UnitTile, make_tiles, read_facts
+
+router = Router(tags=["Units"])
+MOST = 200
+
+
+class TileOut(Schema):
+    """A unit at a glance."""
+
+    number: int
+    name: str
+    label: str = Field(description="the one that stands for the unit: of its newest run that describes it")
+    r: float | None = Field(description="of the best check of its labels")
+    colour: str = Field(description="of the scheme that was asked for, in words")
+    image: str | None = Field(description="its first exemplar")
+    masked: str | None
+    activation: float | None
+
+
+class SheetOut(Schema):
+    count: int = Field(description="units that match")
+    numbers: str = Field(description="all that match, as stretches: 0-11,40")
+    items: list[TileOut]
+
+
+class SheetFilters(Schema):
+    q: Words | None = Field(None, description="number, name or words of a label")
+    colour: Words | None = Field(None, description="state, check, label or active")
+    state: Words | None = Field(None, description="those of one colour, by its key")
+    low: float | None = Field(None, description="least r")
+    high: float | None = Field(None, description="most r")
+    sort: Words | None = Field(None, description="number, score, worst or label")
+    start: int = Field(0, ge=0, le=10**9)
+    limit: int = Field(100, ge=1, le=MOST)
+
+
+@router.get("/layers/{pk}/sheet", response=SheetOut, summary="List the units of a layer")
+def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters]) -> dict[str, Any]:
+    """Every unit of the layer that matches, whether or not somebody has asked about it."""
+    names = Names(allow(request))
+    layer = find(Layer.objects.select_related("model"), pk=pk)
+    colouring = colour_units(read_scheme(filters.colour or ""), layer.model, [layer], names)
+    state = next((each for each in colouring.colours if each == filters.state), None)
+    found = lists.find(filters.q, [layer], names) if filters.q else None
+    facts, given = read_facts(Q(unit__layer=layer), names), filters.model_dump(exclude_none=True)
+    asked = SheetFilter.of({name: str(value) for name, value in given.items()})
+    numbers = sheet.list_numbers(layer, UnitSelection(state, found), colouring, facts, asked)
+    some = numbers[filters.start : filters.start + filters.limit]
+    tiles = make_tiles([(layer, number) for number in some], facts)
+    known = colouring.known[layer.pk]
+    items = [_tile_out(tile, colouring.say(known.get(tile.number, colouring.rest))) for tile in tiles]
+    return {"count": len(numbers), "numbers": format_stretches(numbers), "items": items}
+
+
+def _tile_out(tile: UnitTile, colour: str) -> TileOut:
+    first = tile.pictures[0] if tile.pictures else None
+    return TileOut(
+        number=tile.number,
+        name=tile.name,
+        label=tile.label.text if tile.label else "",
+        r=tile.r,
+        colour=colour,
+        image=first.raw if first else None,
+        masked=first.masked if first else None,
+        activation=tile.activation,
+    )
+
+
+class WorkOut(Schema):
+    """The job that makes them: read it to see how far it is."""
+
+    job: int
+    status: str
+
+
+@router.post("/layers/{pk}/exemplars", response={202: WorkOut}, summary="Ask for the exemplars of a whole layer")
+def ask_for_layer_exemplars(request: HttpRequest, pk: Id, over: Over) -> Status[WorkOut]:
+    """Have a worker measure every unit of the layer over a dataset. What is there is kept; asking again is harmless."""
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
+    job = actions.ask_for_layer(actor, find(Layer.objects.select_related("model"), pk=pk), over.dataset)
+    return Status(202, WorkOut(job=job.pk, status=job.status))

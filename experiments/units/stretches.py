@@ -1,0 +1,27 @@
+"""Units of a layer as text: "0-11,40" are the first twelve and unit 40. So a plan of 100,000 units is a few bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def format_stretches(numbers: Iterable[int]) -> str:
+    """The numbers as stretches, in ascending order, each once."""
+    found: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in found)
+
+
+def read_stretches(text: str, units: int | None = None) -> list[int]:
+    """The numbers that `format_stretches` wrote; of what somebody else may have written, those below `units`. Raises
+    ValueError for other text."""
+    numbers: list[int] = []
+    for stretch in filter(None, text.split(",")):
+        first, _, last = stretch.partition("-")
+        end = int(last or first) + 1
+        numbers.extend(range(int(first), end if units is None else min(end, units)))
+    return numbers

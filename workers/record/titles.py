@@ -1,0 +1,36 @@
+"""The title of a program: the first line of its docstring, as one line of plain text.
+
+Programs are untrusted words here: nothing is parsed as code, and no more than the head is read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+LONGEST = 72
+"""Characters of a title."""
+HEAD = 4_000
+"""Characters of a program in which its docstring is looked for."""
+_WORDS = r"[rRuU]?(?P<quote>\"\"\"|'''|\"|')(?P<words>.*?)(?P=quote)"
+_OPENING = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*" + _WORDS, re.DOTALL)
+_FUNCTION = re.compile(r"^def[ \t]+run_experiment\b[^\n]*:[ \t]*\n\s*" + _WORDS, re.DOTALL | re.MULTILINE)
+_COUNTED = re.compile(r"(?:step|experiment|round)[ \t]+[\w-]{1,24}[ \t]*[:.,\u2013\u2014-][ \t]*", re.IGNORECASE)
+"""What only says which of several it is: its number stands beside it."""
+
+
+def read_title(program: str) -> str:
+    """What the program says of itself, in few words; "" where it says nothing."""
+    head = program[:HEAD]
+    found = _OPENING.match(head) or _FUNCTION.search(head)
+    lines = found["words"].strip().splitlines() if found else []
+    return shorten(_COUNTED.sub("", lines[0].strip(), count=1)) if lines else ""
+
+
+def shorten(text: str) -> str:
+    """One line that begins with a capital and ends with a whole word, without anything that cannot be seen."""
+    seen = "".join(each for each in text if unicodedata.category(each)[0] != "C" or each.isspace())
+    words = " ".join(seen.split()).rstrip(" .:;,")
+    if len(words) > LONGEST:
+        words = words[: LONGEST - 1].rsplit(" ", 1)[0].rstrip(" .:;,") + "…"
+    return words[:1].upper() + words[1:]
