@@ -30,10 +30,10 @@ screenshots: $(STAMP)  ## fill the demo, and make the README's pictures of it an
 	@$(BIN)/python -m tests.support.screenshots
 
 test: $(STAMP)  ## run all tests; those that this machine cannot run are named at the end, with the reason
-	@$(BIN)/python -m pytest -m "not bench and not more" --numprocesses 3 --dist loadfile --no-loadscope-reorder --no-fold-skipped $(ARGS)
+	@$(BIN)/python -m tests.support.second_look -m "not bench and not more" --numprocesses 3 --dist loadfile --no-loadscope-reorder --no-fold-skipped $(ARGS)
 
 test-more: $(STAMP)  ## what takes longer: all of the database's tests on PostgreSQL, all attacks as an ordinary user, faults
-	@$(BIN)/python -m pytest -m more --numprocesses 3 --dist loadfile --no-loadscope-reorder --timeout 1200 $(ARGS)
+	@$(BIN)/python -m tests.support.second_look -m more --numprocesses 3 --dist loadfile --no-loadscope-reorder --timeout 1200 $(ARGS)
 
 lint: $(STAMP)  ## check format, style, types, migrations and settings
 	$(BIN)/ruff format --check .

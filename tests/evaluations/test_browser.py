@@ -8,17 +8,16 @@ from random import Random
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from experiments.models import Backbone, Evaluation, EvaluationItem, EvaluationKind, Job, LabelCheck, Run
-from tests.support.browser import aside, needs_chromium, open_page
+from tests.support.browser import aside, assert_fits, needs_chromium, open_page
 from tests.support.seeding import evaluations
 from tests.support.seeding.results import make_result
 from workers.record.decoding import encode
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium, pytest.mark.usefixtures("redis_url")]
 EXPECTED = re.compile("WebSocket|404")
-WIDTH = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 def test_from_the_form_to_the_result(
@@ -41,10 +40,10 @@ def test_from_the_form_to_the_result(
         expect(page.locator(".figures-table")).to_contain_text("conditional")
         page.get_by_text("Show as table").first.click()
         expect(page.locator(".result-plot .plain-table").first).to_be_visible()
-        assert_fits(page)
+        assert_fits(page, 390, 1440)
         page.locator("#items .check-mark[href]").first.click()
         expect(page.locator(".check-head")).to_contain_text("Is the label right?")
-        assert_fits(page)
+        assert_fits(page, 390, 1440)
     assert [error for error in errors if not EXPECTED.search(error)] == []
 
 
@@ -58,10 +57,3 @@ def finish(checks: list[LabelCheck], runs: list[Run]) -> None:
         planned=True, result=encode(make_result(EvaluationKind(row.kind), keys, Random(1)))
     )
     Job.objects.filter(pk=row.job_id).update(status="done", result="Done: 6 of 6 items, 1 failed.")
-
-
-def assert_fits(page: Page) -> None:
-    for width in (1440, 390):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate(WIDTH) == 0, width
-    page.set_viewport_size({"width": 1440, "height": 900})

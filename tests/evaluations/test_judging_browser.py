@@ -11,13 +11,12 @@ from playwright.sync_api import Page, expect
 from experiments.models import LabelCheck, PresenceAnswer
 from tests.conftest import member
 from tests.support import trials
-from tests.support.browser import aside, needs_chromium, open_page
+from tests.support.browser import aside, needs_chromium, open_page, overhang
 from tests.support.judged_images import make_waiting
 from tests.support.pictures import stored
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium, pytest.mark.usefixtures("redis_url")]
 EXPECTED = re.compile("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED|WebSocket|404|htmx:")
-WIDTH = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 IMAGES = 5
 
 
@@ -72,7 +71,7 @@ def test_a_thumb_reaches_the_answers_on_a_phone(live_server, client: Client, che
     with open_page(live_server.url, client, []) as page:
         page.set_viewport_size({"width": 390, "height": 844})
         page.goto(f"{live_server.url}/checks/{check.pk}/judge/")
-        assert page.evaluate(WIDTH) == 0
+        assert overhang(page) == 0
         for name in ("Yes", "No", "Cannot tell"):
             box = page.locator(".question:visible").get_by_role("button", name=name, exact=True).bounding_box()
             assert box is not None

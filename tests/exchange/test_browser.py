@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from experiments.models import Member, Role
 from tests.conftest import member
 from tests.exchange.test_bundles import HOSTILE, bundled, full_run
-from tests.support.browser import needs_chromium, open_page
+from tests.support.browser import assert_fits, needs_chromium, open_page
 
 pytestmark = [
     pytest.mark.usefixtures("redis_url"),
@@ -97,5 +97,4 @@ def test_several_files_are_chosen_and_each_stands_in_the_list(
         form.get_by_role("button", name="Import transcripts").click()
         for path in paths:
             expect(page.locator("#import-list li", has_text=path.name)).to_have_count(1)
-        page.set_viewport_size({"width": 390, "height": 844})
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert_fits(page, 390)

@@ -19,10 +19,10 @@ from experiments.runs.page.pages import TABS
 from tests.conftest import member
 from tests.house.addresses import ADMIN_READ, KEY, READ, RESEARCH, REVIEW_READ
 from tests.house.test_access import ids, queue_of, run
-from tests.support.accessibility import overhang, violations
+from tests.support.accessibility import violations
 from tests.support.api_world import KEY as FULL_KEY
 from tests.support.api_world import fill
-from tests.support.browser import needs_chromium, open_page
+from tests.support.browser import needs_chromium, open_page, overhang
 from tests.support.long_run import long_run
 from tests.support.own_rows import by_hand
 from tests.support.pictures import stored

@@ -12,7 +12,7 @@ from experiments.core.actors import Actor
 from experiments.models import Review, ReviewQueue, Run
 from experiments.reviews import actions
 from tests.conftest import member
-from tests.support.browser import aside, needs_chromium, open_page
+from tests.support.browser import aside, assert_fits, needs_chromium, open_page
 from tests.support.builders import make_run
 
 EXPECTED = re.compile("404|409|htmx:|WebSocket")
@@ -112,5 +112,4 @@ def what_is_refused_comes_back(page: Page) -> None:
 
 
 def a_phone_is_wide_enough(page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert_fits(page, 390)

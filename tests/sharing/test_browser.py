@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.exchange.test_browser import BOXES
-from tests.support.browser import needs_chromium, open_page
+from tests.support.browser import needs_chromium, open_page, overhang
 from tests.support.shared_run import eventful_run, keep, link
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
@@ -32,7 +32,7 @@ def test_activations_above_twenty_stay_inside_their_cards(live_server: Any, widt
         page.goto(address, wait_until="load")
         cards = page.evaluate(BOXES.replace('("figure")', '("figure:has(.activation)")'))
         answer = page.locator(".answer").bounding_box()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert overhang(page) == 0
     assert answer is not None
     assert answer["y"] < 450, "the answer stands first"
     assert {each["words"] for each in cards} == {"23.13"}

@@ -1,4 +1,4 @@
-"""What axe-core has against a page, and what falls out of its frame."""
+"""What axe-core has against a page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
 RUN = "axe.run(document, { resultTypes: ['violations'] })"
-WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 def violations(page: Page) -> list[str]:
@@ -22,8 +21,3 @@ def _in_words(found: dict[str, Any]) -> str:
     first = found["nodes"][0]
     why = " ".join(first.get("failureSummary", "").split())
     return f"{found['id']} ({len(found['nodes'])}): {first['html'][:160]} | {why[-200:]}"
-
-
-def overhang(page: Page) -> int:
-    """By how many pixels the page is wider than the window."""
-    return int(page.evaluate(WIDER))

@@ -59,6 +59,19 @@ def open_page(
         yield new_page(browser, url, client, errors, **options)
 
 
+def overhang(page: Page) -> int:
+    """By how many pixels the page is wider than the window, once its styles are there: words come before them."""
+    page.wait_for_load_state("load")
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def assert_fits(page: Page, *widths: int) -> None:
+    """Nothing of the page is beyond the right edge of a window of any of the widths."""
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert overhang(page) == 0, width
+
+
 def aside(work: Callable[[], T]) -> T:
     """Do what touches the database in a thread: the browser's own has an event loop."""
 

@@ -7,17 +7,16 @@ import re
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from experiments.models import Label, Layer, Run, Sweep
 from experiments.sweeps import pages
-from tests.support.browser import aside, needs_chromium, open_page
+from tests.support.browser import aside, assert_fits, needs_chromium, open_page
 from tests.support.trials import unit
 from tests.sweeps.conftest import lay_out
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium, pytest.mark.usefixtures("redis_url")]
 EXPECTED = re.compile("WebSocket|404")
-WIDTH = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 def test_from_the_form_to_a_map_that_fills_up(
@@ -34,7 +33,7 @@ def test_from_the_form_to_a_map_that_fills_up(
         page.get_by_label("US dollars", exact=True).fill("0")
         expect(page.locator("#preview")).to_contain_text("lets nothing run")
         page.get_by_label("US dollars", exact=True).fill("5")
-        assert_fits(page)
+        assert_fits(page, 390, 1440)
         page.get_by_role("button", name="Start sweep").click()
         expect(page.get_by_text("0 of 8 done")).to_be_visible()
         sweep = aside(lambda: lay_out(Sweep.objects.get()))
@@ -50,7 +49,7 @@ def test_from_the_form_to_a_map_that_fills_up(
         expect(page.get_by_text(f"Paused by {owner.username}.")).to_be_visible()
         page.get_by_role("button", name="Resume").click()
         expect(page.get_by_role("button", name="Pause")).to_be_visible()
-        assert_fits(page)
+        assert_fits(page, 390, 1440)
         page.locator(".label-groups a").first.click()
         expect(page.get_by_role("checkbox", name=re.compile("^Run "))).to_have_count(2)
     assert [error for error in errors if not EXPECTED.search(error)] == []
@@ -62,9 +61,3 @@ def conclude(sweep: Sweep, *labels: str) -> None:
         Run.objects.filter(pk=run.pk).update(status="concluded", cost=0.25)
         found = unit(run.unit, Layer.objects.get(name=run.layer))
         Label.objects.create(text=text, source="run", run=run).units.add(found)
-
-
-def assert_fits(page: Page) -> None:
-    for width in (390, 1440):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate(WIDTH) == 0, width
