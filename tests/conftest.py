@@ -46,7 +46,6 @@ def pytest_configure() -> None:
     settings.STATIC_ROOT = STATE / "static"
     settings.STATIC_ROOT.mkdir()
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
-    settings.LAB_WORDS_PER_SECOND = 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -26,9 +26,6 @@ log = logging.getLogger(__name__)
 KEPT_SECONDS = 600
 """How long a draft outlives the worker that wrote it."""
 
-WATCHED_SECONDS = 10
-"""How long a run counts as watched after a viewer was there, or a person has asked it."""
-
 _sender = Sender()
 muted = threading.Event()
 """Set in a process that works without Redis: nothing is sent, and viewers catch up from the database."""
@@ -87,21 +84,6 @@ def all_current(run_ids: Sequence[int]) -> dict[int, tuple[str, dict[str, Any] |
         found = [None] * len(keys)
     pairs = zip(run_ids, found[::2], found[1::2], strict=True)
     return {run_id: (str(text or ""), json.loads(latest) if latest else None) for run_id, text, latest in pairs}
-
-
-def mark_watched(run_id: int, seconds: int = WATCHED_SECONDS) -> None:
-    """Note that somebody watches the run; to be said again before the seconds are over."""
-    keep(f"maia:watched:{run_id}", "yes", seconds)
-
-
-def is_watched(run_id: int) -> bool:
-    """Whether anybody watches the run; False where nobody can tell."""
-    if muted.is_set():
-        return False
-    try:
-        return redis().exists(f"maia:watched:{run_id}") > 0
-    except RedisError:
-        return False
 
 
 def keep_report(topic: str, what: str, done: int, total: int, seconds: int = KEPT_SECONDS) -> None:

@@ -29,12 +29,11 @@ Times = dict[tuple[int, str], float]
 SECONDS = 25.0
 ASK = """
 from django.contrib.auth.models import User
-from experiments.core import notify, queue
+from experiments.core import queue
 from experiments.models import Run
 for unit in range({count}):
     run = Run.objects.create(owner=User.objects.get(), question="What?", task="describe", model="toybox",
         layer="layer4", unit=unit, backbone="scripted", limits={{"rounds": 12}})
-    notify.mark_watched(run.pk, 600)
     queue.enqueue(run.pk)
     print(run.pk)
 """

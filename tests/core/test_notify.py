@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import socket
-import threading
 import time
 from typing import Any
 
@@ -45,17 +44,6 @@ def test_progress_is_kept_until_it_is_cleared(redis_url: str) -> None:
     assert notify.current(7) == ("", {"what": "Indexing", "done": 3, "total": 10})
     notify.progress(7, "", 0, 0)
     assert notify.current(7) == ("", None)
-
-
-def test_a_run_is_watched_as_long_as_somebody_says_so(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not notify.is_watched(7)
-    notify.mark_watched(7)
-    assert notify.is_watched(7)
-    assert not notify.is_watched(8)
-    assert 0 < notify.redis().ttl("maia:watched:7") <= notify.WATCHED_SECONDS
-    monkeypatch.setattr(notify, "muted", threading.Event())
-    notify.muted.set()
-    assert not notify.is_watched(7), "a command line knows no viewers"
 
 
 def test_messages_are_sent_in_order_and_over_one_connection(redis_url: str) -> None:
@@ -109,5 +97,3 @@ def test_an_event_is_kept_when_redis_is_dead(dead_redis: None, owner: User) -> N
     assert run.events.count() == 1
     assert notify.current(run.pk) == ("", None)
     assert notify.read_report("unit:1") is None
-    notify.mark_watched(run.pk)
-    assert not notify.is_watched(run.pk)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(180)
 
 @pytest.fixture(scope="module")
 def site(quick_state: Path):
-    """An installation whose scripted scientist writes at once, but where a run is said to be watched."""
+    """An installation whose scripted scientist writes slowly enough for somebody to come in between."""
     with installed(quick_state, "--no-example", MAIA_WORDS_PER_SECOND="150") as installation:
         installation.link()
         yield installation
@@ -23,20 +23,18 @@ def site(quick_state: Path):
 LONG_AGO = "2026-01-01 00:00:00+00:00"
 ASK = """
 from django.contrib.auth.models import User
-from experiments.core import notify, queue
+from experiments.core import queue
 from experiments.models import Run
 run = Run.objects.create(owner=User.objects.get(), question="What?", task="describe", model="toybox", layer="layer4",
     unit={unit}, backbone="scripted", limits={{"rounds": {rounds}}})
-notify.mark_watched(run.pk, {watched})
 queue.enqueue(run.pk)
 print(run.pk)
 """
 
 
-def ask(site: Installation, unit: int = 12, watched: int = 1, rounds: int = 3) -> int:
-    """Queue a run as the page does. It is watched for so many seconds: its words are slow enough for a person, or a
-    process, to come in between."""
-    return int(site.manage("shell", "-v0", "-c", ASK.format(unit=unit, watched=watched, rounds=rounds)))
+def ask(site: Installation, unit: int = 12, rounds: int = 3) -> int:
+    """Queue a run as the page does."""
+    return int(site.manage("shell", "-v0", "-c", ASK.format(unit=unit, rounds=rounds)))
 
 
 def status(site: Installation, run: int) -> str:
@@ -102,7 +100,7 @@ def kill_worker(site: Installation) -> None:
 
 @pytest.mark.more
 def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation) -> None:
-    run = ask(site, unit=12, watched=600, rounds=25)
+    run = ask(site, unit=12, rounds=25)
     wait_for_event(site, run, "reply")
     steer(site, run, "steering.pause(by, run.pk)")
     kill_worker(site)

@@ -40,7 +40,7 @@ def run(folder: Path, **files: str) -> tuple[int, str]:
         path.write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\ntestpaths = tests\n")
     options = ["--rootdir", str(folder), "-c", str(folder / "pytest.ini"), "-p", "no:django", "-p", "no:asyncio"]
-    command = [sys.executable, "-m", "tests.support.second_look", *options, "--numprocesses", "2", str(folder)]
+    command = [sys.executable, "-m", "tests.support.second_look", *options, "--numprocesses", "1", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 

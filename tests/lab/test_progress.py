@@ -48,13 +48,6 @@ def test_steps_in_quick_succession_send_few_reports(run_log: DatabaseRunLog) -> 
     assert sum(done.get(f"cmdstat_{each}", {"calls": 0})["calls"] for each in ("set", "del")) < 250
 
 
-def test_words_are_paced_for_as_long_as_somebody_watches(run_log: DatabaseRunLog) -> None:
-    assert not run_log.is_watched()
-    notify.mark_watched(run_log.run.pk)
-    run_log.asked = 0.0
-    assert run_log.is_watched()
-
-
 def test_a_step_that_is_recorded_takes_the_report_away(run_log: DatabaseRunLog) -> None:
     run_log.progress("denoising", 3, 50)
     assert report(run_log.run) == {"what": "denoising", "done": 3, "total": 50}

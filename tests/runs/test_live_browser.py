@@ -40,6 +40,11 @@ FALLS = """() => { // by half a line and more: words that are rounded otherwise 
   };
   look();
 }"""
+LENGTHS = """() => {
+  window.lengths = [];
+  const words = document.getElementById("draft-words");
+  new MutationObserver(() => lengths.push(words.textContent.length)).observe(words, { childList: true, subtree: true });
+}"""
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 HEIGHT, TOP = "(box) => box.offsetHeight", "(box) => box.getBoundingClientRect().top"
 
@@ -64,6 +69,33 @@ def test_a_run_under_way_is_watched_without_a_leap(redis_url: str, owner: User, 
         the_answer_fills_up_and_moves_no_reader(page, run)
         browser.close()
     assert errors == []
+
+
+def test_a_reply_that_comes_at_once_is_typed_and_the_run_waits_for_nobody(
+    redis_url: str, owner: User, client: Client
+) -> None:
+    client.force_login(owner)
+    run = make_run(owner)
+    transcript.append(run.pk, "started", started())
+    prose = " ".join(f"word{number}" for number in range(300))
+    with open_browser() as browser, served() as url:
+        for motion in ("no-preference", "reduce"):
+            page = new_page(browser, url, client, reduced_motion=motion)
+            page.goto(f"{url}{run.get_absolute_url()}")
+            expect(page.locator("#connection")).to_contain_text("Connected")
+            page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+            page.evaluate(DRAWN)
+            page.evaluate(LENGTHS)
+            number = 1 if motion == "no-preference" else 2
+            say(run, prose)
+            tell(run, "reply", replied(number, prose=prose, text=prose))
+            expect(page.locator(f"#round-{number}")).to_be_visible()
+            expect(page.locator("#draft")).to_be_hidden()
+            typed = [length for length in page.evaluate("lengths") if length]
+            assert typed == sorted(typed)
+            assert typed[-1] > 0.9 * len(prose), "all words come before the reply takes their place"
+            assert (len(typed) > 3) == (motion == "no-preference"), typed
+        browser.close()
 
 
 def say(run: Run, text: str) -> None:

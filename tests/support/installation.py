@@ -42,7 +42,7 @@ class Installation:
         self.state = state
         self.lines: list[str] = []
         own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
-        quick = {"MAIA_WORDS_PER_SECOND": "0", "MAIA_DATASET_IMAGES": "200"}
+        quick = {"MAIA_DATASET_IMAGES": "200"}
         self.environment = own | quick | environment | {"MAIA_STATE": str(state)}
         command = [sys.executable, "manage.py", self.command, "--port", str(self.port), *options]
         self.process = subprocess.Popen(

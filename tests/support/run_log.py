@@ -61,8 +61,5 @@ class RunLogInMemory:
     def is_cancelled(self) -> bool:
         return self.stop
 
-    def is_watched(self) -> bool:
-        return False
-
     def pausing(self) -> str:
         return self.pause

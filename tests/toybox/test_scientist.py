@@ -347,29 +347,6 @@ def test_it_writes_word_by_word_and_counts_words_as_tokens():
     assert reply.usage.cost == 0
 
 
-def test_it_writes_at_once_where_nobody_reads_along():
-    """At this pace the first word alone would take years."""
-
-    class Reader(list):
-        """Goes away before the first word."""
-
-        def __call__(self, piece):
-            self.append(piece)
-
-        asked = 0
-
-        def is_watched(self):
-            self.asked += 1
-            return False
-
-    reader, unread = Reader(), []
-    for emit in (reader, unread.append):
-        ScriptedScientist(words_per_second=1e-9).reply([Message("user", ("Task",))], no_image, emit, 0)
-    assert len(reader) > 20
-    assert reader.asked == len(reader)
-    assert list(reader) == unread
-
-
 def test_a_stop_passes_at_once():
     pieces = []
 

@@ -344,10 +344,6 @@ class StreamedReply:
                 self.run_log.progress("", 0, 0)
                 self.aside = False
 
-    def is_watched(self) -> bool:
-        """Whether anybody reads along."""
-        return self.run_log.is_watched()
-
 
 def strip_unstorable(text: str) -> str:
     """The text without what no database takes: half characters, and zero bytes."""

@@ -38,9 +38,6 @@ class RunLog(Protocol):
     def is_cancelled(self) -> bool:
         """Whether a person stopped the run. Cheap to call often."""
 
-    def is_watched(self) -> bool:
-        """Whether anybody reads the draft as it grows. Cheap to call often."""
-
     def explain_outage(self, error: Exception) -> str:
         """What is away or full where the error comes of that, "" for any other error."""
 

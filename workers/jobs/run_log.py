@@ -27,7 +27,7 @@ REPORT_EVERY = 0.25
 """Seconds between two reports on long work."""
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at whether the run was stopped, and whether somebody watches it."""
+"""Seconds between two looks at whether the run was stopped."""
 
 
 _AT_ONCE = 200
@@ -44,8 +44,8 @@ class DatabaseRunLog:
         self.began = time.monotonic()
         self.known: list[Event] = []
         self.sent = 0
-        self.drafted = self.looked = self.reported = self.asked = 0.0
-        self.stop = self.showing = self.seen = False
+        self.drafted = self.looked = self.reported = 0.0
+        self.stop = self.showing = False
 
     def events(self) -> Sequence[Event]:
         while True:
@@ -56,6 +56,10 @@ class DatabaseRunLog:
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
+        if isinstance(payload, Replied):
+            self._send_draft(
+                payload.text
+            )  # what came since the last piece, so that browsers have all words before the event
         with transaction.atomic():
             if kind == "concluded":
                 # A note made since the events were last looked at keeps the run from concluding
@@ -98,8 +102,11 @@ class DatabaseRunLog:
         now = time.monotonic()
         if text and now - self.drafted < DRAFT_EVERY:
             return
+        self._send_draft(text)
+
+    def _send_draft(self, text: str) -> None:
         notify.draft(self.run.pk, text, self.sent if text else 0)
-        self.drafted, self.sent = now, len(text)
+        self.drafted, self.sent = time.monotonic(), len(text)
 
     def progress(self, what: str, done: int, total: int) -> None:
         if self.is_cancelled():
@@ -133,12 +140,6 @@ class DatabaseRunLog:
                 raise LeaseLost(f"Run {self.run.pk} is held by another worker.")
             self.stop = stop
         return self.stop
-
-    def is_watched(self) -> bool:
-        now = time.monotonic()
-        if now - self.asked >= LOOK_EVERY:
-            self.asked, self.seen = now, notify.is_watched(self.run.pk)
-        return self.seen
 
     def pausing(self) -> str:
         return Run.objects.values_list("pause_requested", flat=True).get(pk=self.run.pk)

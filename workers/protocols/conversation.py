@@ -63,9 +63,7 @@ class StatusNote:
 
 
 Emit = Callable[[str | StatusNote | None], None]
-"""Takes each piece of a reply as it comes; None: what came so far is void, it starts over. May raise Cancelled.
-
-It may have `watched()`: whether anybody reads along, so that words written at leisure are worth the wait."""
+"""Takes each piece of a reply as it comes; None: what came so far is void, it starts over. May raise Cancelled."""
 
 
 class Backbone(Protocol):

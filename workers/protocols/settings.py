@@ -76,5 +76,5 @@ class LabSettings:
     """Quantile of a unit's spatial activations over the dataset above which its mask is bright."""
     surroundings: Surroundings = "dim"
     """Look of masked images outside the bright region where a query asks for none."""
-    words_per_second: float = 60.0
-    """How fast the scripted scientist writes where somebody reads along; 0 means at once there too."""
+    words_per_second: float = 0.0
+    """How fast the scripted scientist writes; 0 means at once."""

@@ -36,7 +36,6 @@ class Command(up.Command):
         parser.add_argument("--into-filled", action="store_true", help=into)
 
     def handle(self, *_: Any, **options: Any) -> None:
-        os.environ.setdefault("MAIA_WORDS_PER_SECOND", "0")  # nobody reads along
         if not options["state"] and "MAIA_STATE" not in os.environ:
             options["state"] = settings.STATE / FOLDER
         installations: list[DemoInstallation] = []

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from experiments.api import example
-from experiments.core import access, compatibility, notify
+from experiments.core import access, compatibility
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput
@@ -51,7 +51,6 @@ def page(request: HtmxRequest) -> HttpResponse:
             run = actions.ask(actor, form)
         except InvalidFields:
             return render(request, "runs/asking.html", build_context(request, form, form.data))
-        notify.mark_watched(run.pk)  # whoever asks reads along, as soon as the page is there
         return redirect(run)
     initial = beginning(request)
     context = build_context(request, forms.QueryForm(initial=initial), initial)

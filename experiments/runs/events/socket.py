@@ -126,7 +126,6 @@ class RunConsumer(Listener):
             self.heard = 0
             if not self.rests:
                 await self.catch_up(time.monotonic() - SHARED_SECONDS)
-                await sync_to_async(notify.mark_watched, thread_sensitive=False)(self.run_id)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.over.wait(), sockets.LOOK_EVERY)
             if not await self.may_stay():

@@ -1,5 +1,6 @@
 // The run page: its tabs, its socket, the head that says how the run is. The transcript itself is in transcript.js.
 import { Socket } from "../display/socket.js";
+import { Pace } from "./pace.js";
 import { Transcript } from "./transcript.js";
 import { answer } from "./links.js";
 import "../display/images.js";
@@ -51,6 +52,12 @@ const takes = {
   },
 };
 
+const pace = new Pace(
+  (message) => takes[message.type]?.(message),
+  () => transcript?.draft.text.length ?? Infinity,
+  () => transcript?.follow.following,
+);
+
 export function replace(id, html) {
   const box = byId(id);
   const at = box.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
@@ -65,6 +72,8 @@ function mount() {
   const { tab } = panel.firstElementChild.dataset;
   const newest = Number(panel.firstElementChild.dataset.last);
   transcript?.leave();
+  transcript = null;
+  pace.rush(); // what waited was for the panel that is gone, all but its numbers
   transcript = tab === "transcript" ? new Transcript(page, newest, replace) : null;
   if (!transcript) byId("pill").hidden = true;
   for (const link of byId("tabs").querySelectorAll("a")) {
@@ -149,5 +158,9 @@ mount();
 answer(page);
 if (!("complete" in page.dataset)) {
   last = Number(panel.firstElementChild.dataset.last);
-  socket = new Socket(() => `/ws/runs/${page.dataset.run}/?after=${last}`, (message) => takes[message.type]?.(message), report);
+  const address = () => {
+    pace.rush(); // before it is said what the page has
+    return `/ws/runs/${page.dataset.run}/?after=${last}`;
+  };
+  socket = new Socket(address, (message) => pace.push(message), report);
 }

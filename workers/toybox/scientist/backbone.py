@@ -40,19 +40,17 @@ class ScriptedScientist:
     price_known = True
 
     def __init__(self, words_per_second: float) -> None:
-        """How fast it writes where somebody reads along; at 0 it writes at once there too."""
+        """`words_per_second`: how fast it writes; 0 writes at once."""
         self._words_per_second = words_per_second
 
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
         """The next reply; images are never looked at. Raises what `emit` raises."""
         del load
         text = answer_two_way(messages) or _reply_in_run(messages, seed)
-        # Word by word: at the set speed while somebody reads along, else at once
-        rest = 0.0
-        watched: Callable[[], bool] = getattr(emit, "is_watched", lambda: False)
+        rest, each = 0.0, 1 / self._words_per_second if self._words_per_second > 0 else 0.0
         for word in re.findall(r"\s*\S+", text):
             emit(word)
-            rest += 1 / self._words_per_second if self._words_per_second > 0 and watched() else 0.0
+            rest += each
             if rest >= _SHORTEST_SLEEP:
                 time.sleep(rest)
                 rest = 0.0
