@@ -17,7 +17,7 @@ from experiments.core.system_names import Names
 from experiments.display.effect_sizes import separate
 from experiments.display.evidence import Edit, Evidence, read_evidence
 from experiments.display.image_cards import ImageSource, LoggedImage, first_of_each
-from experiments.display.label_checks import CheckMark, describe_check, draw_check
+from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
 from experiments.display.plots import Plot
 from experiments.display.prose import first_sentence
 from experiments.display.rounds import OutlineLine, outline
@@ -46,7 +46,7 @@ class RunAnswer:
     labels: Sequence[str]
     sentence: str
     mark: CheckMark
-    check: Plot | None
+    check: CheckFigures | None
     evidence: Evidence
     best: Sequence[LoggedImage]
     against: Sequence[LoggedImage]
@@ -91,7 +91,7 @@ def read_answer(
         labels,
         first_sentence(run.statement),
         describe_check(run.label_check),
-        draw_check(run.label_check) if run.label_check else None,
+        read_figures(run.label_check, ended=run.has_ended) if run.label_check else None,
         evidence,
         best,
         against,
@@ -171,10 +171,12 @@ def render_answer(
     pictures: ImageSource | None = None,
     *,
     acts: bool = True,
+    judges: bool = False,
 ) -> SafeString:
-    """The card as HTML; `acts`: with what may be done next. Whoever is not of the team gets no link into the site, and
+    """The card as HTML; `acts`: with what may be done next. Who still `judges` the label unseen is not shown how its
+    check went. Whoever is not of the team gets no link into the site, and
     `pictures` of their own."""
     team = audience == Audience.TEAM
     context = {"answer": read_answer(run, names, team=team), "run": run, "team": team, "pictures": pictures}
-    context["acts"] = team and acts
+    context |= {"acts": team and acts, "judges": judges}
     return render_to_string("display/answer.html", context)

@@ -11,12 +11,14 @@ from django.db.models import Prefetch
 from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
 from experiments.models import CheckStatus, LabelCheck
 from workers.record.figures import figure
-from workers.record.label_checks import CheckResult, GeneratedResult, NaturalResult
+from workers.record.label_checks import CheckResult, GeneratedResult, NaturalResult, Reference
 
 T = TypeVar("T")
 AXIS = Axis(-0.2, 1.0, 0, 1000)
 """Of r and AUPRC; what lies below is drawn at its left end."""
 ZERO = AXIS.at(0.0)
+MIN_POSITIVES = 20
+"""Images that the label describes, below which r and AUPRC say more about the sample than about the label."""
 FIGURES, FIGURE_ROW = Shape(300, 70, 64, 12, 4, 18), 24
 """The drawing of a check's figures, and the height of one."""
 HEAVY = ("result", "kept", "options")
@@ -73,9 +75,31 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
     return CheckMark(check.status, words, "r", figure(check.pearson), interval, _describe_figures(check), check.pk)
 
 
-def draw_check(check: LabelCheck) -> Plot | None:
-    """r and AUPRC on unseen images with their 95 % intervals, and the base rate, which a label that says nothing
-    reaches. None where neither is measured."""
+@dataclass(frozen=True)
+class CheckFigures:
+    """What a card shows of a check: a plot, or `why` there is none; `ceiling` is what the truth itself reaches."""
+
+    plot: Plot | None = None
+    why: str = ""
+    ceiling: float | None = None
+
+
+def read_figures(check: LabelCheck, *, ended: bool = True) -> CheckFigures:
+    """The figures of a check for a card. The ceiling waits until the run has `ended`."""
+    if check.status == CheckStatus.UNTESTABLE:
+        return CheckFigures(why=f"Not readable: {check.reason or 'the label names nothing that an image could show.'}")
+    natural = read_check(check).natural
+    said = [each for each in natural.expected if each is not None] if natural else []
+    positives = sum(each >= 0.5 for each in said)
+    if said and positives < MIN_POSITIVES:
+        return CheckFigures(why=f"Too few positives: {positives} of {len(said):,} unseen images show it.")
+    ceiling = natural.ceiling if natural and ended else None
+    return CheckFigures(_draw_figures(check, ceiling), ceiling=ceiling.pearson if ceiling else None)
+
+
+def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:
+    """r and AUPRC on unseen images with their 95 % intervals, the base rate, which a label that says nothing reaches,
+    and the ceiling, where it is known. None where neither is measured."""
     rows = [("r", check.pearson, check.pearson_low, check.pearson_high)]
     rows += [("AUPRC", check.auprc, check.auprc_low, check.auprc_high)]
     known = [(name, value, low, high) for name, value, low, high in rows if value is not None]
@@ -95,6 +119,8 @@ def draw_check(check: LabelCheck) -> Plot | None:
         if name == "AUPRC" and check.base_rate is not None:
             at = x.at(check.base_rate)
             plot.lines.append(PlotLine(at, at, y - 9, y + 9, "base-rate"))
+        if ceiling and (most := ceiling.auprc if name == "AUPRC" else ceiling.pearson) is not None:
+            plot.lines.append(PlotLine(x.at(most), x.at(most), y - 9, y + 9, "ceiling"))
         plot.add_dot(x.at(value), y, "figure", f"{name} {_with_interval(value, low, high)}")
     return plot
 

@@ -30,15 +30,15 @@ NOUNS = {
 }
 
 
-def read_evidence(run: Run, names: Names) -> dict[str, Any]:
-    """The evidence of a run."""
+def read_evidence(run: Run, names: Names, *, blind: bool) -> dict[str, Any]:
+    """The evidence of a run. Whoever is `blind` to it sees its label check after submitting: it would anchor them."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     rows = run.experiments.defer("state", "output").order_by("number")[:EXPERIMENTS]
     exemplars, dataset = find_strongest(run.observations.filter(origin="exemplar"), EXEMPLARS), ""
     if not exemplars:
         exemplars, dataset = of_unit(run)
     return {
-        "answer": render_answer(run, names, acts=False),
+        "answer": render_answer(run, names, acts=False, judges=blind),
         "description": run.conclusion.get("description") or run.conclusion.get("bias") or "",
         "hypotheses": run.hypotheses.filter(round=latest),
         "best": find_strongest(run.observations.exclude(origin="exemplar"), BEST),

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
-from experiments.core import access
+from experiments.core import access, blindness
 from experiments.core.actors import Actor
 from experiments.core.blindness import queues_of
 from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
@@ -101,7 +101,7 @@ def _focus(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None)
         "new_count": max(0, item.run.last_seq - since),
         "finals": list(item.adjudications.select_related("adjudicator")) if readable else [],
         "may_settle": readable and not actions.why_not_settle(user, item),
-        **evidence.read_evidence(item.run, Names(user)),
+        **evidence.read_evidence(item.run, Names(user), blind=blindness.is_blind(user, item.run_id)),
     }
 
 
