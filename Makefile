@@ -8,6 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/requirements.stamp
 CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH := $(shell grep '^torch==' requirements.lock)
+BESIDE := --numprocesses 3 --dist loadfile --no-loadscope-reorder
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
@@ -30,10 +31,11 @@ screenshots: $(STAMP)  ## fill the demo, and make the README's pictures of it an
 	@$(BIN)/python -m tests.support.screenshots
 
 test: $(STAMP)  ## run all tests; those that this machine cannot run are named at the end, with the reason
-	@$(BIN)/python -m tests.support.second_look -m "not bench and not more" --numprocesses 3 --dist loadfile --no-loadscope-reorder --no-fold-skipped $(ARGS)
+	@$(BIN)/python -m tests.support.second_look -m "not bench and not more" $(BESIDE) --no-fold-skipped $(ARGS)
 
 test-more: $(STAMP)  ## what takes longer: all of the database's tests on PostgreSQL, all attacks as an ordinary user, faults
-	@$(BIN)/python -m tests.support.second_look -m more --numprocesses 3 --dist loadfile --no-loadscope-reorder --timeout 1200 $(ARGS)
+	@$(BIN)/python -m tests.support.second_look -m more $(BESIDE) --timeout 1200 $(ARGS); red=$$?; \
+	$(BIN)/python -m tests.support.on_postgres -m "not bench and not more" $(BESIDE) || red=1; exit $$red
 
 lint: $(STAMP)  ## check format, style, types, migrations and settings
 	$(BIN)/ruff format --check .

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
 FIRST = (
-    "house/test_postgres",
     "house/test_whole_path_browser",
     "management/test_investigate",
     "management/test_up",
@@ -60,8 +59,9 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings() -> None:
-    """SQLite in a file rather than in memory: threads have connections of their own, as in production."""
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Each process of those that run tests side by side has a database of its own. SQLite's is a file rather than in
+    memory: threads have connections of their own, as in production."""
     from django.conf import settings
 
     if "sqlite3" in settings.DATABASES["default"]["ENGINE"]:

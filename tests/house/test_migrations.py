@@ -1,11 +1,9 @@
-"""The migrations were squashed once: the schema is what it was, and a database of before is refused with a sentence."""
+"""Migrations: they import no feature, refuse a database of before the squash in a sentence, and can be taken back."""
 
 from __future__ import annotations
 
 import ast
 import importlib
-import json
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -20,76 +18,10 @@ from experiments.core import transcript
 from experiments.models import Event, Run, SavedView
 from tests import ROOT
 from tests.support.builders import experiment, make_run, result, started
-from tests.support.schema import schema
 
 pytestmark = pytest.mark.django_db
 
 MIGRATIONS = sorted((ROOT / "experiments/migrations").glob("[0-9]*.py"))
-RENAMED = {
-    "threshold": "exemplar_mean",
-    "experiments_model": "experiments_visionmodelrow",
-    "experiments_turn": "experiments_humanreply",
-    "experiments_passage": "experiments_searchtext",
-    "experiments_gist": "experiments_runsummary",
-    "experiments_arrival": "experiments_importedrun",
-    "experiments_choice": "experiments_vote",
-    "experiments_contest_panel": "experiments_pairwisetrial_panel",
-    "experiments_contest": "experiments_pairwisetrial",
-    "experiments_attempts": "experiments_signinattempts",
-    "experiments_opinions": "experiments_importedopinions",
-    "experiments_profile": "experiments_unitprofile",
-    "experiments_index": "experiments_layerindex",
-    "experiments_queue_reviewers": "experiments_reviewqueue_reviewers",
-    "experiments_queue": "experiments_reviewqueue",
-    "experiments_item": "experiments_reviewitem",
-    "experiments_grams": "experiments_ngrams",
-    "contest_id": "trial_id",
-    "contest": "trial",
-    "data_set_id": "dataset_id",
-    "tool_set": "toolset",
-    "fate": "status",
-    "folded": "normalized",
-    "grams": "ngrams",
-    "brought_id": "upload_id",
-    "gold_share": "known_answer_share",
-    "one_choice_per_pair": "one_vote_per_pair",
-}
-"""Tables and columns that have other names than before."""
-JOINED = {"queue": "reviewqueue_id", "contest": "pairwisetrial_id"}
-"""A join table's column is called after its table."""
-
-
-def renamed(before: dict[str, Any]) -> Any:
-    """The schema of before with the names of now."""
-    for name, table in before.items():
-        for owner, column in JOINED.items():
-            if name.startswith(f"experiments_{owner}_"):
-                before[name] = json.loads(json.dumps(table).replace(f"{owner}_id", column))
-    words = re.compile(r"(?<![a-z_])(" + "|".join(sorted(RENAMED, key=len, reverse=True)) + r")(?![a-z_])")
-    return json.loads(words.sub(lambda match: RENAMED[match[1]], json.dumps(before)))
-
-
-def ordered(part: Any) -> Any:
-    """Lists in the order of their names of now."""
-    if isinstance(part, dict):
-        return {key: ordered(value) for key, value in part.items()}
-    return (
-        sorted(part, key=str) if isinstance(part, list) and all(isinstance(each, str | list) for each in part) else part
-    )
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_schema_is_that_of_before() -> None:
-    """That of the squashed ones; what came after is taken back first, which every later migration must allow."""
-    before = renamed(json.loads((ROOT / f"tests/house/schema_{connection.vendor}.json").read_text()))
-    try:
-        call_command("migrate", "experiments", "0003", verbosity=0)
-        now = json.loads(json.dumps(schema(), default=str))
-    finally:
-        call_command("migrate", verbosity=0)
-    assert sorted(now) == sorted(before)
-    differing = {name: (before[name], now[name]) for name in now if ordered(before[name]) != ordered(now[name])}
-    assert differing == {}
 
 
 def test_migrations_import_no_feature() -> None:

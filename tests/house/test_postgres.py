@@ -1,4 +1,4 @@
-"""The tests of rows, claims and delivery once more, on a real PostgreSQL where one is installed."""
+"""A backup, and a database of an earlier version, on a real PostgreSQL where one is installed."""
 
 from __future__ import annotations
 
@@ -16,48 +16,7 @@ from tests.support.backup_rows import read_rows
 from tests.support.earlier_database import upgrade
 from tests.support.postgres import MISSING, Cluster, programs
 
-ON_POSTGRES = (
-    "core/test_transcript",
-    "jobs/test_lease",
-    "jobs/test_recovery",
-    "jobs/test_images",
-    "house/test_migrations",
-    "search/test_finding",
-    "search/test_opinions",
-    "exchange/test_bundles",
-    "reviews/test_writing",
-    "core/test_audit",
-    "runs/test_steering",
-    "keeping/test_backup",
-)
-"""Files whose SQL or locks differ from SQLite's."""
-ALSO = (
-    "gallery/test_pages",
-    "units/test_pages",
-    "runs/test_lists",
-    "core/test_tagging",
-    "jobs/test_long",
-    "installation/test_waiting",
-    "gallery/test_image_page",
-    "house/test_seeding",
-    "api/test_api",
-    "comments/test_comments",
-    "pairwise/test_judging",
-    "reviews/test_agreement_page",
-    "runs/test_comparing",
-    "accounts/test_audit_page",
-    "sharing/test_links",
-    "accounts/test_team",
-    "core/test_sessions",
-    "accounts/test_throttle",
-    "runs/test_forks",
-    "exchange/test_bulk",
-    "runs/test_human_api",
-    "core/test_system_names",
-    "core/test_blindness",
-    "keeping/test_verification",
-)
-"""Others that hold there."""
+pytestmark = pytest.mark.more
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +28,6 @@ def postgres() -> Iterator[Cluster]:
     cluster.start()
     yield cluster
     cluster.remove()
-
-
-@pytest.mark.more
-@pytest.mark.timeout(480)
-def test_it_keeps_its_promises_on_postgresql(postgres: Cluster) -> None:
-    passes(postgres.url("postgres"), ON_POSTGRES)
 
 
 def test_a_backup_of_sqlite_is_restored_on_postgresql(postgres: Cluster, migrated: Path, tmp_path: Path) -> None:
@@ -100,22 +53,6 @@ def test_a_backup_of_sqlite_is_restored_on_postgresql(postgres: Cluster, migrate
     call(there, "-m", "tests.support.seeding", "observations", "300", "--force")
 
 
-@pytest.mark.more
 def test_a_database_of_the_version_before_is_taken_over_whole(postgres: Cluster, tmp_path: Path) -> None:
     said = upgrade({"MAIA_STATE": str(tmp_path), "MAIA_DATABASE_URL": postgres.create("earlier")})
     assert "All is well: 5 runs, 14 events, 3 images." in said
-
-
-@pytest.mark.more
-def test_so_does_the_rest(postgres: Cluster) -> None:
-    passes(postgres.url("postgres"), ALSO)
-
-
-def passes(url: str, names: tuple[str, ...]) -> None:
-    files = [str(ROOT / "tests" / f"{name}.py") for name in names]
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "not bench and not more", "-p", "no:cacheprovider", *files]
-    # It is no process of those that run tests side by side: what it makes once is its own
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
-    done = subprocess.run(command, cwd=ROOT, env=own | {"MAIA_DATABASE_URL": url}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert " passed" in done.stdout

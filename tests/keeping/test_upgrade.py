@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.earlier_database import PAGES, upgrade
+
+pytestmark = pytest.mark.more
 
 
 def test_a_database_of_the_version_before_is_taken_over_whole(tmp_path: Path) -> None:
