@@ -19,6 +19,7 @@ from experiments.core.params import clean_line
 from experiments.core.queue import ask_for
 from experiments.models import CheckStatus, LabelCheck, Layer, Run, Unit
 from experiments.models.stored import Scalar
+from workers.record import tasks
 
 BACKBONE = "backbone"
 """Stands for a conversation with a language model where a plug-in could do the same."""
@@ -102,7 +103,7 @@ def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> Labe
     labels = [clean_line(str(each)) for each in run.conclusion.get("labels", [])]
     layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
     named = [each for each in dict.fromkeys(labels) if each and each.casefold() != "none"]
-    if layer is None or not named or run.task not in ("describe", "free"):
+    if layer is None or not named or tasks.find_task(run.task).gives_verdict:
         return None
     unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
     dataset = str(run.options.get("dataset") or "")

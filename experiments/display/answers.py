@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from operator import attrgetter
 
 from django.db.models import Max
@@ -14,18 +13,18 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from experiments.core.system_names import Names
-from experiments.display.effect_sizes import separate
+from experiments.display.contrasts import find_contrast
 from experiments.display.evidence import Edit, Evidence, read_evidence
 from experiments.display.image_cards import ImageSource, LoggedImage, first_of_each
 from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
 from experiments.display.plots import Plot
 from experiments.display.prose import first_sentence
 from experiments.display.rounds import OutlineLine, outline
-from experiments.display.strips import Strip, draw_strips
+from experiments.display.strips import draw_strips
 from experiments.models import Hypothesis, Layer, Run
 from workers import registry
+from workers.record import tasks
 from workers.record.events import Audience
-from workers.record.stated_biases import StatedBias, find_sides, read_statements
 
 SHOWN = 5
 """Images for, and images against."""
@@ -52,6 +51,8 @@ class RunAnswer:
     against: Sequence[LoggedImage]
     wrong: int
     contrast: Plot | None
+    parted_by: str
+    """What the contrast is of."""
     auc: float | None
     edit: Edit | None
     truth: str = ""
@@ -66,6 +67,11 @@ class RunAnswer:
         """Of a run under way: the images that are still to come, for and against. Their room is kept."""
         kept = 0 if self.run.has_ended else SHOWN
         return range(kept - len(self.best)), range(kept - len(self.against))
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether its labels say what the unit responds to, which a check can test; a verdict is no such label."""
+        return bool(self.labels) and not tasks.find_task(self.run.task).gives_verdict
 
     @property
     def is_given(self) -> bool:
@@ -84,20 +90,21 @@ def read_answer(
     layer = None if names.hides(run) else Layer.objects.filter(model__name=run.model, name=run.layer).first()
     layer = layer if layer and run.unit < layer.units else None
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
-    contrast = _find_contrast(run, evidence)
+    contrast = find_contrast(run, evidence)
     moved = max(evidence.edits, key=lambda edit: abs(edit.change), default=None)
     return RunAnswer(
         run,
         labels,
-        first_sentence(run.statement),
+        first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
         describe_check(run.label_check),
         read_figures(run.label_check, ended=run.has_ended) if run.label_check else None,
         evidence,
         best,
         against,
         wrong,
-        draw_strips(contrast, evidence.scale, CONTRAST, team=team, most=dots) if contrast else None,
-        separate(*([image.card.activation for image in side.images] for side in contrast[-2:])) if contrast else None,
+        draw_strips(contrast.strips, evidence.scale, CONTRAST, team=team, most=dots) if contrast else None,
+        contrast.title if contrast else "",
+        contrast.auc if contrast else None,
         moved if moved and moved.moved else None,
         layer.name_of(run.unit) if layer and reveals else "",
         layer,
@@ -127,33 +134,6 @@ def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedImage]
     """The strongest that show it; without a label or any that shows it the strongest of its own, else the exemplars."""
     groups = (evidence.showing, evidence.others, evidence.exemplars)
     return next((each.strongest[:SHOWN] for each in groups[0 if labelled else 1 :] if each.count), ())
-
-
-def _find_contrast(run: Run, evidence: Evidence) -> Sequence[Strip]:
-    """Exemplars, and all images with and without what the label says, or the context of the first bias that is stated;
-    nothing where there is only one side."""
-    showing, others = evidence.showing.images, evidence.others.images
-    names = ("Shows it", "Does not") if evidence.is_known else ("Titled so", "Titled else")
-    if not run.labels:
-        stated = next(iter(read_statements(run.statement)), None)
-        if stated is None:
-            return ()
-        names = f"With “{stated.context}”", f"Without “{stated.context}”"
-        showing, others = _find_sides(stated, others)
-    if not showing or not others:
-        return ()
-    sides = Strip(names[0], "with", showing), Strip(names[1], "without", others)
-    return Strip("Exemplars", "exemplar", evidence.exemplars.images), *sides
-
-
-def _find_sides(
-    stated: StatedBias, images: Sequence[LoggedImage]
-) -> tuple[Sequence[LoggedImage], Sequence[LoggedImage]]:
-    """The images with its context and those without, as its test takes them."""
-    by_card = {id(each.card): each for each in images}
-    logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
-    inside, outside = find_sides(stated, [[each.card for each in some] for _, some in logged])
-    return [by_card[id(card)] for card in inside], [by_card[id(card)] for card in outside]
 
 
 def _find_leading(run: Run) -> Sequence[Hypothesis]:

@@ -24,7 +24,6 @@ from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role
 from experiments.runs.asking.form import read_profile
 from experiments.units import drawing, lists
 from experiments.units.states import UnitState, dead, state_of
-from workers.record import tasks
 
 RUNS = 10
 """Runs of a unit that its page lists and takes evidence from, the newest."""
@@ -166,7 +165,7 @@ def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_run
     most = MOST_LABELS if every else LABELS
     rows = Label.objects.filter(units__layer=layer, units__number=number).order_by("-pk")
     rows = rows.filter(run=None) if without_runs else rows
-    rows = rows.select_related("run").only("text", "source", "position", "scores", "label_check", "run__task")
+    rows = rows.select_related("run").only("text", "source", "position", "scores", "label_check", "run__id")
     rows = rows.prefetch_related(fetch_checks())
     labels = list(rows[: most + 1])
     asked = request.GET.get("label", "")
@@ -175,11 +174,8 @@ def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_run
 
 
 def current(labels: Sequence[Label]) -> Label | None:
-    """The label that stands for the unit: the first of the newest run that describes it, else the newest of all.
-
-    What other tasks conclude are verdicts, not what the unit responds to.
-    """
-    of_runs = [label for label in labels if label.run and tasks.find_task(label.run.task).tells_units]
+    """The label that stands for the unit: the first of its newest run, else the newest of all."""
+    of_runs = [label for label in labels if label.run]
     newest = max((label.run_id or 0 for label in of_runs), default=0)
     first = min((each for each in of_runs if each.run_id == newest), key=lambda each: each.position, default=None)
     return first or (labels[0] if labels else None)

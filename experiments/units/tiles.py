@@ -15,7 +15,6 @@ from django.urls import reverse
 from experiments.core.system_names import Names
 from experiments.models import Exemplar, Label, LabelCheck, Layer
 from experiments.units.lists import Numbers
-from workers.record import tasks
 
 Place = tuple[int, int]
 """Id of a layer, number of a unit."""
@@ -107,23 +106,21 @@ def choose_labels(meant: Q, names: Names) -> dict[Place, UnitLabel]:
     """By place the label that stands for the unit, of the pairs of unit and label that `meant` chooses; units without
     one are left out."""
     rows = Label.units.through.objects.filter(meant).exclude(names.are_hidden("label__run__")).order_by()
-    about = ("label__text", "label_id", "label__run_id", "label__run__task", "label__position")
+    about = ("label__text", "label_id", "label__run_id", "label__position")
     best: dict[Place, tuple[tuple[Any, ...], str]] = {}
     count: dict[Place, int] = {}
-    for layer, number, text, key, run, task, position in rows.values_list("unit__layer_id", "unit__number", *about):
-        place, rank = (layer, number), _rank_label(key, run, task, position)
+    for layer, number, text, key, run, position in rows.values_list("unit__layer_id", "unit__number", *about):
+        place, rank = (layer, number), _rank_label(key, run, position)
         count[place] = count.get(place, 0) + 1
         if place not in best or rank > best[place][0]:
             best[place] = rank, text
     return {place: UnitLabel(text, rank[-1], count[place]) for place, (rank, text) in best.items()}
 
 
-def _rank_label(key: int, run: int | None, task: str | None, position: int) -> tuple[bool, int, int, int]:
-    """The label that stands for a unit has the highest of its labels: the first of the newest run that describes it,
-    else the newest of all. What other tasks conclude are verdicts, not what the unit responds to."""
-    if run is not None and task is not None and tasks.find_task(task).tells_units:
-        return True, run, -position, key
-    return False, 0, 0, key
+def _rank_label(key: int, run: int | None, position: int) -> tuple[bool, int, int, int]:
+    """The label that stands for a unit has the highest of its labels: the first of its newest run, else the newest of
+    all."""
+    return (False, 0, 0, key) if run is None else (True, run, -position, key)
 
 
 def _find_scores(meant: Q, names: Names) -> dict[Place, float]:

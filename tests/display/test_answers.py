@@ -14,11 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from experiments.core import transcript
 from experiments.core.system_names import Names
 from experiments.display.answers import SHOWN, read_answer, render_answer
-from experiments.models import Layer, Run, VisionModelRow
+from experiments.models import Image, Layer, Run, Unit, VisionModelRow
 from tests.support.builders import make_run, replied, started
 from tests.support.pictures import logged, seen
 from workers.record.events import Audience, Ended, ExperimentStarted, Hypothesis
 from workers.record.replies import Conclusion
+from workers.toybox.world.scenes import LIGHTS, Scene, Thing
 
 pytestmark = pytest.mark.django_db
 COLOURS = ("red", "blue", "green", "gray", "orange", "violet", "magenta")
@@ -168,3 +169,38 @@ def test_a_bias_is_decided_by_the_images_that_its_test_takes(owner: User) -> Non
     assert answer.contrast
     assert [text.words for text in answer.contrast.texts if text.kind == "name"] == ["With “night”", "Without “night”"]
     assert answer.sentence == 'One: Weaker for "car" with "night".'
+
+
+def test_a_verdict_is_no_label_of_the_unit_and_is_not_checked(owner: User, client: Client) -> None:
+    Layer.objects.create(model=VisionModelRow.objects.create(name="net"), name="layer4", position=0, units=8)
+    run = make_run(owner, task="spurious", model="net", layer="layer4", unit=3)
+    transcript.append(run.pk, "started", started())
+    said = Conclusion(reasoning="Cars alone reach 0.9. More words.", labels=("SELECTIVE",))
+    transcript.append(run.pk, "concluded", Ended("", said))
+    drawn = render_answer(Run.objects.get(pk=run.pk), Names(owner))
+    assert "SELECTIVE" in drawn
+    assert "Cars alone reach 0.9." in drawn
+    assert "Check this label" not in drawn
+    client.force_login(owner)
+    unit = client.get("/units/net/layer4/3/").content.decode()
+    assert '<span class="label">SELECTIVE' not in unit.replace("\n", "")
+    assert not Unit.objects.filter(labels__text="SELECTIVE").exists()
+
+
+def test_without_a_label_the_two_conditions_that_lie_furthest_apart_are_drawn(owner: User) -> None:
+    run = make_run(owner, task="spurious", system_kind="logit")
+    values = (0.9, 0.8, 0.95, 0.1, 0.2, 0.05)
+    images = [seen(f"image {n}", value, COLOURS[n], measured=True) for n, value in enumerate(values)]
+    for place, each in enumerate(images):
+        thing = Thing("car" if place < 3 else "cup", "red", "small", 0.0, 0.0)
+        scene = Scene((thing,), "grass", LIGHTS[place % len(LIGHTS)])
+        Image.objects.filter(pk=each.image).update(scene=scene.to_json())
+    transcript.append(run.pk, "experiment", ExperimentStarted(1, 1, "pass"))
+    transcript.append(run.pk, "result", logged(*images))
+    transcript.append(run.pk, "concluded", Ended("", Conclusion("It is selective.", ("SELECTIVE",))))
+    answer = read_answer(Run.objects.get(pk=run.pk), Names(owner))
+    assert answer.contrast is not None
+    assert answer.parted_by == "Largest difference between conditions"
+    names = [text.words for text in answer.contrast.texts if text.kind == "name"]
+    assert names in (["noun: car", "All others"], ["noun: cup", "All others"])
+    assert answer.auc in (0.0, 1.0)

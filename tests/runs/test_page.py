@@ -55,7 +55,7 @@ def test_a_whole_run_is_on_the_page_without_a_script(as_owner: Client, run: Run)
 
 def test_it_says_plainly_that_the_scripted_scientist_is_no_language_model(as_owner: Client, run: Run) -> None:
     tell(run)
-    assert "no language model is involved" in as_owner.get(f"/runs/{run.pk}/").content.decode().replace("\n", " ")
+    assert "a program without a language model" in as_owner.get(f"/runs/{run.pk}/").content.decode().replace("\n", " ")
 
 
 def test_stopping_a_run_that_waits_ends_it_at_once(as_owner: Client, run: Run) -> None:

@@ -28,8 +28,8 @@ class Task:
     """Tags that an answer has; of several in brackets one will do, the first is the one that the agent is told of."""
     of_classes: bool = False
     """Whether it is about a class, so that the form offers a model's classes by name."""
-    tells_units: bool = False
-    """Whether its labels say what a unit responds to, rather than give a verdict."""
+    gives_verdict: bool = False
+    """Whether its labels are a verdict, rather than what the unit responds to."""
 
 
 _ROWS = (
@@ -42,7 +42,6 @@ _ROWS = (
         "What does this neuron respond to?",
         ("description", "labels"),
         (("DESCRIPTION", "BIAS"), ("LABEL",)),
-        tells_units=True,
     ),
     Task(
         "bias",
@@ -54,6 +53,7 @@ _ROWS = (
         ("bias", "labels"),
         (("BIAS", "DESCRIPTION"), ("LABEL",)),
         of_classes=True,
+        gives_verdict=True,
     ),
     Task(
         "spurious",
@@ -64,6 +64,7 @@ _ROWS = (
         "Does this neuron rely on a spurious feature?",
         ("reasoning", "description", "labels"),
         (("REASONING", "DESCRIPTION"), ("LABEL",)),
+        gives_verdict=True,
     ),
     Task(
         "free",

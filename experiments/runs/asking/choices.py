@@ -104,7 +104,7 @@ def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | No
     except InvalidInput as error:
         return {"written": text, "problem": str(error)}
     number = numbers[0]
-    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__isnull=False)
+    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__units__isnull=False)
     hidden = names.holds_back(layer.model.name, layer.name, number)
     context = {
         "written": unit_names.format_unit(number, layer.names) if len(numbers) == 1 else text,

@@ -1,0 +1,88 @@
+"""The two conditions of a run whose activations decide its answer: images with and without what was concluded, or,
+where the answer names nothing that images could show, the two that lie furthest apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+from experiments.core.label_meaning import scenes
+from experiments.core.scene_changes import list_contexts
+from experiments.display.effect_sizes import separate, standardize
+from experiments.display.evidence import Evidence
+from experiments.display.image_cards import LoggedImage
+from experiments.display.strips import Strip
+from experiments.models import Run
+from workers.record.stated_biases import StatedBias, find_sides, read_statements
+
+MIN_IMAGES = 3
+"""Images of a condition, and without it."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two strips of images, `title` says what parts them; `auc` is how probably one of the first exceeds one of the
+    second, in [0, 1]."""
+
+    title: str
+    exemplars: Strip
+    sides: tuple[Strip, Strip]
+
+    @property
+    def strips(self) -> Sequence[Strip]:
+        return self.exemplars, *self.sides
+
+    @property
+    def auc(self) -> float | None:
+        return separate(*([image.card.activation for image in side.images] for side in self.sides))
+
+
+def find_contrast(run: Run, evidence: Evidence) -> Contrast | None:
+    """Find what decides: images with and without what the label says; or the context of the first stated bias; or the
+    property of a scene with the largest Cohen's d. None if no condition has images on both sides."""
+    showing, others = evidence.showing.images, evidence.others.images
+    names, title = ("Shows it", "Does not") if evidence.is_known else ("Titled so", "Titled else"), "With and without"
+    stated = None if run.labels else next(iter(read_statements(run.statement)), None)
+    if stated:
+        names = f"With “{stated.context}”", f"Without “{stated.context}”"
+        showing, others = _find_sides(stated, others)
+    elif not showing and (found := _find_largest(others)):
+        name, showing, others = found
+        names, title = (name, "All others"), "Largest difference between conditions"
+    if not showing or not others:
+        return None
+    sides = Strip(names[0], "with", showing), Strip(names[1], "without", others)
+    return Contrast(title, Strip("Exemplars", "exemplar", evidence.exemplars.images), sides)
+
+
+def _find_sides(
+    stated: StatedBias, images: Sequence[LoggedImage]
+) -> tuple[Sequence[LoggedImage], Sequence[LoggedImage]]:
+    """The images with its context and those without, as its test takes them."""
+    by_card = {id(each.card): each for each in images}
+    logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
+    inside, outside = find_sides(stated, [[each.card for each in some] for _, some in logged])
+    return [by_card[id(card)] for card in inside], [by_card[id(card)] for card in outside]
+
+
+def _find_largest(images: Sequence[LoggedImage]) -> tuple[str, Sequence[LoggedImage], Sequence[LoggedImage]] | None:
+    """The property of scenes that parts the activations most: its name, and the images with it and without."""
+    known = scenes([each.card.image for each in images])
+    read = [each for each in images if each.card.image in known]
+    conditions: dict[str, set[int]] = defaultdict(set)
+    for place, each in enumerate(read):
+        for name, word in list_contexts(known[each.card.image]):
+            conditions[f"{name}: {word}"].add(place)
+    best, largest = None, 0.0
+    for name, places in conditions.items():
+        inside = [each for place, each in enumerate(read) if place in places]
+        outside = [each for place, each in enumerate(read) if place not in places]
+        if min(len(inside), len(outside)) < MIN_IMAGES:
+            continue
+        d = abs(standardize(*([each.card.activation for each in side] for side in (inside, outside))) or 0.0)
+        if d > largest:
+            best, largest = (name, inside, outside), d
+    return best
