@@ -97,7 +97,7 @@ def read_answer(
         labels,
         first_sentence(run.statement or str(run.conclusion.get("reasoning") or "")),
         describe_check(run.label_check),
-        read_figures(run.label_check, ended=run.has_ended) if run.label_check else None,
+        read_figures(run.label_check, ceiling=run.has_ended and not names.hides(run)) if run.label_check else None,
         evidence,
         best,
         against,

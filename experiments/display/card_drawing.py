@@ -49,8 +49,8 @@ OUTSIDE = (
     '<span class="activation">{activation}</span>{bar}</span>{claim}<span class="quiet">{made}</span>'
     "</figcaption></figure>\n"
 )
-PICTURE = '<img{} src="{}" alt="{}" width="160" height="160" loading="lazy">'
-WARM = '<span class="heat at-{}"><img src="{}" alt="" width="160" height="160" loading="lazy"></span>'
+PICTURE = '<img{} src="{}" alt="{}" loading="lazy">'
+WARM = '<span class="heat at-{}"><img src="{}" alt="" loading="lazy"></span>'
 LINKED, FRAMED = '<a class="frame" href="{}">{}{}</a>', '<div class="frame">{}{}</div>'
 UNSEEN = SafeString('<span class="skeleton"></span>')
 EDITS = (
@@ -147,7 +147,8 @@ def _heat_step(card: ImageCard, known: ActivationMap, scale: Scale) -> int:
 def _draw_outside(card: ImageCard, title: str, scale: Scale, pictures: ImageSource) -> SafeString:
     """The same without a way into the site; the image itself appears where somebody points at its masked one."""
     alt, others = card.title or "untitled image", NOTHING
-    small = format_html(PICTURE, NOTHING, pictures.small(card.masked), alt) if pictures.small(card.masked) else UNSEEN
+    masked = pictures.small(card.masked)
+    small = format_html(PICTURE, NOTHING, masked, alt) if masked else UNSEEN
     if card.masked != card.image:
         others = format_html(PICTURE, RAW, pictures.small(card.image), "the same, not masked")
     if card.map and (grey := pictures.small(card.map.image)):

@@ -84,8 +84,9 @@ class CheckFigures:
     ceiling: float | None = None
 
 
-def read_figures(check: LabelCheck, *, ended: bool = True) -> CheckFigures:
-    """The figures of a check for a card. The ceiling waits until the run has `ended`."""
+def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
+    """The figures of a check for a card; with the `ceiling`, which tells whether the label is right, where one may
+    know."""
     if check.status == CheckStatus.UNTESTABLE:
         return CheckFigures(why=f"Not readable: {check.reason or 'the label names nothing that an image could show.'}")
     natural = read_check(check).natural
@@ -93,8 +94,8 @@ def read_figures(check: LabelCheck, *, ended: bool = True) -> CheckFigures:
     positives = sum(each >= 0.5 for each in said)
     if said and positives < MIN_POSITIVES:
         return CheckFigures(why=f"Too few positives: {positives} of {len(said):,} unseen images show it.")
-    ceiling = natural.ceiling if natural and ended else None
-    return CheckFigures(_draw_figures(check, ceiling), ceiling=ceiling.pearson if ceiling else None)
+    known = natural.ceiling if natural and ceiling else None
+    return CheckFigures(_draw_figures(check, known), ceiling=known.pearson if known else None)
 
 
 def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:

@@ -58,10 +58,12 @@ def packing(target: IO[bytes]) -> Iterator[Pack]:
         pack.add(MANIFEST, [dump_json({"schema": SCHEMA, "files": dict(pack.hashes)})])
 
 
-def write(pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | None = None) -> None:
+def write(
+    pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | None = None, *, fine: Small | None = None
+) -> None:
     """Add one run as it is at this moment, with what this person may see that people said of it.
 
-    `folder` ends in "/" or is empty.
+    `folder` ends in "/" or is empty; `small` and `fine` draw the pictures of run.html.
     """
     keys: set[str] = set()
     pack.add(f"{folder}run.json", [dump_json(to_json(run))])
@@ -71,7 +73,7 @@ def write(pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | N
     pack.add(f"{folder}images.jsonl", lines({name: getattr(row, name) for name in KNOWN} for row in rows))
     for row in rows:
         pack.add(f"{folder}images/{row.key}.png", pixels(row.key), deflated=False)
-    page = run_html.document(run, _events_of(run), small, viewer)
+    page = run_html.document(run, _events_of(run), small, viewer, fine=fine)
     pack.add(f"{folder}run.html", (text.encode() for text in page))
 
 

@@ -57,14 +57,17 @@ class Embedded:
         return ""
 
 
-def document(run: Run, events: Iterable[Event], small: Small, viewer: User | None = None) -> Iterator[str]:
-    """The file for a person, piece by piece: no more than a few events are held at a time."""
+def document(
+    run: Run, events: Iterable[Event], small: Small, viewer: User | None = None, *, fine: Small | None = None
+) -> Iterator[str]:
+    """The file for a person, piece by piece: no more than a few events are held at a time. The answer's pictures are
+    `fine`, those of the transcript `small`."""
     folder = Path(settings.BASE_DIR) / "static" / "css"
     styles = "\n".join((folder / f"{name}.css").read_text() for name in STYLES)
     yield HEAD.format(policy=POLICY, title=escape(f"{run.question[:120]} · MAIA Web"), styles=styles)
     yield render_to_string("exchange/exports/head.html", head(run) | {"names": Names(viewer)})
     if run.has_ended:
-        yield render_answer(run, Names(viewer), Audience.FILE, Embedded(small))
+        yield render_answer(run, Names(viewer), Audience.FILE, Embedded(fine or small))
     left = iter(events)
     while some := list(islice(left, AT_ONCE)):
         for _, html in render_events(run, some, Names(viewer), Audience.FILE, Embedded(small)):

@@ -54,7 +54,7 @@ def test_figures_stand_with_their_interval_and_ceiling(owner: User) -> None:
 
 
 def test_the_ceiling_waits_for_the_end_of_the_run() -> None:
-    found = read_figures(make_check(), ended=False)
+    found = read_figures(make_check(), ceiling=False)
     assert found.ceiling is None
     assert found.plot is not None
     assert "ceiling" not in [line.kind for line in found.plot.lines]

@@ -99,9 +99,12 @@ def test_the_truth_stays_hidden_from_who_is_to_judge_it(hidden: tuple[LabelCheck
 def test_a_review_shows_the_check_as_evidence(hidden: tuple[LabelCheck, Run]) -> None:
     check, run = hidden
     item = run.review_items.get()
-    page = text(trials.signed_in("judge", "REVIEWER"), item.get_absolute_url())
-    assert f'href="/checks/{check.pk}/"' in page
-    assert "ceiling" not in page
+    client = trials.signed_in("judge", "REVIEWER")
+    blind = text(client, item.get_absolute_url())
+    assert f'href="/checks/{check.pk}/"' not in blind, "it would anchor who judges"
+    assert "ceiling" not in blind
+    ReviewQueue.objects.update(blind=False)
+    assert f'href="/checks/{check.pk}/"' in text(client, item.get_absolute_url())
 
 
 # --- wherever a label stands ---

@@ -264,7 +264,7 @@ def test_the_html_file_shows_hostile_words_as_words_and_asks_for_nothing(owner: 
     assert "&lt;script&gt;" in page
     assert seen.tags.isdisjoint({"script", "link", "iframe", "object", "embed", "form", "a", "base"})
     assert seen.attributes.isdisjoint({"href", "action", "style", "srcset", "onerror", "onclick", "onload"})
-    assert seen.sources == {"data:image/jpeg;base64"}
+    assert seen.sources == {"data:image/webp;base64"}
     assert set(re.findall(r"url\([^)]*\)", page)) == {'url("#heat-colours")'}, "what lies in the page itself"
     assert "default-src 'none'" in page
 

@@ -11,7 +11,8 @@ from playwright.sync_api import Page, expect
 
 from experiments.core import notify, transcript
 from experiments.models import Run
-from tests.support.browser import aside, needs_chromium, new_page, open_browser
+from tests import ROOT
+from tests.support.browser import aside, needs_chromium, new_page, open_browser, open_page
 from tests.support.builders import make_run, replied, started
 from tests.support.pictures import logged, seen
 from tests.support.served import served
@@ -46,7 +47,8 @@ LENGTHS = """() => {
   new MutationObserver(() => lengths.push(words.textContent.length)).observe(words, { childList: true, subtree: true });
 }"""
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
-HEIGHT, TOP = "(box) => box.offsetHeight", "(box) => box.getBoundingClientRect().top"
+BOX_HEIGHT = "document.querySelector('#draft .program-box').offsetHeight"
+TOP = "(box) => box.getBoundingClientRect().top"
 
 
 def test_a_run_under_way_is_watched_without_a_leap(redis_url: str, owner: User, client: Client) -> None:
@@ -94,8 +96,49 @@ def test_a_reply_that_comes_at_once_is_typed_and_the_run_waits_for_nobody(
             typed = [length for length in page.evaluate("lengths") if length]
             assert typed == sorted(typed)
             assert typed[-1] > 0.9 * len(prose), "all words come before the reply takes their place"
-            assert (len(typed) > 3) == (motion == "no-preference"), typed
         browser.close()
+
+
+PACED = """async (source) => {
+  const { Pace } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+  const [frames, taken] = [[], []];
+  let [now, typed, follows] = [0, 0, true];
+  performance.now = () => now;
+  window.requestAnimationFrame = (step) => frames.push(step);
+  const take = (message) => {
+    if (message.type === "draft") typed = message.offset + message.text.length;
+    taken.push(message.type === "draft" ? typed : message.type);
+  };
+  const pace = new Pace(take, () => typed, () => follows);
+  const run = (milliseconds) => {
+    for (const end = now + milliseconds; now < end; ) { now += 50; frames.splice(0).forEach((step) => step(now)); }
+  };
+  pace.push({ type: "draft", offset: 0, text: "x".repeat(100) });
+  run(100);
+  const [early] = [typed];
+  pace.push({ type: "draft", offset: 100, text: "x".repeat(9900) });
+  pace.push({ type: "event" });
+  run(1000);
+  const late = [typed, taken.includes("event")];
+  run(1500);
+  const ended = [typed, taken.at(-1)];
+  pace.push({ type: "draft", offset: 10000, text: "x".repeat(50) });
+  pace.push({ type: "end" });
+  follows = false;
+  run(50);
+  return { early, late, ended, left: [typed, taken.at(-1)] };
+}"""
+
+
+def test_words_are_typed_and_the_page_is_never_far_behind_the_run() -> None:
+    with open_page() as page:
+        found = page.evaluate(PACED, (ROOT / "static/js/runs/pace.js").read_text())
+    assert 30 <= found["early"] <= 60, "400 characters a second"
+    typed, ended = found["late"]
+    assert 3_000 < typed < 9_000
+    assert not ended, "what follows the words waits for them"
+    assert found["ended"] == [10_000, "event"], "2.5 s after they came"
+    assert found["left"] == [10_050, "end"], "nobody reads its end"
 
 
 def say(run: Run, text: str) -> None:
@@ -117,7 +160,7 @@ def words_show_what_they_will_be(page: Page, run: Run) -> None:
         code = "\n".join(CODE.splitlines()[:lines])
         say(run, f"{PROSE}{LISTED}ngs [refuted]\n\n[CODE]:\n```python\n{code}")
         expect(draft.locator(".program-box p")).to_have_text(f"Program{lines} lines")
-        heights.append(draft.locator(".program-box").evaluate(HEIGHT))
+        heights.append(page.evaluate(BOX_HEIGHT))  # at once: words that are typed draw the box anew
     assert heights[0] == heights[1]
     expect(draft).not_to_contain_text("[CODE]")
     expect(draft).not_to_contain_text("Hypothesis_1")
