@@ -21,7 +21,7 @@ def run_experiment(system, tools):
     if not images:
         print("No image of the dataset activates this unit.")
         return
-    names = [f"exemplar {number}" for number in range(1, len(images) + 1)]
+    names = [f"exemplar {number}, bright region" for number in range(1, len(images) + 1)]
     titles = tools.describe_images(images, names).splitlines()
     tools.log_experiment(activations, images, titles, tools.summarize_images(images))'''
 """The program that asks for exemplars and has them described."""

@@ -18,7 +18,7 @@ from workers.toybox.world import edits, prompts
 from workers.toybox.world.scenes import Scene
 from workers.toybox.world.words import read_words
 
-_EXEMPLAR = re.compile(r"exemplar \d+: (.*)")
+_EXEMPLAR = re.compile(r"exemplar \d+(?:, bright region)?: (.*)")
 
 
 @dataclass(frozen=True)
