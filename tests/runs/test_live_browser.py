@@ -30,13 +30,16 @@ LISTED = (
     "Hypothesis_2: <img src=x onerror=alert(1)> [open]\nHypothesis_3: round thi"
 )
 CODE = 'def run_experiment(system, tools):\n    """Step refine: colour or shape?"""\n' + "    print('and on')\n" * 60
-FALLS = """() => { // by half a line and more: words that are rounded otherwise are no leap
-  window.falls = [];
-  let [top, height] = [scrollY, document.documentElement.scrollHeight];
+LEAPS = """() => { // what is read moves down by half a line, or up by more than a step of the glide, between two frames
+  window.leaps = [];
+  let [height, read, top] = [document.documentElement.scrollHeight, null, 0];
   const look = () => {
-    const now = [scrollY, document.documentElement.scrollHeight];
-    if (now[0] < top - 9 || now[1] < height - 9) window.falls.push([top, height, ...now]);
-    [top, height] = now;
+    const tall = document.documentElement.scrollHeight;
+    const moved = read?.isConnected ? top - read.getBoundingClientRect().top : 0;
+    if (moved < -9 || moved > 41 || tall < height - 9) window.leaps.push([moved, height, tall]);
+    height = tall;
+    read = document.querySelector("#events > :last-child");
+    top = read?.getBoundingClientRect().top ?? 0;
     requestAnimationFrame(look);
   };
   look();
@@ -61,12 +64,13 @@ def test_a_run_under_way_is_watched_without_a_leap(redis_url: str, owner: User, 
         page.goto(f"{url}{run.get_absolute_url()}")
         expect(page.locator("#connection")).to_contain_text("Connected")
         page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-        page.evaluate(FALLS)
+        page.evaluate(DRAWN)
+        page.evaluate(LEAPS)
         for number in (1, 2):
             words_show_what_they_will_be(page, run)
             the_reply_takes_their_place(page, run, number)
             pictures_come_before_their_program(page, run, number)
-        assert page.evaluate("falls") == []
+        assert page.evaluate("leaps") == []
         rounds_have_titles_and_pictures(page)
         the_answer_fills_up_and_moves_no_reader(page, run)
         browser.close()
@@ -117,6 +121,7 @@ PACED = """async (source) => {
   run(100);
   const [early] = [typed];
   pace.push({ type: "draft", offset: 100, text: "x".repeat(9900) });
+  run(100);
   pace.push({ type: "event" });
   run(1000);
   const late = [typed, taken.includes("event")];

@@ -1,12 +1,14 @@
 // Keeps the newest words in view while the reader is at the foot of the page, and never moves the page otherwise.
 
 const NEAR = 90; // px from the foot that still count as there
+const STEP = 40; // px a frame: what is read glides up, however much comes at once
+const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Follow {
   // Until `signal` says that the transcript has been left. What is `written` never gets shorter under a reader: room
   // once taken, by a program under way that folds, stays until new words fill it.
   constructor(pill, written, signal) {
-    Object.assign(this, { pill, written, room: 0 });
+    Object.assign(this, { pill, written, room: 0, frame: 0 });
     this.following = this.fromFoot() < NEAR;
     this.fresh = 0;
     this.top = scrollY;
@@ -31,7 +33,7 @@ export class Follow {
   // Call after the page has grown; `rounds` is how many rounds are new.
   grown(rounds = 0) {
     this.keep(this.room);
-    if (this.following) { this.toFoot(); return; }
+    if (this.following) { this.glide(); return; }
     this.fresh += rounds;
     if (!this.fresh) return;
     this.pill.textContent = `${this.fresh} new round${this.fresh > 1 ? "s" : ""} ↓`;
@@ -53,7 +55,18 @@ export class Follow {
     const top = place?.getBoundingClientRect().top;
     draw();
     const moved = place?.isConnected ? place.getBoundingClientRect().top - top : 0;
-    if (!this.following && Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
+    if (Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
+  }
+
+  glide() {
+    if (still.matches || document.hidden) { this.toFoot(); return; }
+    this.clear();
+    if (!this.frame && this.fromFoot() > 0) this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      if (!this.following) return;
+      scrollBy({ top: Math.min(STEP, this.fromFoot()), behavior: "instant" });
+      this.glide();
+    });
   }
 
   toFoot() {

@@ -37,7 +37,7 @@ export class Pace {
         this.frame = requestAnimationFrame((next) => this.step(next, next - now));
         return;
       }
-      room -= Math.max(missing, 0);
+      room = Math.max(room - Math.max(missing, 0), 0);
       this.waiting.shift();
       this.take(message);
     }
