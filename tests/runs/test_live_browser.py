@@ -30,13 +30,13 @@ LISTED = (
     "Hypothesis_2: <img src=x onerror=alert(1)> [open]\nHypothesis_3: round thi"
 )
 CODE = 'def run_experiment(system, tools):\n    """Step refine: colour or shape?"""\n' + "    print('and on')\n" * 60
-LEAPS = """() => { // what is read moves down by half a line, or up by more than a step of the glide, between two frames
+LEAPS = """() => { // what is read falls by half a line, or the page gets shorter, between two frames
   window.leaps = [];
   let [height, read, top] = [document.documentElement.scrollHeight, null, 0];
   const look = () => {
     const tall = document.documentElement.scrollHeight;
     const moved = read?.isConnected ? top - read.getBoundingClientRect().top : 0;
-    if (moved < -9 || moved > 41 || tall < height - 9) window.leaps.push([moved, height, tall]);
+    if (moved < -9 || tall < height - 9) window.leaps.push([moved, height, tall]);
     height = tall;
     read = document.querySelector("#events > :last-child");
     top = read?.getBoundingClientRect().top ?? 0;

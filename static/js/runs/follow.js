@@ -1,7 +1,7 @@
 // Keeps the newest words in view while the reader is at the foot of the page, and never moves the page otherwise.
 
 const NEAR = 90; // px from the foot that still count as there
-const STEP = 40; // px a frame: what is read glides up, however much comes at once
+const STEP = 32; // px a frame: what is read glides up, however much comes at once
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Follow {
