@@ -11,6 +11,9 @@ TORCH := $(shell grep '^torch==' requirements.lock)
 BESIDE := --numprocesses 3 --dist loadfile --no-loadscope-reorder
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 
+# Compiled modules are kept: tests and commands start hundreds of processes, each of which would compile them anew
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo screenshots test test-more lint bench lock clean
 

@@ -47,6 +47,13 @@ def pytest_configure() -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of the tests that take longer, read only the files that have some: to read all takes half a minute."""
+    if config.option.markexpr == "more" and collection_path.suffix == ".py":
+        return "mark.more" not in collection_path.read_text() or None
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; of all tests every n-th, where TESTS_EVERY says so."""
     items[:] = items[:: int(os.environ.get("TESTS_EVERY", "1"))]
@@ -59,13 +66,25 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+def django_db_keepdb() -> bool:
+    """SQLite's database is a copy of one that was migrated once for all processes."""
+    from django.conf import settings
+
+    return "sqlite3" in settings.DATABASES["default"]["ENGINE"]
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, django_db_keepdb: bool, request: pytest.FixtureRequest
+) -> None:
     """Each process of those that run tests side by side has a database of its own. SQLite's is a file rather than in
     memory: threads have connections of their own, as in production."""
     from django.conf import settings
 
-    if "sqlite3" in settings.DATABASES["default"]["ENGINE"]:
-        settings.DATABASES["default"]["TEST"]["NAME"] = str(STATE / "test.sqlite3")
+    if django_db_keepdb:
+        database = STATE / "test.sqlite3"
+        shutil.copy(request.getfixturevalue("migrated") / "maia.sqlite3", database)
+        settings.DATABASES["default"]["TEST"]["NAME"] = str(database)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -265,8 +284,9 @@ def migrate(state: Path) -> None:
 
 
 def copied(source: Path, target: Path) -> Path:
-    """The folder again, its files shared where they lie on the same disk."""
-    shutil.copytree(source, target, copy_function=os.link, dirs_exist_ok=True)
+    """The folder again, its files shared where they lie on the same disk; locks are each folder's own."""
+    no_locks = shutil.ignore_patterns("lock", "*.lock")
+    shutil.copytree(source, target, ignore=no_locks, copy_function=os.link, dirs_exist_ok=True)
     return target
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.installation import Installation, installed
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.more]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,6 @@ def kill_worker(site: Installation) -> None:
     site.change("UPDATE experiments_run SET lease_expires = ?, due = ?", LONG_AGO, LONG_AGO)
 
 
-@pytest.mark.more
 def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation) -> None:
     run = ask(site, unit=12, rounds=25)
     wait_for_event(site, run, "reply")
@@ -121,7 +120,6 @@ def test_a_pause_outlives_its_workers_and_a_fork_begins_whole(site: Installation
     assert assert_one_story(site, fork)[: len(beginning)] == beginning
 
 
-@pytest.mark.more
 def test_a_run_goes_on_after_redis_was_killed(site: Installation) -> None:
     run = ask(site, unit=3)
     wait_for_event(site, run, "reply")
@@ -129,7 +127,6 @@ def test_a_run_goes_on_after_redis_was_killed(site: Installation) -> None:
     assert_whole(site, run)
 
 
-@pytest.mark.more
 def test_nothing_is_left_of_an_installation_that_was_killed(quick_state_copy: Path) -> None:
     import psutil
 

@@ -1,4 +1,7 @@
-"""The whole path in a real browser, against `manage.py up` as processes of its own. Any console error fails."""
+"""Whole paths in a real browser, against one `manage.py up`: watching a run, and writing its rounds oneself.
+
+Any console error fails.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,19 @@ from tests.support.browser import needs_chromium, open_browser
 from tests.support.installation import Installation, installed
 
 pytestmark = [
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(480),
     needs_chromium,
 ]
 
 
 FINE = ("ERR_INTERNET_DISCONNECTED", "htmx:sendAbort", "htmx:afterRequest")
 """What a console may say: a link that a test cut, and a question that ended with the part of the page that asked it."""
+PROGRAM = """def run_experiment(system, tools):
+prompts = ["a red ball on grass", "a blue ball on grass"]
+activations, images = system.neuron(tools.text2image(prompts))
+tools.log_experiment(activations, images, prompts, "colour")"""
+"""As one types it: the editor indents."""
+LONG_AGO = "2000-01-01 00:00:00"
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +79,17 @@ def ask(page: Page, site: Installation, unit: int) -> int:
     expect(page.locator("#preview img").first).to_be_visible()
     page.get_by_role("button", name="Start run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))
+    return int(page.url.rstrip("/").split("/")[-1])
+
+
+def ask_oneself(page: Page, site: Installation) -> int:
+    """Ask about a unit whose rounds a person writes; the number of the run."""
+    known = "SELECT 1 FROM experiments_backbone WHERE key = 'person' AND available"
+    site.until(lambda: site.rows(known), "the worker did not name its backbones")
+    page.goto(f"{site.url}/query/?unit=12")
+    page.get_by_role("radio", name="Manual (human)").check()
+    page.get_by_role("button", name="Start run").click()
+    page.wait_for_url("**/runs/*/")
     return int(page.url.rstrip("/").split("/")[-1])
 
 
@@ -138,3 +158,63 @@ def test_it_says_what_is_wrong_with_a_query_and_keeps_what_was_typed(site: Insta
     page.get_by_role("button", name="Start run").click()
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.get_by_role("textbox", name="Question")).to_have_value("Is it red?")
+
+
+def test_a_person_writes_a_program_and_sees_its_images(site: Installation, page: Page) -> None:
+    ask_oneself(page, site)
+    program = page.get_by_label("Program")
+    expect(program).to_be_visible()
+    page.get_by_label("Hypothesis", exact=True).fill("It responds to red balls")
+    program.click()
+    for line in PROGRAM.splitlines():
+        page.keyboard.type(f"{line}\n")
+    expect(program).to_have_value(PROGRAM.replace("\n", "\n    ") + "\n    ")
+    expect(page.locator(".code-edit .k", has_text="def")).to_be_visible()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.type("x =")
+    expect(page.locator("#kept")).to_contain_text("Draft kept")
+    page.reload()
+    expect(program).to_have_value(PROGRAM.replace("\n", "\n    ") + "\nx =")
+
+    program.press("Control+Enter")
+    expect(page.get_by_role("heading", name="Experiment 1 failed in line 5")).to_be_visible()
+    expect(page.locator(".code-edit .layer .wrong")).to_have_text("x =\n")
+    program.fill(PROGRAM.replace("\n", "\n    "))
+    expect(page.locator(".code-edit .wrong")).to_have_count(0)
+    program.press("Escape")
+    page.keyboard.press("Enter")
+    pictures = page.locator("#experiment-2 img")
+    expect(pictures.first).to_be_visible()
+    expect(pictures.first).not_to_have_js_property("naturalWidth", 0)
+    expect(page.get_by_label("Hypothesis 1")).to_have_value("It responds to red balls")
+
+    page.get_by_label("Conclusion").check()
+    page.get_by_label("Labels, one a line").fill("red balls")
+    page.get_by_role("button", name="Conclude").click()
+    wait_for_end(page, "concluded")
+    expect(page.locator("#end")).to_be_visible()
+    expect(page.locator("#reply")).to_be_empty()
+
+
+@pytest.mark.more
+def test_a_worker_that_is_killed_in_mid_program_loses_nothing_and_runs_nothing_twice(
+    site: Installation, page: Page
+) -> None:
+    run = ask_oneself(page, site)
+    program = page.get_by_label("Program")
+    expect(program).to_be_visible()
+    program.fill("import time\ntime.sleep(3)\nprint('done')")
+    program.press("Control+Enter")
+
+    def kinds() -> list[str]:
+        query = "SELECT kind FROM experiments_event WHERE run_id = ? ORDER BY seq"
+        return [kind for (kind,) in site.rows(query, run)]
+
+    site.until(lambda: "experiment" in kinds(), "the program did not start")
+    site.child("celery", "worker").kill()
+    # The lease would lapse in 30 s; the test does not wait for it.
+    site.change("UPDATE experiments_run SET lease_expires = ?, due = ?", LONG_AGO, LONG_AGO)
+    site.until(lambda: kinds()[-1] == "waiting_for_person" and "result" in kinds(), "the run did not go on", 300)
+    assert [kind for kind in kinds() if kind in {"reply", "experiment", "result"}] == ["reply", "experiment", "result"]
+    assert site.rows("SELECT status FROM experiments_experiment WHERE run_id = ?", run) == [("ok",)]
+    expect(page.get_by_role("heading", name="Round 2")).to_be_visible(timeout=30_000)

@@ -16,16 +16,15 @@ import psutil
 import pytest
 
 from tests import ROOT
-from tests.conftest import with_tables
 from tests.support.installation import Installation, installed
 
 PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
-def up(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def up(quick_state: Path) -> Iterator[Installation]:
     """One installation that is up, for the tests that leave it so."""
-    with installed(with_tables(migrated, tmp_path_factory.mktemp("state")), "--no-example") as one:
+    with installed(quick_state, "--no-example") as one:
         one.link()
         yield one
 
@@ -125,17 +124,18 @@ def test_an_occupied_port_is_one_sentence_with_the_remedy(up: Installation, tmp_
     assert f"make run PORT={up.port + 1}" in sentence
 
 
-def test_killed_outright_or_by_ctrl_c_it_leaves_no_process_and_the_next_start_tidies_up(tmp_path: Path) -> None:
-    with installed(tmp_path) as up:
+def test_killed_outright_or_by_ctrl_c_it_leaves_no_process_and_the_next_start_tidies_up(quick_state_copy: Path) -> None:
+    state = quick_state_copy
+    with installed(state) as up:
         up.link()
-        processes, folder = family(up), (tmp_path / "redis").readlink()
+        processes, folder = family(up), (state / "redis").readlink()
         assert len(processes) >= 5
         end(up, signal.SIGKILL)
         deadline = time.monotonic() + PATIENCE
         while alive(processes) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert alive(processes) == []
-    with installed(tmp_path) as up:
+    with installed(state) as up:
         up.link()
         assert up.rows("SELECT COUNT(*) FROM experiments_run") == [(1,)], "only the first start asks an example"
         assert up.rows("SELECT username, is_superuser FROM auth_user") == [("owner", 1)]
@@ -146,7 +146,7 @@ def test_killed_outright_or_by_ctrl_c_it_leaves_no_process_and_the_next_start_ti
         assert alive(processes) == []
         assert "Traceback" not in up.said()
     assert not folder.exists()
-    assert not (tmp_path / "redis").is_symlink()
+    assert not (state / "redis").is_symlink()
 
 
 @pytest.mark.parametrize(

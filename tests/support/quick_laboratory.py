@@ -1,4 +1,7 @@
-"""A state folder with the toybox's first scenes drawn and indexed, as installations that tests start find it."""
+"""A state folder in which the toybox laboratory need not measure what many tests ask of it, made once for all of them.
+
+Its first scenes are drawn and indexed, and what the synthetic neurons answer to them and to held-out ones is measured.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ from pathlib import Path
 
 QUICK_IMAGES = 200
 """Scenes in the dataset of installations that tests start."""
+CHECKED = (("synthetic:toybox-eyes", "mono"), ("synthetic:toybox-eyes", "or"), ("toybox", "layer4"))
+"""Models and layers whose labels tests check."""
 
 
 def draw_laboratory(state: Path) -> None:
     """Make it. Loads PyTorch."""
     from workers.lab.laboratory import Laboratory
     from workers.protocols import LabSettings
-    from workers.record.systems import SystemSpec
 
     state.mkdir()
     laboratory = Laboratory(LabSettings(state, dataset_images=QUICK_IMAGES))
-    laboratory.subject(SystemSpec("unit", "toybox", "layer4", 0)).exemplars()
+    for model, layer in CHECKED:
+        laboratory.index(model, "toybox").layer(layer)
+        laboratory.probe(model, "toybox").activations(layer)
