@@ -38,6 +38,7 @@ def run(sandbox, context, program, bounds=BOUNDS, **facts):
     "call",
     [
         "system.neuron([system.image] * 5)",
+        "system.neuron(['data:' + 'x' * 999 + ',' + system.image] * 5)",
         "tools.describe_images(image_list=[system.image] * 5)",
         "tools.edit_images([system.image] * 5, ['make it red'] * 5)",
         "tools.display([[system.image], [system.image] * 4])",

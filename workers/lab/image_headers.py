@@ -29,10 +29,9 @@ def decode_base64(text: str) -> bytes:
 
 def count_pixels(text: str) -> int:
     """Pixels of the image in a Base64 text; 0 if it is none, or one that no decoder here takes."""
-    start = text[: 64 + len("data:image/jpeg;base64,")]
-    body = start.partition(",")[2] if start.startswith("data:") else start
+    start = text.find(",") + 1 if text.startswith("data:") else 0
     with suppress(Exception):  # whatever is wrong with it is said where it is decoded
-        if base64.b64decode(body[:8], validate=True).startswith(_SIGNATURES):
+        if base64.b64decode(text[start : start + 8], validate=True).startswith(_SIGNATURES):
             with Image.open(BytesIO(decode_base64(text)), formats=FORMATS) as image:
                 return image.width * image.height
     return 0
