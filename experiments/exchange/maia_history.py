@@ -26,7 +26,7 @@ from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
 from experiments.exchange.pairing import pair_images
 from experiments.exchange.run_decoding import shorten_value
-from experiments.exchange.safe_zip import IMAGE, ExchangeError, check_size, parse_json
+from experiments.exchange.safe_zip import IMAGE, ExchangeError, check_pixels, check_size, parse_json
 from experiments.exchange.validate_bundle import shown_in
 from experiments.models import Image, ImportedRun, ImportKind, Layer, Run
 from workers import registry
@@ -64,6 +64,7 @@ class HistoryImages:
     laboratory: Laboratory
     waiting: Path
     rows: dict[str, Image] = field(default_factory=dict)
+    pixels: int = 0
 
     def key(self, url: Any, where: str) -> str:
         """Raises ExchangeError for what is no inline image."""
@@ -78,6 +79,8 @@ class HistoryImages:
             decoded = self.laboratory.decode(b64decode(data, validate=True))
         except ValueError as error:
             raise ExchangeError(f"{where}: the image cannot be taken: {error}") from None
+        self.pixels += decoded.width * decoded.height
+        check_pixels(self.pixels)
         (self.waiting / decoded.key).write_bytes(decoded.png)
         self.rows[decoded.key] = Image(
             key=decoded.key, width=decoded.width, height=decoded.height, origin=Origin.EXTERNAL

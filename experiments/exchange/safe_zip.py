@@ -31,6 +31,8 @@ LINE = 32 << 20
 """Bytes of a line, and of a small JSON file."""
 IMAGE = 64 << 20
 """Bytes of the file of an image."""
+PIXELS = 4 << 30
+"""Pixels of all images of a run; one of a single colour takes few bytes and a second of work."""
 DIGITS = 18
 CHUNK = 1 << 16
 MANIFEST = "manifest.json"
@@ -183,6 +185,12 @@ def _check_member(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise ExchangeError(f"{name!r} is packed in a way that is not read here: deflate it.")
     return info
+
+
+def check_pixels(pixels: int) -> None:
+    """Refuse a run whose images are too many pixels together. Raises ExchangeError."""
+    if pixels > PIXELS:
+        raise ExchangeError(f"The images of the run are over {PIXELS:,} pixels in all. Leave some out, or reduce them.")
 
 
 def parse_json(data: bytes, where: str) -> Any:

@@ -17,7 +17,7 @@ from experiments.exchange import run_decoding
 from experiments.exchange.laboratory import Laboratory, Progress
 from experiments.exchange.run_decoding import HIGHEST, check_time, shorten_value, unlike
 from experiments.exchange.run_record import dump_json
-from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError
+from experiments.exchange.safe_zip import IMAGE, Archive, ExchangeError, check_pixels
 from experiments.models import Image
 from workers.record.decoding import decode as decode_payload
 from workers.record.decoding import encode
@@ -62,6 +62,7 @@ def look_at_images(
         rows[row.key] = row
     if more := sorted(files - {f"{folder}images/{key}.png" for key in rows}):
         raise ExchangeError(f"{more[0]!r} is not in images.jsonl.")
+    pixels = 0
     for done, (key, row) in enumerate(rows.items()):
         progress("Looking at images", done, len(rows))
         name = f"{folder}images/{key}.png"
@@ -70,6 +71,7 @@ def look_at_images(
             decoded = laboratory.decode(data)
         except ValueError as error:
             raise ExchangeError(f"{name!r} cannot be taken: {error}") from None
+        check_pixels(pixels := pixels + decoded.width * decoded.height)
         if decoded.key != key:
             raise ExchangeError(f"{name!r} shows other pixels than its name says.")
         if missing := [each for each in (row.raw, row.original) if each and each not in rows]:

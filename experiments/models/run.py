@@ -92,6 +92,9 @@ class Run(models.Model):
     cost = models.FloatField(default=0.0, help_text="US dollars, as far as prices are known")
     unpriced = models.BooleanField(default=False, help_text="whether it took tokens whose price is not known")
     seconds = models.FloatField(default=0.0, help_text="seconds of work, waits left out")
+    image_bytes = models.PositiveBigIntegerField(
+        default=0, db_default=0, help_text="bytes of images that its programs stored, at three a pixel"
+    )
     exemplar_mean = models.FloatField(null=True, blank=True, help_text="mean activation of the exemplars")
     best_activation = models.FloatField(null=True, blank=True)
     started = models.DateTimeField(null=True, blank=True)

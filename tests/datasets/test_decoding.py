@@ -187,4 +187,4 @@ def test_images_of_30_000_pixels_a_side_take_little_memory(root):
 
 
 def test_limits_are_what_the_messages_say():
-    assert (imaging.MAX_FILE_PIXELS, imaging.MAX_ASPECT_RATIO, imaging.MAX_DATASET_SIDE) == (50_000_000, 50, 1024)
+    assert (imaging.MAX_FILE_PIXELS, imaging.MAX_ASPECT_RATIO, imaging.MAX_SIDE) == (50_000_000, 50, 1024)

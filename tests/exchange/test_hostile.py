@@ -287,6 +287,17 @@ def test_an_image_that_is_none_is_refused(files: Files, owner: User, tmp_path: P
     assert name in text
 
 
+def test_images_of_too_many_pixels_in_all_are_refused(
+    files: Files, owner: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = [Pillow.open(io.BytesIO(data)).size for name, data in files.items() if name.endswith(".png")]
+    pixels = sum(width * height for width, height in sizes)
+    monkeypatch.setattr(safe_zip, "PIXELS", pixels - 1)
+    assert f"over {pixels - 1:,} pixels in all" in refused(packed(files, tmp_path / "x.zip"), owner)
+    monkeypatch.setattr(safe_zip, "PIXELS", pixels)
+    assert brought(packed(files, tmp_path / "y.zip"), owner)
+
+
 def test_a_line_that_is_too_long_or_cut_off_is_refused(
     files: Files, owner: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

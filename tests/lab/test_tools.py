@@ -299,7 +299,7 @@ MISUSES = [
     ("log_experiment", ([1.0], [IMAGE], ["a"], 5), "image_textual_information must be text or a list of texts"),
     ("log_experiment", ([1.0], [IMAGE], ["a"], ["b", 5]), "image_textual_information must be text or a list of texts"),
     ("log_experiment", ([1.0], ["gone"], ["a"], ""), r"image_list\[0\] must be an image"),
-    ("display", ([IMAGE] * 65,), "65 images came; one call shows 64 at most"),
+    ("display", ([IMAGE] * 65,), "Over 64 images came; one call shows 64 at most"),
     ("display", ([[None, IMAGE]],), "the activation beside an image"),
     ("display", ([[float("nan"), IMAGE]],), "the activation beside an image"),
 ]

@@ -164,12 +164,22 @@ class TinyContext:
     """System and tools of one experiment on one unit, over an index that lies in `folder`."""
 
     def __init__(
-        self, index, unit=RED, *, layer="patches", seed=0, earlier=(), memory=None, model=None, describer=TinyDescriber
+        self,
+        index,
+        unit=RED,
+        *,
+        layer="patches",
+        seed=0,
+        earlier=(),
+        memory=None,
+        model=None,
+        describer=TinyDescriber,
+        progress=no_progress,
     ):
         self.memory = memory or ImagesInMemory()
         self.generator, self.editor = TinyGenerator(), TinyEditor()
         equipment = ToolBackends(lambda: self.generator, lambda: self.editor, describer)
         self.subject = Unit(SystemSpec("unit", "tiny", layer, unit), model or TinyModel(), index, batch_size=4)
-        self.system = System(self.subject, self.memory)
+        self.system = System(self.subject, self.memory, progress)
         studio = ImageTools(equipment, self.memory, ImageSeeds(seed, earlier), no_progress)
-        self.tools = Tools(self.system, self.memory, studio, earlier)
+        self.tools = Tools(self.system, self.memory, studio, earlier, progress)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workers.jobs.laboratory import laboratory, sandbox
-from workers.lab.memory import ImagesInMemory
+from workers.lab.memory import ImagesInMemory, StorageBudget
 from workers.protocols import Bounds
 from workers.record.systems import SystemSpec
 
@@ -28,7 +28,8 @@ def run_program(
     """
     from workers.sandbox.program import program_style
 
-    context = laboratory().experiment_context(spec, ImagesInMemory(), seed, toolset=toolset, progress=progress)
+    images = ImagesInMemory(StorageBudget())
+    context = laboratory().experiment_context(spec, images, seed, toolset=toolset, progress=progress)
     result = sandbox().run(
         program,
         context.calls(program_style(program)),

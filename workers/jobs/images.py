@@ -17,6 +17,7 @@ from PIL import Image as Pillow
 from experiments.models import Image
 from workers.jobs import counters, thumbnails
 from workers.lab.imaging import encode_png, image_key
+from workers.lab.memory import StorageBudget
 from workers.protocols import Provenance
 from workers.record.origins import Origin
 
@@ -30,7 +31,8 @@ io_pool = ThreadPoolExecutor(4, thread_name_prefix="image-writer")
 class ImagesInDatabase:
     """An `ImageMemory` over `Image` rows. One instance for each job; not shared between threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: StorageBudget | None = None) -> None:
+        self.budget = budget
         self.known: dict[str, tuple[Pillow.Image, Provenance]] = {}
         self.looked_up: dict[str, Provenance | None] = {}
         self.unsaved: set[str] = set()
@@ -39,6 +41,8 @@ class ImagesInDatabase:
     def remember(self, image: Pillow.Image, provenance: Provenance, key: str = "") -> str:
         key = key or image_key(image)
         before = self.recall(key)
+        if before is None and self.budget:
+            self.budget.spend(image)
         if before and (before.origin != Origin.EXTERNAL or provenance.origin == Origin.EXTERNAL):
             provenance = before
         elif before != provenance:

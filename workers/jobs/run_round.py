@@ -30,6 +30,7 @@ from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.run_log import LOOK_EVERY, DatabaseRunLog
 from workers.lab.describing import BackboneDescriber
+from workers.lab.memory import StorageBudget
 from workers.lab.reference import build_reference
 from workers.protocols import Backbone, Bounds, ExperimentResult
 from workers.record.events import Ended, Started
@@ -150,6 +151,7 @@ class SandboxRunner:
     def __call__(self, code: str, number: int, state: bytes) -> Outcome:
         describer = self.describer(number) if self.backbone.sees else None
         stop = StopButton(self.run, number, self.run_log)
+        self.images.budget = budget = StorageBudget(spent_before=self.run.image_bytes)
         context = laboratory().experiment_context(
             _spec_of(self.run),
             self.images,
@@ -173,6 +175,9 @@ class SandboxRunner:
                 raise
             words, seconds = f"{stop.who} stopped the program.", time.monotonic() - stop.began
             result = ExperimentResult("timeout", error=words, seconds=seconds, state=state)
+        finally:
+            self.run.image_bytes += budget.spent
+            Run.objects.filter(pk=self.run.pk).update(image_bytes=self.run.image_bytes)
         if context.tools.exemplar_mean is not None:
             unit_profiles.ask_for(self.run)
         usage, tools = describer.usage if describer else Usage(), context.tools

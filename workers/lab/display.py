@@ -13,24 +13,27 @@ from workers.lab import arguments
 from workers.lab.experiment_log import LoggedImage
 from workers.lab.imaging import image_from_text
 from workers.lab.memory import image_texts, look_up
-from workers.protocols import ImageMemory
+from workers.protocols import ImageMemory, Progress, no_progress
 
 MOST_TITLE = 200
 """Characters of a line that can be the title of an image."""
 
 
-def flatten(things: Sequence[Any], memory: ImageMemory) -> Iterator[str | LoggedImage]:
+def flatten(
+    things: Sequence[Any], memory: ImageMemory, progress: Progress = no_progress
+) -> Iterator[str | LoggedImage]:
     """Texts and images in order, in lists nested as they may be; anything else, lists of numbers too, becomes text."""
     lone = len(things) == 2 and not isinstance(things[0], list | tuple)
     if lone and _is_plain(things[0]) and _is_image(things[1]):  # an activation and its image
         activation = arguments.check_numbers([things[0]], "the activation beside an image")[0]
         yield LoggedImage(look_up(memory, things[1], "an image"), activation)
         return
-    for each in things:
+    for at, each in enumerate(things):
+        progress("Reading images", at, len(things))
         if _is_image(each):
             yield LoggedImage(look_up(memory, each, "an image"))
         elif isinstance(each, list | tuple) and not _is_plain(each):
-            yield from flatten(each, memory)
+            yield from flatten(each, memory, progress)
         else:
             yield str(each)
 
@@ -41,15 +44,24 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
     A line beside a lone image is its title: the line that follows it or, where every image has one before it, that.
     """
     found: list[tuple[list[LoggedImage], list[str]]] = []
-    for part in _drop_captions(list(parts)):
+    for part in _drop_captions(_take(parts)):
         if not found or (isinstance(part, LoggedImage) and found[-1][1]):
             found.append(([], []))
         images, words = found[-1]
         images.append(part) if isinstance(part, LoggedImage) else words.append(part)
-    count = sum(len(images) for images, _ in found)
-    if count > arguments.MOST_ITEMS:
-        raise ToolMisuse(f"{count} images came; one call shows {arguments.MOST_ITEMS} at most. Call several times.")
     return [_split_titles(images, words) for images, words in found]
+
+
+def _take(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
+    """The parts; no image beyond the last that is shown is looked at. Raises ToolMisuse."""
+    found, most = [], arguments.MOST_ITEMS
+    left = most
+    for part in parts:
+        left -= isinstance(part, LoggedImage)
+        if left < 0:
+            raise ToolMisuse(f"Over {most} images came; one call shows {most} at most. Call several times.")
+        found.append(part)
+    return found
 
 
 def _drop_captions(parts: list[str | LoggedImage]) -> list[str | LoggedImage]:

@@ -21,7 +21,9 @@ MOST_OBSERVATIONS = 256
 TEXT_CHARS = 40_000
 """Characters one experiment may log; what is beyond is cut."""
 LATEST_RESULTS = 200
-"""Results a program can look back on; more would not fit through the wire."""
+"""Results a program can look back on."""
+RESULT_CHARS = 48 << 20
+"""Characters of their images; more would not fit through the wire."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,15 @@ class ExperimentLog:
     def results_list(self) -> list[dict[str, Any]]:
         """The latest results of the run, oldest first, each {title: {"activation": number, "image": Base64}}."""
         seen = [observation for entry in self._all() for observation in entry.observations]
-        return [
-            {each.title: {"activation": each.activation, "image": encode_text(self._memory, each.masked or each.image)}}
-            for each in seen[-LATEST_RESULTS:]
-        ]
+        found: list[dict[str, Any]] = []
+        left = RESULT_CHARS
+        for each in reversed(seen[-LATEST_RESULTS:]):
+            text = encode_text(self._memory, each.masked or each.image)
+            left -= len(text)
+            if left < 0:
+                break
+            found.append({each.title: {"activation": each.activation, "image": text}})
+        return found[::-1]
 
     def _observation(self, logged: LoggedImage, raw: StoredImage) -> Observation:
         """What is known of a logged image: raw and masked image are both found, whichever of them came."""

@@ -6,8 +6,6 @@ Everybody who turns bytes or text into images calls this, since it takes hostile
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import math
 import os
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from workers.errors import BrokenImage, ToolMisuse
+from workers.lab.image_headers import FORMATS, decode_base64, explain_scans
 from workers.lab.png import encode_rgb
 from workers.protocols import WHOLE_IMAGE, Box, LabSettings, MapImage, Picture, Surroundings
 from workers.record.systems import SystemSpec
@@ -44,8 +43,8 @@ OUTLINES: dict[Surroundings, tuple[int, int, int]] = {"dim": (255, 32, 32), "dar
 Each look has its own red: who has the pixels alone can tell how the rest was treated.
 """
 
-MAX_DATASET_SIDE = 1024
-"""Most pixels a side of the images of datasets."""
+MAX_SIDE = 1024
+"""Most pixels a side of images of datasets, and of those that programs bring: larger ones are reduced."""
 MAX_FILE_PIXELS = 50_000_000
 """Most pixels of an image file of a dataset."""
 MAX_ASPECT_RATIO = 50
@@ -60,8 +59,7 @@ _HALF_DIMMED = tuple(
     for column in range(4)
 )
 _TWICE = [min(2 * value, 255) for value in range(256)] * 3
-_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-_FILE_FORMATS = (*_FORMATS, "TIFF")
+_FILE_FORMATS = (*FORMATS, "GIF", "BMP", "TIFF")
 _FAST = 1
 _PLACEHOLDER = 224
 _THREADS = 8
@@ -71,7 +69,7 @@ Result = TypeVar("Result")
 
 
 class UnfitImage(ToolMisuse):
-    """Raised when something is an image, but of a size that nothing here takes."""
+    """Raised when something is an image, but larger, slimmer or slower to decode than anything here takes."""
 
 
 def image_key(image: Image.Image) -> str:
@@ -94,12 +92,14 @@ def encode_png(image: Image.Image) -> bytes:
 def decode_image(data: bytes) -> Image.Image:
     """The image in untrusted bytes: upright, RGB, without metadata; the first frame of an animation.
 
-    Raises ToolMisuse if the bytes are no PNG, JPEG, WebP, GIF or BMP image; UnfitImage if it has over `MAX_PIXELS`
-    pixels, or one side over `MAX_ASPECT_RATIO` times as long as the other.
+    Raises ToolMisuse if the bytes are no PNG, JPEG or WebP image; UnfitImage if it has over `MAX_PIXELS` pixels or too
+    many scans, or one side over `MAX_ASPECT_RATIO` times as long as the other.
     """
     try:
-        with Image.open(BytesIO(data), formats=_FORMATS) as image:
+        with Image.open(BytesIO(data), formats=FORMATS) as image:
             _check_size(image)
+            if reason := explain_scans(image):
+                raise UnfitImage(f"The image cannot be taken: {reason}.")
             return to_rgb(ImageOps.exif_transpose(image))
     except ToolMisuse:
         raise
@@ -112,7 +112,7 @@ def decode_image(data: bytes) -> Image.Image:
 def decode_file(file: IO[bytes]) -> Image.Image:
     """The image in an untrusted file of a dataset: upright, RGB, the first frame, no metadata.
 
-    It is reduced until no side is over `MAX_DATASET_SIDE`, JPEG while it is decoded. Raises BrokenImage with the
+    It is reduced until no side is over `MAX_SIDE`, JPEG while it is decoded. Raises BrokenImage with the
     reason if the file is no JPEG, PNG, WebP, GIF, BMP or TIFF image, is damaged, too large or too slim.
     """
     try:
@@ -123,12 +123,14 @@ def decode_file(file: IO[bytes]) -> Image.Image:
             if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
                 long = f"over {MAX_ASPECT_RATIO} times as long as wide"
                 raise BrokenImage(f"it is {width} x {height} pixels, {long}; crop it")
-            image.draft(None, (2 * MAX_DATASET_SIDE, 2 * MAX_DATASET_SIDE))
+            if reason := explain_scans(image):
+                raise BrokenImage(reason)
+            image.draft(None, (2 * MAX_SIDE, 2 * MAX_SIDE))
             image.load()
             with suppress(Exception):  # broken metadata says nothing of the pixels
                 ImageOps.exif_transpose(image, in_place=True)
             small = _resizable(image)
-            small.thumbnail((MAX_DATASET_SIDE, MAX_DATASET_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
+            small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
             return to_rgb(small)
     except BrokenImage:
         raise
@@ -166,15 +168,18 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 def from_base64(text: str) -> Image.Image:
     """The image in a Base64 string or a `data:` URL. Raises ToolMisuse if it does not decode to one, as above."""
-    if text.startswith("data:"):
-        text = text.partition(",")[2]
     try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
+        data = decode_base64(text)
+    except ValueError as error:
         raise ToolMisuse(f"The text {_shorten(text)} is not a Base64 image.") from error
     if not data:
         raise ToolMisuse("The text is empty, where a Base64 image is wanted.")
     return decode_image(data)
+
+
+def reduce_image(image: Image.Image) -> Image.Image:
+    """The image, or where a side is over `MAX_SIDE` a copy reduced to it."""
+    return image if max(image.size) <= MAX_SIDE else thumbnail(image, MAX_SIDE)
 
 
 def image_from_text(text: str) -> Image.Image | None:

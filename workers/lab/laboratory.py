@@ -183,7 +183,7 @@ class Laboratory:
         subject = self.subject(spec)
         subject.exemplars(progress)
         backends = self.tool_backends(toolset, describer)
-        system = System(subject, memory)
+        system = System(subject, memory, progress)
         image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
         lacks = registry.TOOLSETS[toolset].lacks
         return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks))

@@ -17,8 +17,9 @@ from typing import Any
 
 from PIL.Image import Image
 
-from workers.lab.imaging import as_image, encode_png, image_key, placeholder
-from workers.protocols import ImageMemory, MapImage, Provenance
+from workers.errors import ToolMisuse
+from workers.lab.imaging import as_image, encode_png, image_key, placeholder, reduce_image
+from workers.protocols import Bounds, ImageMemory, MapImage, Progress, Provenance, no_progress
 from workers.record.experiments import ActivationMap
 from workers.record.origins import Origin
 
@@ -26,10 +27,37 @@ MOST_TEXTS = 20_000
 """Texts of images that are known again without decoding them, a hundred bytes each."""
 
 
+@dataclass
+class StorageBudget:
+    """The bytes of images that an experiment, and its run, may have stored, at three a pixel."""
+
+    experiment: int = Bounds.image_bytes
+    run: int = Bounds.run_image_bytes
+    spent_before: int = 0
+    """What earlier experiments of the run took."""
+    spent: int = 0
+
+    def spend(self, image: Image) -> None:
+        """Count an image that is about to be stored. Raises ToolMisuse if it does not fit any more."""
+        wanted = 3 * image.width * image.height
+        before = self.spent_before + self.spent
+        for taken, most, whose, remedy in (
+            (self.spent, self.experiment, "experiment", "Measure smaller or fewer images, or go on in the next one."),
+            (before, self.run, "run", "Use images that were measured before, or conclude."),
+        ):
+            if taken + wanted > most:
+                raise ToolMisuse(
+                    f"This {whose} has stored {taken:,} bytes of images, at 3 a pixel, and {image.width} x "
+                    f"{image.height} pixels more came: one {whose} stores {most >> 20:,} MiB at most. {remedy}"
+                )
+        self.spent += wanted
+
+
 class ImagesInMemory:
     """An `ImageMemory` in a dict, for scripts and tests. Safe for threads; forgets all when it goes."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: StorageBudget | None = None) -> None:
+        self.budget = budget
         self._lock = threading.Lock()
         self._images: dict[str, Image] = {}
         self._known: dict[str, Provenance] = {}
@@ -37,7 +65,10 @@ class ImagesInMemory:
     def remember(self, image: Image, provenance: Provenance, key: str = "") -> str:
         key = key or image_key(image)
         with self._lock:
-            self._images.setdefault(key, image.copy())
+            if key not in self._images:
+                if self.budget:
+                    self.budget.spend(image)
+                self._images[key] = image.copy()
             known = self._known.get(key)
             if known is None or known.origin == Origin.EXTERNAL:
                 self._known[key] = provenance
@@ -125,7 +156,7 @@ def keep_map(memory: ImageMemory, found: MapImage | None) -> ActivationMap | Non
 
 
 def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
-    """The image a program passed; pixels never seen before are kept as "external".
+    """The image a program passed; pixels never seen before are kept as "external", reduced if they are many.
 
     Raises ToolMisuse, naming `argument`, if it is no image.
     """
@@ -136,9 +167,24 @@ def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
     image = as_image(value, argument)
     key = image_key(image)
     known = memory.recall(key)
+    if known is None and (small := reduce_image(image)) is not image:
+        image, key = small, image_key(small)
+        known = memory.recall(key)
     if known is None:
         memory.remember(image, Provenance(Origin.EXTERNAL), key)
     return StoredImage(key, image, known or Provenance(Origin.EXTERNAL))
+
+
+def look_up_all(
+    memory: ImageMemory, given: Sequence[Any], argument: str, progress: Progress = no_progress
+) -> list[StoredImage]:
+    """The images of a list that a program passed, one by one. Raises ToolMisuse; Cancelled between two of them."""
+    found = []
+    for at, value in enumerate(given):
+        progress("Reading images", at, len(given))
+        found.append(look_up(memory, value, f"{argument}[{at}]"))
+    progress("Reading images", len(given), len(given))
+    return found
 
 
 def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from workers.lab import arguments
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_key
-from workers.lab.memory import StoredImage, encode_text, find_raw, is_made, keep_map, look_up
-from workers.protocols import Exemplar, ImageMemory, Response, Subject
+from workers.lab.memory import StoredImage, encode_text, find_raw, is_made, keep_map, look_up_all
+from workers.protocols import Exemplar, ImageMemory, Progress, Response, Subject, no_progress
 from workers.record.experiments import ActivationMap
 
 
@@ -32,7 +32,7 @@ class System:
     system.neuron_num (also system.unit): the unit's number in that layer.
     """
 
-    def __init__(self, subject: Subject, memory: ImageMemory) -> None:
+    def __init__(self, subject: Subject, memory: ImageMemory, progress: Progress = no_progress) -> None:
         self.subject = subject
         self.model_name = subject.spec.model
         self.layer = subject.spec.layer
@@ -42,6 +42,7 @@ class System:
         self.best: float | None = None
         """The highest activation in this experiment of an image that is no exemplar."""
         self._memory = memory
+        self._progress = progress
 
     @property
     def unit(self) -> int:
@@ -53,14 +54,15 @@ class System:
         Returns two lists in the order of the images: the activations (highest value anywhere in the image)
         and the masked images (Base64). In a masked image the region that drives the unit is bright with a red outline,
         and the rest is dimmed; an image without such an outline is whole, as where nothing in it drives the unit. A
-        masked image that you pass in is measured through the whole image behind it. At most 64 images per call.
+        masked image that you pass in is measured through the whole image behind it. At most 64 images per call;
+        one that is larger is reduced to 1024 pixels a side.
 
         Example:
             images = tools.text2image(["a red ball on grass", "a blue ball on grass"])
             activations, masked_images = system.neuron(images)
         """
         given = arguments.check_items(image_list, "image_list", "images")
-        kept = [look_up(self._memory, image, f"image_list[{at}]") for at, image in enumerate(given)]
+        kept = look_up_all(self._memory, given, "image_list", self._progress)
         return self._measure([find_raw(self._memory, each) for each in kept])
 
     call_neuron = neuron

@@ -17,7 +17,7 @@ from workers.lab.arguments import ImageOrText
 from workers.lab.experiment_log import ExperimentLog, LoggedImage
 from workers.lab.image_tools import ImageTools
 from workers.lab.imaging import image_from_text
-from workers.lab.memory import StoredImage, find_raw, image_texts, is_made, look_up, raw_key, store_images
+from workers.lab.memory import StoredImage, find_raw, image_texts, is_made, look_up, look_up_all, raw_key, store_images
 from workers.lab.system import System
 from workers.protocols import ImageMemory, Progress, Provenance, no_progress
 from workers.record.experiments import LogEntry
@@ -193,7 +193,7 @@ class Tools:
             for activation, image in zip(activations, masked_images):
                 tools.display(image, f"activation {activation}")
         """
-        for images, text in display.group_with_texts(display.flatten(things, self._memory)):
+        for images, text in display.group_with_texts(display.flatten(things, self._memory, self._progress)):
             made = [each for each in images if is_made(each.image)]
             left_out = [_as_refused(each.title) for each in images if each.title and not is_made(each.image)]
             seen = [replace(each, title=self._noted(each.image, each.title)) for each in made]
@@ -268,6 +268,7 @@ class Tools:
         found: dict[int, StoredImage] = {}
         prompts: dict[int, str] = {}
         for at, value in enumerate(given):
+            self._progress("Reading images", at, len(given))
             if isinstance(value, str) and image_texts.key(value) is None and image_from_text(value) is None:
                 prompts[at] = arguments.check_text(value, f"prompts_or_images[{at}]")
             else:
@@ -283,7 +284,7 @@ class Tools:
 
     def _images(self, value: Any) -> list[StoredImage]:
         given = arguments.check_items(value, "image_list", "images")
-        return [look_up(self._memory, each, f"image_list[{at}]") for at, each in enumerate(given)]
+        return look_up_all(self._memory, given, "image_list", self._progress)
 
 
 def _as_refused(title: str, why: str = "") -> str:

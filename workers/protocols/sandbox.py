@@ -26,6 +26,12 @@ class Bounds:
     calls: int = 1_000
     pixels: int = 4096 * 4096
     """Pixels of one image."""
+    call_pixels: int = 64 << 20
+    """Pixels of all images in the arguments of one call: 64 of 1024 x 1024."""
+    image_bytes: int = 512 << 20
+    """Bytes of the images that one program may have stored, at three a pixel: PNG takes no more."""
+    run_image_bytes: int = 8 << 30
+    """The same of all programs of a run: 30 rounds of 900 images of 224 x 224 pixels, with their masks."""
 
 
 @dataclass(frozen=True)

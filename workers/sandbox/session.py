@@ -16,6 +16,7 @@ from typing import Any
 from PIL import Image
 
 from workers.errors import Cancelled, SandboxBroke, ToolError, ToolMisuse
+from workers.lab.image_headers import count_pixels
 from workers.protocols import Bounds
 from workers.record.experiments import ExperimentStatus, ToolCall
 from workers.sandbox import values, wire
@@ -113,6 +114,7 @@ class HostSession:
         began = time.monotonic()
         try:
             _check_signature(call, function)
+            _check_pixels(call, self.bounds.call_pixels)
             answer: wire.HostMessage = wire.CallResult(function(*call.args, **call.kwargs))
         except ToolError as error:
             answer = wire.CallFailed(str(error))
@@ -224,6 +226,27 @@ def _check_signature(call: wire.CallRequest, function: Callable[..., Any]) -> No
         signature.bind(*call.args, **call.kwargs)
     except TypeError as error:
         raise ToolMisuse(f"{call.name}: {error}; it takes {signature}") from None
+
+
+def _check_pixels(call: wire.CallRequest, most: int) -> None:
+    """Refuse images that are too many pixels together, before any text of one is decoded. Raises ToolMisuse."""
+    pixels = sum(map(_count_pixels, (*call.args, *call.kwargs.values())))
+    if pixels > most:
+        raise ToolMisuse(
+            f"{call.name}: the images of this call are {pixels:,} pixels in all; one call takes {most:,} pixels at "
+            "most. Make them smaller, as 224 x 224, or call several times with fewer."
+        )
+
+
+def _count_pixels(value: Any) -> int:
+    """Pixels of all images in a value, those that travel as text included."""
+    if isinstance(value, Image.Image):
+        return value.width * value.height
+    if isinstance(value, str):
+        return count_pixels(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    return sum(map(_count_pixels, value)) if isinstance(value, list | tuple) else 0
 
 
 def _broken_protocol(reason: str) -> StopError:
