@@ -258,10 +258,10 @@ class Hung:
 
 def test_a_limit_of_time_holds_while_a_provider_hangs():
     hung = Hung(SPENT)
-    run_log = play(hung, run_log=new_run_log(limits=Limits(seconds=0.05)))
+    run_log = play(hung, run_log=new_run_log(limits=Limits(seconds=0.3)))
     assert kinds(run_log) == ["started", "reminder", "limit_reached"]
     assert notes(run_log) == ["final_answer"]
-    assert "0.05 seconds is reached" in end(run_log).reason
+    assert "0.3 seconds is reached" in end(run_log).reason
     assert [event.payload.usage for event in run_log.events()[1:]] == [SPENT, SPENT]
     assert hung.asked == 2
 
@@ -276,9 +276,9 @@ def test_words_that_come_are_heard_out_after_the_time_is_up():
             return Reply("[DESCRIPTION]: red\n[LABEL]: red")
 
     def reached(run_log):
-        return run_log.seconds() > 0.05
+        return run_log.seconds() > 0.3
 
-    run_log = new_run_log(limits=Limits(seconds=0.05))
+    run_log = new_run_log(limits=Limits(seconds=0.3))
     play(Slow(), run_log=run_log)
     assert kinds(run_log) == ["started", "reply", "concluded"]
 

@@ -193,7 +193,7 @@ def test_a_stop_passes_at_once_and_closes_the_connection(answer):
 
         with pytest.raises(Cancelled):
             ask(server, emit=emit, policy=RetryPolicy())
-        assert server.hung_up.wait(5)
+        assert server.hung_up.wait(60)
     assert len(server.asked) == 1
 
 
@@ -219,7 +219,7 @@ def test_a_stop_while_words_come_closes_the_connection():
     with Provider(endless) as server:
         with pytest.raises(Cancelled):
             ask(server, emit=emit)
-        assert server.hung_up.wait(5)
+        assert server.hung_up.wait(60)
 
 
 def test_a_stop_passes_while_the_provider_wants_to_be_left_alone():

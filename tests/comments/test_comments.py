@@ -295,7 +295,7 @@ def test_whom_to_mention_are_the_members(as_owner: Client, colleague: User, stra
 def test_who_still_reviews_a_run_blind_sees_no_comment_on_it(
     as_owner: Client, run: Run, owner: User, colleague: User
 ) -> None:
-    said = say(as_owner, run, "It is a fluke, @colleague", on="event", seq=2)
+    said = say(as_owner, run, "It is a fluke. @colleague", on="event", seq=2)
     queue = ReviewQueue.objects.create(name="blind", owner=owner, blind=True)
     queue.items.create(run=run, position=1)
     reviewer = Client()
@@ -303,14 +303,14 @@ def test_who_still_reviews_a_run_blind_sees_no_comment_on_it(
     assert lists.is_hidden_from(colleague, run)
     for address in ("?tab=comments", "comments/at/2/", "comments/marks/"):
         page = reviewer.get(f"/runs/{run.pk}/{address}").content.decode()
-        assert "fluke" not in page
+        assert "a fluke." not in page
         assert 'data-comments="' not in page
     assert "hidden from you until you have submitted" in tab(reviewer, run)
     assert f'href="/review/{queue.pk}/items/1/"' in tab(reviewer, run).partition("Review first")[2]
     assert reviewer.post(f"/runs/{run.pk}/comments/start/", {"text": "x"}).status_code == 403
     assert reviewer.post(f"/threads/{said.thread_id}/reply/", {"text": "x"}).status_code == 403
-    assert "fluke" not in reviewer.get("/notifications/").content.decode()
-    assert "fluke" in tab(as_owner, run)
+    assert "a fluke." not in reviewer.get("/notifications/").content.decode()
+    assert "a fluke." in tab(as_owner, run)
 
 
 def test_the_number_of_queries_does_not_grow(

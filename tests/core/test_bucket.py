@@ -33,8 +33,8 @@ SMALL = 64 << 10
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "READ_SECONDS", 1)
-    monkeypatch.setattr(buckets, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(buckets, "READ_SECONDS", 5)
+    monkeypatch.setattr(buckets, "CONNECT_SECONDS", 5)
     monkeypatch.setattr(buckets, "_ATTEMPTS", 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from types import ModuleType, SimpleNamespace
@@ -112,10 +113,10 @@ def test_a_silent_worker_is_shown_as_such_and_then_forgotten(as_owner: Client) -
     worker_status.publish_status("lab:17", REPORT)
     notify.redis().expire("maia:worker:lab:17", worker_status.KEPT_SECONDS - 40)
     text = page(as_owner)
-    assert "No heartbeat for 40 s" in text
+    assert re.search(r"No heartbeat for 4\d s", text), "the page may come a few seconds later"
     assert "gone silent" in text
     notify.redis().pexpire("maia:worker:lab:17", 1)
-    time.sleep(0.01)
+    wait_for(lambda: not notify.redis().exists("maia:worker:lab:17"))
     assert "No worker is here" in page(as_owner)
 
 
@@ -252,7 +253,7 @@ def seen() -> list[dict[str, object]]:
 
 
 def wait_for(condition) -> None:
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < limit
         time.sleep(0.01)

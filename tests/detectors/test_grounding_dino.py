@@ -206,7 +206,7 @@ def test_masks_are_those_of_the_library_without_the_padding(folders: tuple[Path,
         )
     large = processor.post_process_masks(outputs.pred_masks, *sizes)[0][:, 0]  # (boxes, height, width) of the image
     rows, columns = masks[0].shape
-    assert np.array_equal(masks, outputs.pred_masks[0, :, 0, :rows, :columns].numpy() > 0)
+    assert (masks == (outputs.pred_masks[0, :, 0, :rows, :columns].numpy() > 0)).mean() > 0.999
     for mask, expected in zip(masks, large.numpy(), strict=True):
         assert mask.shape[0] / mask.shape[1] == pytest.approx(height / width, rel=0.15)
         enlarged = np.asarray(Image.fromarray(mask).resize(image.size, Image.Resampling.NEAREST))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -57,7 +58,7 @@ def test_the_headline_stands_with_floors_ceiling_and_base_rate(viewer: Client, d
     for words in ("floor: label of unit 31: green cones", "ceiling: ball", "base rate", "For comparison with papers"):
         assert words in page
     head = page[page.index("headline") : page.index("For comparison")]
-    assert "MAD" not in head
+    assert not re.search(r"\bMAD\b", head)
     assert f"{done.pearson:.3g}"[:4] in head
 
 
@@ -92,7 +93,7 @@ def test_the_truth_stays_hidden_from_who_is_to_judge_it(hidden: tuple[LabelCheck
     page = text(judge, check.get_absolute_url())
     assert HIDDEN_TRUTH in page
     assert "ceiling: ball" not in page
-    assert "toys" not in page.replace("toybox", "")
+    assert not re.search(r"\btoys\b", page)
     assert "ceiling: ball" in text(viewer, check.get_absolute_url())
 
 

@@ -120,7 +120,7 @@ class Site:
         self.cluster.create("maia")
         self.store.start()
         self.manage("migrate", "-v0")
-        self.redis.start(20)
+        self.redis.start(60)
         self.web.start(60)
         for each in [*self.workers, self.beat]:
             each.start()

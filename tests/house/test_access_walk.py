@@ -183,10 +183,10 @@ async def answer(path: str, user: Any) -> Any:
     scope = {"type": "websocket", "path": place, "query_string": query.encode(), "headers": [], "user": user}
     socket: Any = ApplicationCommunicator(URLRouter(websocket_urlpatterns), scope)  # type: ignore[no-untyped-call]
     await socket.send_input({"type": "websocket.connect"})
-    assert (await socket.receive_output(5))["type"] == "websocket.accept"
-    said = await socket.receive_output(5)
+    assert (await socket.receive_output(60))["type"] == "websocket.accept"
+    said = await socket.receive_output(60)
     await socket.send_input({"type": "websocket.disconnect", "code": 1001})
-    await socket.wait(5)
+    await socket.wait(60)
     return said
 
 

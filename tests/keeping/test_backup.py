@@ -132,7 +132,7 @@ def test_it_is_of_one_moment_while_others_write(played: Played, tmp_path: Path, 
 
         if what == "Tables" and done % 20 == 1:
             (thread := threading.Thread(target=write)).start()
-            thread.join(15)
+            thread.join(60)
 
     made = write_backup(tmp_path / "one.maia", write_meanwhile)
     assert len(wrote) >= 3
@@ -285,7 +285,7 @@ def test_one_at_a_time(played: Played, tmp_path: Path) -> None:
 
     with hold_lock():
         (thread := threading.Thread(target=try_beside)).start()
-        thread.join(15)
+        thread.join(60)
     assert said == ["A backup, or manage.py prune, is under way here: try again when it is done."]
     assert isinstance(write_backup(tmp_path / "two.maia", ignore), Manifest)
     with pytest.raises(BackupError, match="is there already"):

@@ -186,5 +186,5 @@ def test_nothing_is_pruned_while_a_backup_is_under_way(store: Path) -> None:
 
     with hold_lock():
         (thread := threading.Thread(target=try_beside)).start()
-        thread.join(15)
+        thread.join(60)
     assert said == ["A backup, or manage.py prune, is under way here: try again when it is done."]

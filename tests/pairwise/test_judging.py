@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 
 import pytest
@@ -171,7 +172,8 @@ def test_a_judge_sees_two_labels_the_exemplars_and_not_whose_they_are(
     assert f"/images/{first.profile.exemplars.get().image_id}/thumb-320.webp" in deck
     assert deck.count('<article class="pair"') == 2
     assert deck.count(" hidden>") >= 1, "the second is loaded behind"
-    assert not [secret for secret in SECRETS if secret in deck.lower()]
+    words = re.sub(r'value="\w{64}"', "", deck).lower()  # a short word may occur in a random token
+    assert not [secret for secret in SECRETS if secret in words]
 
 
 def test_sources_are_told_nowhere_until_the_trial_is_closed(as_admin: Client, trial: PairwiseTrial) -> None:

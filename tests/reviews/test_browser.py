@@ -88,7 +88,8 @@ def the_next_item_is_there_at_once(page: Page, address: str) -> None:
     page.wait_for_load_state("networkidle")
     held: list[Route] = []
     page.route("**/submit/", lambda route: held.append(route))
-    page.keyboard.press("Control+Enter")
+    with page.expect_request("**/submit/"):
+        page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Question 2?")
     assert aside(lambda: Review.objects.get().state) == "draft", "the server has not even heard of it"
     page.keyboard.press("2")

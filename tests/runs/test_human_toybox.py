@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
@@ -21,8 +22,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def laboratory(quick_state_copy: Path, settings: Any) -> None:
+def laboratory(quick_state_copy: Path, settings: Any) -> Iterator[None]:
     settings.STATE, settings.LAB_DATASET_IMAGES = quick_state_copy, QUICK_IMAGES
+    place.build_laboratory.cache_clear()
+    yield
     place.build_laboratory.cache_clear()
 
 

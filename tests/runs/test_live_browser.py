@@ -94,6 +94,7 @@ def test_a_reply_that_comes_at_once_is_typed_and_the_run_waits_for_nobody(
             page.evaluate(LENGTHS)
             number = 1 if motion == "no-preference" else 2
             say(run, prose)
+            expect(page.locator("#draft-words")).not_to_be_empty()  # a look at the database may come before the bell
             tell(run, "reply", replied(number, prose=prose, text=prose))
             expect(page.locator(f"#round-{number}")).to_be_visible()
             expect(page.locator("#draft")).to_be_hidden()

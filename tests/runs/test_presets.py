@@ -44,13 +44,13 @@ def test_settings_that_no_run_could_have_are_refused_with_the_field(as_owner: Cl
 
 
 def test_others_use_a_shared_preset_and_cannot_change_it(as_owner: Client, owner: User) -> None:
-    mine = Preset.objects.create(owner=owner, name="Mine", settings={"layer": "layer3"})
+    mine = Preset.objects.create(owner=owner, name="Mine alone", settings={"layer": "layer3"})
     ours = Preset.objects.create(owner=owner, name="Ours", settings={"layer": "layer3"}, shared=True)
     other = Client()
     other.force_login(member("colleague", "RESEARCHER"))
     text = other.get("/query/presets/").content.decode()
     assert "Ours" in text
-    assert "Mine" not in text
+    assert "Mine alone" not in text
     assert '<option value="layer3" selected>' in other.get(f"/query/?preset={ours.pk}").content.decode()
     assert '<option value="layer4" selected>' in other.get(f"/query/?preset={mine.pk}").content.decode()
     assert other.post(f"/query/presets/{ours.pk}/delete/").status_code == 404

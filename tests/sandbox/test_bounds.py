@@ -22,19 +22,19 @@ from workers.protocols import Bounds
     ],
 )
 def test_it_stops_a_program_that_does_not_end(run, sandbox, loop):
-    result = run("print('before')\n" + loop, bounds=Bounds(seconds=0.3))
+    result = run("print('before')\n" + loop, bounds=Bounds(seconds=1))
     assert result.status == "timeout"
-    assert "0.3 s of its own time" in result.error
+    assert "1 s of its own time" in result.error
     assert result.output.startswith("before\n")
     assert children_of(sandbox) == []
 
 
 def test_it_does_not_count_the_time_inside_tools(run, lab):
-    lab.calls["tools.text2image"] = lambda prompts: time.sleep(0.5)
-    result = run("tools.text2image([])\nprint('done')", bounds=Bounds(seconds=0.4))
+    lab.calls["tools.text2image"] = lambda prompts: time.sleep(1.5)
+    result = run("tools.text2image([])\nprint('done')", bounds=Bounds(seconds=1.2))
     assert (result.status, result.output) == ("ok", "done\n")
-    assert result.tool_seconds >= 0.5
-    assert result.calls[0].seconds >= 0.5
+    assert result.tool_seconds >= 1.5
+    assert result.calls[0].seconds >= 1.5
 
 
 def test_it_bounds_the_time_inside_tools(run, lab):
@@ -42,7 +42,8 @@ def test_it_bounds_the_time_inside_tools(run, lab):
     result = run("while True: tools.text2image([])", bounds=Bounds(tool_seconds=0.12))
     assert result.status == "timeout"
     assert "tools took more than 0.12 s" in result.error
-    assert len(result.calls) == 3
+    took = [each.seconds for each in result.calls]
+    assert sum(took[:-1]) <= 0.12 < sum(took)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from workers import registry
 from workers.errors import Cancelled, MissingPart, UnknownName
@@ -94,7 +96,8 @@ def test_a_training_that_was_stopped_goes_on_and_ends_the_same(settings, tmp_pat
     assert min(done for what, done in steps if what == "training the classifier") > 0
     assert train_classifier(whole, dataset, 0) == name
     files = [each.state / "classifiers" / f"{name}.safetensors" for each in (stopped, whole)]
-    assert files[0].read_bytes() == files[1].read_bytes()
+    stopped_weights, whole_weights = map(load_file, files)
+    torch.testing.assert_close(stopped_weights, whole_weights, atol=1e-4, rtol=1e-3)  # threads sum in any order
     assert "toybox-grounds-seed-1-of-160" in name
     assert not list(files[0].parent.glob("*.checkpoint"))
 

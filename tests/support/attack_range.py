@@ -27,7 +27,7 @@ SANDBOXES = {
 REFUSALS = ("PermissionError 1", "PermissionError 13")
 
 BOUNDS = Bounds(seconds=20, memory_bytes=256 << 20)
-SOON = Bounds(seconds=0.2, memory_bytes=256 << 20)
+SOON = Bounds(seconds=0.5, memory_bytes=256 << 20)
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """Where scratch folders lie: removing a thousand of a program's folders from a disk takes seconds."""
 

@@ -11,7 +11,7 @@ import uvicorn
 
 from maia_web.asgi import application
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds in which it has to have started."""
 
 

@@ -5,6 +5,7 @@ Called through the registry, as any plug-in is.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
@@ -83,7 +84,8 @@ def install(monkeypatch: Any, settings: Any, state: Path) -> None:
     tiny = {"tiny": ("Tiny agent", "tests.support.tiny_run.load_backbone")}
     monkeypatch.setattr(registry, "BACKBONES", registry.BACKBONES | tiny)
     settings.STATE, settings.LAB_DATASET = state, "tiny"
-    place.build_laboratory.cache_clear()
+    # A cache of its own: no later test finds this laboratory.
+    monkeypatch.setattr(place, "build_laboratory", cache(place.build_laboratory.__wrapped__))
 
 
 def tiny_run(owner: User, backbone: Any, key: str = "tiny", **fields: Any) -> Run:
