@@ -217,4 +217,4 @@ def test_a_worker_that_is_killed_in_mid_program_loses_nothing_and_runs_nothing_t
     site.until(lambda: kinds()[-1] == "waiting_for_person" and "result" in kinds(), "the run did not go on", 300)
     assert [kind for kind in kinds() if kind in {"reply", "experiment", "result"}] == ["reply", "experiment", "result"]
     assert site.rows("SELECT status FROM experiments_experiment WHERE run_id = ?", run) == [("ok",)]
-    expect(page.get_by_role("heading", name="Round 2")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name="Round 2")).to_be_visible(timeout=60_000)
