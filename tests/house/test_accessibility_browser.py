@@ -41,7 +41,7 @@ BESIDE = (
     "/runs/{hand}/reply/",
 )
 """What is no address of its own."""
-TABLET, PHONE, ZOOMED = (1024, 768), (390, 844), (720, 450)
+DESKTOP, TABLET, PHONE, ZOOMED = (1440, 900), (1024, 768), (390, 844), (720, 450)
 """The last is a window of 1440 by 900 at 200 %."""
 MOVES = """() => [...document.querySelectorAll("*")].filter((each) => {
   const { transitionDuration, animationDuration, animationName } = getComputedStyle(each);
@@ -113,13 +113,9 @@ def look(url: str, client: Client, paths: list[str], size: tuple[int, int], **op
         return looked_at(page, paths)
 
 
-def test_every_page_can_be_used_by_everybody(live_server, client: Client, everywhere: list[str]) -> None:
-    assert not (wrong := look(live_server.url, client, everywhere, (1440, 900))), "\n".join(wrong)
-
-
 @pytest.mark.more
-@pytest.mark.parametrize(("size", "scheme"), [(TABLET, "light"), (PHONE, "dark")])
-def test_at_other_sizes_and_in_the_dark_too(
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (TABLET, "light"), (PHONE, "dark")])
+def test_every_page_can_be_used_by_everybody(
     live_server, client: Client, everywhere: list[str], size: tuple[int, int], scheme: str
 ) -> None:
     assert not (wrong := look(live_server.url, client, everywhere, size, color_scheme=scheme)), "\n".join(wrong)

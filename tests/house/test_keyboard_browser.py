@@ -56,12 +56,14 @@ def _walk(page: Page) -> tuple[list[str], list[str]]:
     for _ in range(2):  # a page that put the focus somewhere goes on from there, and round
         for _ in range(300):
             page.keyboard.press("Tab")
-            here = page.evaluate(NOTE)
+            here, is_shown = page.evaluate(f"() => [({NOTE})(), ({FOCUS})()]")
             if not here:
                 break
-            if not page.evaluate(FOCUS) and not any(each in here for each in OWN_RING):
+            if not is_shown and not any(each in here for each in OWN_RING):
                 lost.append(here)
-    return page.evaluate(LEFT), lost
+        if not (left := page.evaluate(LEFT)):
+            break
+    return left, lost
 
 
 def test_ticked_runs_are_compared_by_a_key(live_server, owner: User, as_owner: Client) -> None:
