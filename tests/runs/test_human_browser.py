@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.house.test_whole_path_browser import wait_for_end
-from tests.support.browser import needs_chromium, open_page
+from tests.support.browser import needs_chromium, open_page, wait_for_end
 from tests.support.installation import Installation, installed
 
 pytestmark = [
