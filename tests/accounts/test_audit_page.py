@@ -17,13 +17,8 @@ from django.utils import timezone
 
 from experiments.accounts import audit_query
 from experiments.models import AuditEntry, Run
-from tests.conftest import member
 from tests.support.builders import make_run
-
-
-@pytest.fixture
-def admin(db: None) -> User:
-    return member("admin", "ADMIN")
+from tests.support.people import member
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from experiments.accounts import actions
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.models import ApiToken, AuditEntry, Invitation, LoginLink, Member, Role
-from tests.conftest import member
+from tests.support.people import member
 
 pytestmark = pytest.mark.django_db
 
@@ -29,11 +29,6 @@ NEWCOMER = {
     "password1": "a horse of many colours",
     "password2": "a horse of many colours",
 }
-
-
-@pytest.fixture
-def admin(db: None) -> User:
-    return member("admin", "ADMIN")
 
 
 @pytest.fixture

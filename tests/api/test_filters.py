@@ -21,8 +21,8 @@ from experiments.reviews.api import ItemFilters, QueueFilters
 from experiments.runs import lists as run_lists
 from experiments.runs.api import RunFilters
 from tests import ROOT
-from tests.conftest import member
 from tests.support.api_world import Script, fill
+from tests.support.people import member
 
 LOOKS = {"sort", "order"}
 """What says how a list is ordered, rather than what is in it."""

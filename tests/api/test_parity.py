@@ -3,8 +3,8 @@ do the same, or in a short table with the reason why none does; and so does each
 
 from __future__ import annotations
 
-from tests.api.test_access import ALL
-from tests.house.addresses import NAMED
+from tests.support.addresses import NAMED
+from tests.support.api_operations import ALL
 
 SAME: dict[str, str] = {
     # runs

@@ -12,28 +12,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.support.openai_backbone import KEY, TASK, ask, backbone
 from tests.support.provider import Handler, Provider, refuses, says, starts, streams, unless
 from workers import registry
 from workers.backbones.openai import pricing
-from workers.backbones.openai.backbone import OpenAIChat
 from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import Cancelled, MissingPart, UnknownName
 from workers.protocols import ImagePart, LabSettings, Message
 from workers.protocols import Provider as Settings
 from workers.record.limits import Usage
-
-HASTY = RetryPolicy(first=0.01, most=0.02, afterwards=0.3)
-KEY = "sk-test-0123456789abcdef"
-TASK = (Message("system", ("You experiment.",)), Message("user", ("What drives it?",)))
-
-
-def backbone(server, policy=HASTY, model="gpt-4o", **changes):
-    return OpenAIChat(Settings(**{"key": KEY, "base_url": server.url, "attempts": 3} | changes), model, policy)
-
-
-def ask(server, messages=TASK, emit=lambda piece: None, seed=7, images=None, **changes):
-    return backbone(server, **changes).reply(messages, (images or {}).__getitem__, emit, seed)
-
 
 # --- a reply that goes well ---------------------------------------------------------------------------
 

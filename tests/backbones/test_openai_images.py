@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.backbones.test_openai import ask, backbone
+from tests.support.openai_backbone import ask, backbone
 from tests.support.playback import CONCLUSION, PROGRAM, Lab, kinds, logged, play
 from tests.support.provider import Provider, refuses, says, unless
 from workers.backbones.openai.messages import (

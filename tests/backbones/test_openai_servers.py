@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from tests.backbones.test_openai import HASTY, TASK, ask
+from tests.support.openai_backbone import HASTY, TASK, ask
 from tests.support.provider import Handler, Provider, refuses, says, starts, streams, unless
 from workers.backbones.openai.backbone import OpenAIChat
 from workers.backbones.openai.retry import RetryPolicy

@@ -12,7 +12,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from tests.backbones.test_openai import HASTY, KEY, TASK, ask, backbone
+from tests.support.openai_backbone import HASTY, KEY, TASK, ask, backbone
 from tests.support.provider import Handler, Provider, page, refuses, says, starts, streams
 from workers.backbones.openai.retry import RetryPolicy, parse_retry_after
 from workers.backbones.openai.stream import is_repetitive

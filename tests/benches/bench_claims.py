@@ -17,7 +17,6 @@ import psycopg
 import pytest
 
 from tests import ROOT
-from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
 from tests.support.postgres import Cluster
 
 QUEUED, CLAIMS = 10_000, 400
@@ -140,7 +139,7 @@ def dsn(settings: dict) -> str:
 
 
 @pytest.mark.bench
-def test_a_claim_from_a_long_queue(postgres: Cluster) -> None:  # noqa: F811 - the fixture
+def test_a_claim_from_a_long_queue(postgres: Cluster) -> None:
     own = {name: value for name, value in os.environ.items() if not name.startswith("MAIA_")}
     own |= {"MAIA_DATABASE_URL": postgres.create("claims"), "MAIA_STATE": str(postgres.home) + "-state"}
     own |= {"DJANGO_SETTINGS_MODULE": "maia_web.settings"}

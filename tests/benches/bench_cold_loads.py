@@ -26,9 +26,9 @@ import pytest
 from playwright.sync_api import Browser, CDPSession
 
 from tests import ROOT
-from tests.conftest import redis_binary
 from tests.support.browser import needs_chromium, open_browser
 from tests.support.installation import free_port
+from tests.support.redis_server import redis_binary
 
 SIZE, REPEATS = 20_000, 3
 GOAL_BYTES, GOAL_MS = 150_000, 1_000

@@ -8,10 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page
 
-from tests.comments.test_browser import signed_in
-from tests.conftest import member
 from tests.support.browser import needs_chromium, new_page, open_browser
 from tests.support.long_run import long_run
+from tests.support.people import member, signed_in
 from tests.support.served import served
 
 TIMES = 12

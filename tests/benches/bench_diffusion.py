@@ -15,9 +15,10 @@ import pytest
 import torch
 
 from tests.support import pipelines
-from tests.support.pipelines import one_thread  # noqa: F401  a fixture of this module's
 from workers import registry
 from workers.protocols import LabSettings
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 PROMPTS = ["a red ball on grass", "a cat in the snow", "two cars at night", "a cone"]
 STEPS = 4

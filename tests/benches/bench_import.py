@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from experiments.exchange import import_bundle
 from experiments.exchange.import_bundle import Source
 from experiments.models import Image
-from tests.exchange.test_bundles import bundled
+from tests.support.bundles import bundled
 from tests.support.long_run import long_run
 from workers.jobs import exchange
 

@@ -21,7 +21,6 @@ from typing import IO, Any
 import pytest
 
 from tests import ROOT
-from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
 from tests.support.postgres import Cluster
 
 SIZES = (10_000, 1_000_000)
@@ -203,7 +202,7 @@ def test_pages_on_sqlite(tmp_path: Path) -> None:
 
 
 @pytest.mark.bench
-def test_pages_on_postgresql(tmp_path: Path, postgres: Cluster) -> None:  # noqa: F811 - the fixture
+def test_pages_on_postgresql(tmp_path: Path, postgres: Cluster) -> None:
     found = []
     for size in SIZES:
         address = postgres.create(f"seeded_{size}")

@@ -17,8 +17,8 @@ from django.test import Client
 
 from experiments.models import Run
 from tests import ROOT
-from tests.runs.test_query_form import GOOD
-from tests.runs.test_socket import Viewer
+from tests.support.run_form import GOOD
+from tests.support.viewer import Viewer
 from workers.jobs import catalogue, lease, rounds
 from workers.jobs import laboratory as place
 

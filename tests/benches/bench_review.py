@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from tests import ROOT
-from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
 from tests.support.postgres import Cluster
 
 REVIEWS = 100_000
@@ -158,7 +157,7 @@ def test_reviewing_on_sqlite(tmp_path: Path) -> None:
 
 
 @pytest.mark.bench
-def test_reviewing_on_postgresql(tmp_path: Path, postgres: Cluster) -> None:  # noqa: F811 - the fixture
+def test_reviewing_on_postgresql(tmp_path: Path, postgres: Cluster) -> None:
     figures("PostgreSQL", {"MAIA_STATE": str(tmp_path), "MAIA_DATABASE_URL": postgres.url("postgres")})
 
 

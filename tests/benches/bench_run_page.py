@@ -18,7 +18,6 @@ from django.test import Client
 from playwright.sync_api import Page
 
 from tests import ROOT
-from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
 from tests.support.browser import needs_chromium, open_page
 from tests.support.long_run import long_run
 
@@ -78,7 +77,7 @@ def main() -> None:
     from django.core.management import call_command
     from django.db import connection
 
-    from tests.conftest import member
+    from tests.support.people import member
 
     call_command("migrate", verbosity=0)
     owner = member("owner", "RESEARCHER")

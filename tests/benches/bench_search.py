@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import ROOT
-from tests.house.test_postgres import postgres  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from experiments.models import Run, SearchText

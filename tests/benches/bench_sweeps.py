@@ -19,8 +19,7 @@ from django.utils import timezone
 
 from experiments.models import Label, Layer, Run, Sweep
 from experiments.units.label_groups import group_labels
-from tests.sweeps.conftest import lay_out, start
-from tests.sweeps.conftest import layers as layers
+from tests.support.sweeps import lay_out, make_layers, start
 
 UNITS = 10_000
 WORDS = 1_500
@@ -63,7 +62,8 @@ def took(work: Callable[[], Any]) -> float:
 
 @pytest.mark.bench
 @pytest.mark.django_db
-def test_a_sweep_of_ten_thousand_units(owner: User, as_owner: Client, layers: list[Layer], redis_url: str) -> None:
+def test_a_sweep_of_ten_thousand_units(owner: User, as_owner: Client, redis_url: str) -> None:
+    make_layers()
     Layer.objects.filter(name="layer4").update(units=UNITS)
     began = time.perf_counter()
     sweep = lay_out(start(owner, layer=["layer4"]))

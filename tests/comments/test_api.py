@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.models import Comment, Notification, ReviewQueue
-from tests.conftest import member
 from tests.support.api_world import KEY, Script, World, fill
+from tests.support.people import member
 
 pytestmark = pytest.mark.django_db
 

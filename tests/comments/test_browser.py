@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from playwright.sync_api import Page, expect
 
 from experiments.models import Run
-from tests.conftest import member
 from tests.support.browser import needs_chromium, new_page, open_browser
 from tests.support.long_run import long_run
+from tests.support.people import member, signed_in
 from tests.support.served import served
 
 pytestmark = [
@@ -27,12 +26,6 @@ SELECT = """([id, from, to]) => {
 @pytest.fixture
 def colleague(db: None) -> User:
     return member("colleague", "RESEARCHER")
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_two_people_talk_about_a_run(redis_url: str, owner: User, colleague: User) -> None:

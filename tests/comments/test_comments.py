@@ -13,8 +13,8 @@ from experiments.comments import anchors, lists
 from experiments.core import transcript
 from experiments.models import AuditEntry, Comment, Event, Notification, ReviewQueue, Run, Thread
 from experiments.models.comment import QUOTE_CHARS, TEXT_CHARS
-from tests.conftest import member
 from tests.support.builders import experiment, make_run, replied, started
+from tests.support.people import member
 from tests.support.pictures import logged, seen
 
 pytestmark = pytest.mark.django_db

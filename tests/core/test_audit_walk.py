@@ -15,13 +15,12 @@ from experiments.models import (
     AuditEntry,
     Judge,
 )
-from tests.api.test_access import WRITING
-from tests.conftest import member
-from tests.house.addresses import NAMED
-from tests.runs.test_query_form import GOOD
 from tests.support import api_world
+from tests.support.addresses import NAMED
+from tests.support.api_operations import WRITING
 from tests.support.api_world import Script, World
 from tests.support.own_rows import make_all
+from tests.support.run_form import GOOD
 
 RUBRIC = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "reject"}
 Case = tuple[str, Mapping[str, Any], str]
@@ -170,11 +169,6 @@ BEFORE = {
     "settings-you-sessions": (),
 }
 """What has to be sent before, so that there is something to do."""
-
-
-@pytest.fixture
-def admin(db: None) -> User:
-    return member("admin", "ADMIN")
 
 
 @pytest.fixture

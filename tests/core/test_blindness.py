@@ -11,11 +11,8 @@ from experiments.core.actors import Actor
 from experiments.display import verdicts
 from experiments.models import ReviewQueue, Run
 from experiments.reviews import actions
-from tests.display.test_verdicts import admin, first, give, reviewed, run_of, second
-from tests.reviews.test_pages import signed_in
-from tests.reviews.test_writing import lapse, queue_of, submit, taken
-
-__all__ = ["admin", "first", "second"]
+from tests.support.people import signed_in
+from tests.support.reviewing import give, lapse, queue_of, reviewed, run_of, submit, taken
 
 pytestmark = pytest.mark.django_db
 

@@ -16,9 +16,9 @@ from experiments.accounts import throttle, visits
 from experiments.core import sockets
 from experiments.core.sessions import VISIT, SessionStore
 from experiments.models import AuditEntry, Member, Run, Session
-from tests.conftest import member
-from tests.runs.test_socket import Viewer
 from tests.support.builders import make_run
+from tests.support.people import member
+from tests.support.viewer import Viewer
 
 pytestmark = pytest.mark.django_db
 

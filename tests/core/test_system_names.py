@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from experiments.core import audit, system_names, transcript
+from experiments.core import system_names, transcript
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.display import events as rendering
@@ -32,32 +32,25 @@ from experiments.models import (
     Share,
     Unit,
     UnitProfile,
-    VisionModelRow,
 )
 from experiments.reviews import actions, reservation
-from tests.api.test_access import READING, call
-from tests.conftest import member
-from tests.house.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ
-from tests.house.test_access import ids
-from tests.reviews.test_pages import signed_in
-from tests.reviews.test_writing import submit
-from tests.runs.test_socket import Viewer, tell
 from tests.support import builders
+from tests.support.address_rows import make_ids
+from tests.support.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ
+from tests.support.api_operations import READING, call
 from tests.support.api_world import KEY, World, fill
+from tests.support.blind_runs import LAYER, MODEL, NUMBER, TOLD, as_json_spec, blind_run, catalogue, queued
 from tests.support.builders import make_run
+from tests.support.people import member, signed_in
+from tests.support.reviewing import submit
 from tests.support.streams import text_of
+from tests.support.viewer import Viewer, tell
 from workers import registry
 from workers.record import decoding
-from workers.record.events import Ended, Forked
+from workers.record.events import Ended
 from workers.record.replies import Conclusion
-from workers.record.systems import SystemSpec
-
-__all__ = ["ids"]
 
 pytestmark = pytest.mark.django_db
-MODEL, LAYER, NAME, NUMBER = "synthetic:hayloft-eyes", "hayloft-kind", "hayloft concept", 1
-"""The three words of which none may be told. No random token, of which pages hold many, has theirs by chance."""
-TOLD = "hayloft"
 BLIND = registry.blind_name("synthetic", MODEL, LAYER, NUMBER)
 
 
@@ -73,40 +66,21 @@ def world(owner: User) -> World:
     return fill(owner)
 
 
-@pytest.fixture
-def run(owner: User, world: World) -> Run:
-    """A run on a synthetic neuron that concluded. It asks again what was asked of an ordinary unit, and has a fork."""
-    asked = make_run(owner, status="concluded")
-    system = {"system_kind": "synthetic", "model": MODEL, "layer": LAYER, "unit": NUMBER}
-    row = make_run(owner, parent=asked, **system, versions={"model": MODEL, "backbone": "Scripted"})
-    start = decoding.encode(builders.started()) | {"system": as_json_spec(), "versions": {"model": MODEL}}
-    transcript.append(row.pk, "started", decoding.decode("started", start))
-    transcript.append(row.pk, "reply", builders.replied())
-    transcript.append(row.pk, "experiment", builders.experiment())
-    transcript.append(row.pk, "result", builders.result(images=(KEY,)))
-    transcript.append(row.pk, "forked", Forked(1, "owner", asked.pk, {"layer": LAYER, "seed": "3"}))
-    transcript.append(row.pk, "concluded", Ended("", Conclusion("It likes red.", ("red balls",))))
-    make_run(owner, parent=row, fork_round=1, **system, status="concluded")
-    audit.record(Actor(owner), "run.asked", row)
-    row.refresh_from_db()
-    return row
-
-
-def as_json_spec() -> dict[str, Any]:
-    spec = SystemSpec("synthetic", MODEL, LAYER, NUMBER)
-    return {"kind": spec.kind, "model": spec.model, "layer": spec.layer, "unit": spec.unit, "options": {}}
-
-
-def queued(run: Run, *people: User, **fields: Any) -> ReviewQueue:
-    queue = ReviewQueue(**({"name": "q", "filters": f"layer={LAYER}"} | fields))
-    return actions.make_queue(Actor(run.owner), Run.objects.filter(pk=run.pk), queue, people)
-
-
 def judge(queue: ReviewQueue, user: User) -> Review:
     review = reservation.take(queue, user)
     assert review is not None
     submit(review, user, seq=review.item.run.last_seq)
     return review
+
+
+@pytest.fixture
+def run(owner: User, world: World) -> Run:
+    return blind_run(owner)
+
+
+@pytest.fixture
+def ids(run: Run) -> dict[str, int]:
+    return make_ids(run)
 
 
 # --- every address ---
@@ -250,17 +224,6 @@ def test_words_that_a_run_says_are_still_found(run: Run, first: User) -> None:
 
 
 # --- the catalogue ---
-
-
-def catalogue() -> Layer:
-    return Layer.objects.create(
-        model=VisionModelRow.objects.create(name=MODEL, label="Synthetic"),
-        position=0,
-        name=LAYER,
-        kind="concept",
-        units=3,
-        names=["other", NAME, "third"],
-    )
 
 
 def test_the_page_of_the_neuron_tells_nothing_of_its_runs(owner: User, first: User) -> None:

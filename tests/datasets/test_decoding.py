@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.datasets.test_folder import RED, opened, plain, reason
+from tests.support.image_folders import RED, opened, plain, reason
 from workers.lab import imaging
 
 GREEN = (10, 250, 20)

@@ -9,21 +9,15 @@ import subprocess
 import sys
 
 import pytest
-from PIL import Image
 
 from tests import ROOT
+from tests.support.image_folders import opened, plain, reason
 from tests.support.tiny_lab import TinyModel
 from workers import registry
 from workers.datasets import folder as folders
-from workers.errors import BrokenImage, Cancelled, MissingPart
+from workers.errors import Cancelled, MissingPart
 from workers.lab.exemplars import ExemplarIndex
 from workers.protocols import LabSettings
-
-RED = (250, 10, 20)
-
-
-def plain(size=(20, 10), colour=RED):
-    return Image.new("RGB", size, colour)
 
 
 @pytest.fixture
@@ -31,16 +25,6 @@ def root(tmp_path):
     path = tmp_path / "photos"
     path.mkdir()
     return path
-
-
-def opened(root, **settings):
-    return registry.load(registry.DATASETS, f"folder:{root}")(LabSettings(root.parent / "state", **settings))
-
-
-def reason(dataset, index=0):
-    with pytest.raises(BrokenImage) as caught:
-        dataset[index]
-    return str(caught.value)
 
 
 # --- what is no image -----------------------------------------------------------------------------------

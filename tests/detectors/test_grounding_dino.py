@@ -12,12 +12,13 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.support.single_thread import one_thread  # noqa: F401
 from workers import registry
 from workers.detectors.grounding_dino import PUBLISHED, DetectionSettings, GroundingDino, _Box, _Dino, _Sam
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Detection, Detector, LabSettings
 from workers.vision_models.synthetic.model import SyntheticModel
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SETTINGS = LabSettings(Path("unused"), batch_size=2)
 CONCEPTS = ["ball", "hand", "cone", "ball hand"]

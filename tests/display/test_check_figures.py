@@ -15,8 +15,8 @@ from experiments.display.answers import render_answer
 from experiments.display.label_checks import MIN_POSITIVES, read_figures
 from experiments.models import LabelCheck, Layer, ReviewQueue, Run, Unit, VisionModelRow
 from experiments.reviews import actions
-from tests.conftest import member
 from tests.support.builders import make_run, started
+from tests.support.people import member
 from workers.record.decoding import encode
 from workers.record.events import Ended
 from workers.record.label_checks import CheckResult, NaturalResult, Reference

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -26,47 +25,12 @@ from experiments.models import (
 )
 from experiments.reviews import actions
 from experiments.runs import lists
-from tests.conftest import member
-from tests.reviews.test_pages import send, signed_in
-from tests.reviews.test_writing import queue_of, submit, taken
 from tests.support.api_world import Script
 from tests.support.builders import make_run
+from tests.support.people import member, signed_in
+from tests.support.reviewing import give, queue_of, reviewed, run_of, send, submit, taken
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def first() -> User:
-    return member("first", "REVIEWER")
-
-
-@pytest.fixture
-def second() -> User:
-    return member("second", "REVIEWER")
-
-
-@pytest.fixture
-def admin() -> User:
-    return member("admin", "ADMIN")
-
-
-def give(queue: ReviewQueue, user: User, verdict: str, label: str = "") -> Review:
-    """This person's opinion of the next item, submitted so long ago that it stands."""
-    review = taken(queue, user)
-    submit(review, user, verdict=verdict, corrected_label=label)
-    Review.objects.filter(pk=review.pk).update(submitted=timezone.now() - timedelta(hours=1))
-    return review
-
-
-def run_of(queue: ReviewQueue) -> Run:
-    return Run.objects.get(review_items__queue=queue)
-
-
-def reviewed(owner: User, *opinions: tuple[User, str], **fields: Any) -> ReviewQueue:
-    queue = queue_of(owner, runs=1, reviewers_per_item=max(1, len(opinions)), **fields)
-    for user, verdict in opinions:
-        give(queue, user, verdict, f"{user.username}'s label")
-    return queue
 
 
 # --- the verdict ---

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.models import Backbone, CheckStatus, Evaluation, EvaluationKind, Image, Job, LabelCheck, Run, Unit
+from experiments.models import Backbone, CheckStatus, Evaluation, EvaluationKind, Image, LabelCheck, Run, Unit
 from tests.support import trials
 from tests.support.builders import make_run
 from tests.support.pictures import stored
@@ -62,8 +62,3 @@ def every_kind(owner: User, checks: list[LabelCheck], runs: list[Run]) -> list[E
 @pytest.fixture
 def scripted(db: None) -> Backbone:
     return Backbone.objects.create(key="scripted", label="Scripted scientist")
-
-
-def work(evaluation: Evaluation, status: str) -> None:
-    """Have its job stand so."""
-    Job.objects.filter(pk=evaluation.job_id).update(status=status, stop_requested=False)

@@ -17,10 +17,10 @@ from experiments.evaluations import actions, forecast
 from experiments.evaluations.form import NewEvaluation
 from experiments.models import AuditEntry, Backbone, Evaluation, EvaluationItem, Job, LabelCheck, Run
 from experiments.pairwise import sources
-from tests.conftest import member
-from tests.evaluations.conftest import work
 from tests.support import trials
 from tests.support.builders import make_run
+from tests.support.evaluations import work
+from tests.support.people import member
 
 pytestmark = pytest.mark.django_db
 

@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 
 from experiments.evaluations.check_evidence import HIDDEN_TRUTH
 from experiments.models import Backbone, CheckStatus, Evaluation, EvaluationKind, LabelCheck, ReviewQueue, Run
-from tests.conftest import member
-from tests.evaluations.conftest import work
 from tests.support import trials
 from tests.support.api_world import Script
 from tests.support.builders import make_run
+from tests.support.evaluations import work
+from tests.support.people import member
 from tests.support.seeding import evaluations
 from workers.record.evaluations import CAVEAT
 

@@ -15,6 +15,7 @@ from experiments.evaluations.check_evidence import HIDDEN_TRUTH
 from experiments.models import CheckStatus, Label, LabelCheck, Layer, ReviewQueue, Run, Share, Unit
 from tests.support import builders, trials
 from tests.support.builders import make_run
+from tests.support.people import member, signed_in
 from tests.support.seeding import evaluations
 from workers.record.evaluations import CAVEAT
 from workers.record.events import Ended
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    return trials.signed_in("viewer", "VIEWER")
+    return signed_in(member("viewer", "VIEWER"))
 
 
 def text(client: Client, path: str) -> str:
@@ -89,7 +90,7 @@ def hidden(owner: User) -> tuple[LabelCheck, Run]:
 
 def test_the_truth_stays_hidden_from_who_is_to_judge_it(hidden: tuple[LabelCheck, Run], viewer: Client) -> None:
     check, _ = hidden
-    judge = trials.signed_in("judge", "REVIEWER")
+    judge = signed_in(member("judge", "REVIEWER"))
     page = text(judge, check.get_absolute_url())
     assert HIDDEN_TRUTH in page
     assert "ceiling: ball" not in page
@@ -100,7 +101,7 @@ def test_the_truth_stays_hidden_from_who_is_to_judge_it(hidden: tuple[LabelCheck
 def test_a_review_shows_the_check_as_evidence(hidden: tuple[LabelCheck, Run]) -> None:
     check, run = hidden
     item = run.review_items.get()
-    client = trials.signed_in("judge", "REVIEWER")
+    client = signed_in(member("judge", "REVIEWER"))
     blind = text(client, item.get_absolute_url())
     assert f'href="/checks/{check.pk}/"' not in blind, "it would anchor who judges"
     assert "ceiling" not in blind

@@ -24,9 +24,10 @@ from experiments.models import (
     Run,
     VisionModelRow,
 )
-from tests.exchange.test_bundles import brought, bundled, exported
 from tests.support import trials
 from tests.support.builders import make_run
+from tests.support.bundles import brought, bundled, exported
+from tests.support.people import member, signed_in
 from tests.support.seeding import evaluations
 from workers.record.decoding import encode
 from workers.record.evaluations import CAVEAT, Cell, EvaluationResult, Figure, ResultTable
@@ -37,7 +38,7 @@ NASTY = r"50 % of A&B_{#1} ~ $x^2$ \input{/etc/passwd}"
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    return trials.signed_in("viewer", "VIEWER")
+    return signed_in(member("viewer", "VIEWER"))
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from django.test import Client
 from experiments.core.label_checks import choose_method, request_check
 from experiments.evaluations import judging
 from experiments.models import AuditEntry, CheckStatus, LabelCheck, PresenceAnswer, Role, Run, Unit
-from tests.conftest import member
 from tests.support import trials
 from tests.support.api_world import Script
 from tests.support.builders import make_run
 from tests.support.judged_images import make_waiting
+from tests.support.people import member, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_url")]
 SCRIPT = {"HX-Request": "true"}
@@ -62,7 +62,7 @@ def on_screen(client: Client, check: LabelCheck) -> list[int]:
 
 
 def test_a_judge_sees_a_label_and_an_image_and_nothing_of_the_unit(as_reviewer: Client, check: LabelCheck) -> None:
-    other = trials.signed_in("other", "REVIEWER")
+    other = signed_in(member("other", "REVIEWER"))
     say(other, check, "no")
     page = as_reviewer.get(f"/checks/{check.pk}/judge/").content.decode()
     main = page[page.index("<main") : page.index("</main>")]
@@ -189,7 +189,7 @@ def test_two_people_answer_each_image(as_reviewer: Client, unit: Unit) -> None:
     say(as_reviewer, check, "yes")
     page = as_reviewer.get(f"/checks/{check.pk}/judge/").content.decode()
     assert "Nothing is left for you" in page
-    other = trials.signed_in("other", "REVIEWER")
+    other = signed_in(member("other", "REVIEWER"))
     say(other, check, "yes")
     check.refresh_from_db()
     assert (check.status, check.reason) == (CheckStatus.UNFINISHED, "It waits for people: 1 of 2 images judged.")
@@ -264,7 +264,7 @@ def test_who_may_judge_finds_the_images(as_reviewer: Client, owner: User, check:
     page = as_reviewer.get(path).content.decode()
     assert f'href="/checks/{check.pk}/judge/"' in page
     assert "red balls" in page
-    viewer = trials.signed_in("viewer", "VIEWER")
+    viewer = signed_in(member("viewer", "VIEWER"))
     assert f'href="/checks/{check.pk}/judge/"' not in viewer.get(path).content.decode()
 
 
@@ -279,7 +279,7 @@ def test_the_check_says_that_it_waits(as_owner: Client, check: LabelCheck) -> No
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.RESEARCHER])
 def test_only_reviewers_judge(check: LabelCheck, role: Role) -> None:
-    client = trials.signed_in("somebody", role.name)
+    client = signed_in(member("somebody", role.name))
     question = check.questions.earliest("pk").pk
     assert client.get(f"/checks/{check.pk}/judge/").status_code == 403
     assert say(client, check, "yes", question).status_code == 403

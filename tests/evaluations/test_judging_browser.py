@@ -9,10 +9,10 @@ from django.test import Client
 from playwright.sync_api import Page, expect
 
 from experiments.models import LabelCheck, PresenceAnswer
-from tests.conftest import member
 from tests.support import trials
 from tests.support.browser import aside, needs_chromium, open_page, overhang
 from tests.support.judged_images import make_waiting
+from tests.support.people import member
 from tests.support.pictures import stored
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium, pytest.mark.usefixtures("redis_url")]

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from experiments.evaluations.results import read_result
 from experiments.models import Evaluation, EvaluationKind, LabelCheck, Run
-from tests.evaluations.conftest import work
-from tests.support import trials
+from tests.support.evaluations import work
+from tests.support.people import member, signed_in
 from tests.support.seeding import evaluations
 from workers.record.evaluations import CAVEAT
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    return trials.signed_in("viewer", "VIEWER")
+    return signed_in(member("viewer", "VIEWER"))
 
 
 def text(client: Client, path: str) -> str:

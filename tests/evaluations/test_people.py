@@ -15,10 +15,9 @@ from experiments.evaluations import actions
 from experiments.evaluations.form import NewEvaluation
 from experiments.models import Backbone, Evaluation, EvaluationItem, Run
 from experiments.pairwise import sources
-from tests.conftest import member
 from tests.support.api_world import Script
 from tests.support.own_rows import compared
-from tests.support.trials import signed_in
+from tests.support.people import member, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +29,7 @@ def neurons(owner: User) -> Evaluation:
 
 
 def test_a_page_asks_people_and_shows_how_far_they_are(neurons: Evaluation, owner: User) -> None:
-    admin, viewer = signed_in("admin", "ADMIN"), signed_in("viewer", "VIEWER")
+    admin, viewer = signed_in(member("admin", "ADMIN")), signed_in(member("viewer", "VIEWER"))
     button = "Ask people for labels of a quarter"
     assert button in admin.get(neurons.get_absolute_url()).content.decode()
     assert button not in viewer.get(neurons.get_absolute_url()).content.decode()
@@ -51,7 +50,7 @@ def test_a_page_asks_people_and_shows_how_far_they_are(neurons: Evaluation, owne
 
 
 def test_while_one_writes_the_neuron_has_no_name(neurons: Evaluation, owner: User) -> None:
-    client = signed_in("colleague", "RESEARCHER")
+    client = signed_in(member("colleague", "RESEARCHER"))
     (item,) = actions.ask_people(Actor(owner), neurons)
     assert client.get(neurons.get_absolute_url()).content.decode().count("hidden until people have written") == 2
     told = Script(owner).get(f"/evaluations/{neurons.pk}/items").json()["items"]
@@ -97,7 +96,7 @@ def test_a_form_names_the_judge(owner: User, scripted: Backbone, redis_url: str)
     for judge, why in (("openai:own", "No price is known for own"), ("person", "“person” that could judge")):
         with pytest.raises(InvalidInput, match=f"Judge: .*{why}"):
             actions.start(Actor(owner), form(judge=judge))
-    admin, words = signed_in("admin", "ADMIN"), "Scripted scientist, by the words of the truth"
+    admin, words = signed_in(member("admin", "ADMIN")), "Scripted scientist, by the words of the truth"
     assert words in admin.get("/evaluations/new/?kind=synthetic").content.decode()
     assert words not in admin.get("/evaluations/new/?kind=units").content.decode()
     asked = {"kind": "synthetic", "backbone": "scripted", "judge": "scripted"}

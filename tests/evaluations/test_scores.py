@@ -11,8 +11,8 @@ from django.test import Client
 from experiments.core.system_names import Names
 from experiments.evaluations.scores import draw_scores, find_scores
 from experiments.models import LabelCheck, ReviewQueue, Run, Unit
-from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.people import member
 
 
 def scored(owner: User, of: Unit, r: float | None, auprc: float | None = None, **fields: Any) -> Run:

@@ -12,9 +12,10 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from experiments.models import Member, Role
-from tests.conftest import member
-from tests.exchange.test_bundles import HOSTILE, bundled, full_run
 from tests.support.browser import assert_fits, needs_chromium, open_page
+from tests.support.bundles import HOSTILE, bundled, full_run
+from tests.support.figure_boxes import BOXES
+from tests.support.people import member
 
 pytestmark = [
     pytest.mark.usefixtures("redis_url"),
@@ -44,20 +45,6 @@ def test_a_hostile_run_opens_as_words_and_pictures(owner: User, tmp_path: Path) 
                 assert picture.evaluate(DECODED) > 0
         assert page.locator("script, link, iframe, [onerror], [style]").count() == 0
     assert [each for each in asked if not each.startswith("data:image/webp")] == [file.as_uri()]
-
-
-BOXES = """
-() => [...document.querySelectorAll("figure")].map((figure) => {
-  const own = figure.getBoundingClientRect();
-  const inside = [...figure.querySelectorAll(".activation, .bar, .title")].map((each) => each.getBoundingClientRect());
-  const number = figure.querySelector(".activation");
-  return {
-    beyond: inside.some((each) => each.left < own.left - 1 || each.right > own.right + 1),
-    lines: number.getBoundingClientRect().height / parseFloat(getComputedStyle(number).lineHeight),
-    words: number.textContent.trim(),
-  };
-})
-"""
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -35,8 +35,8 @@ from experiments.models import (
 )
 from experiments.search.finding import SearchScope, find
 from experiments.search.runs import runs_matching
-from tests.exchange.test_bundles import brought, bundled, picture
 from tests.support.builders import experiment, make_run, replied, result, started
+from tests.support.bundles import brought, bundled, picture
 from tests.support.long_run import long_run
 from workers.jobs import exchange
 from workers.record.decoding import decode

@@ -7,120 +7,36 @@ import io
 import json
 import re
 import zipfile
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.files.storage import default_storage
-from PIL import Image as Pillow
 
-from experiments.core import transcript, transfers
-from experiments.exchange import export_query, import_bundle, tables
-from experiments.exchange.import_bundle import Source
+from experiments.core import transcript
+from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Event,
-    Export,
     ExportSubject,
     Image,
     ImportedRun,
-    Job,
     Label,
-    Layer,
     Observation,
     Run,
-    Unit,
-    VisionModelRow,
 )
 from experiments.models.mapped import MAP_COLUMNS
 from experiments.search.runs import runs_matching
-from tests.support.builders import experiment, make_run, replied, result, started
-from workers.jobs import exchange, long
-from workers.jobs.images import ImagesInDatabase
-from workers.protocols import Provenance
-from workers.record.events import Ended, ExperimentEnded
-from workers.record.experiments import ActivationMap, LogEntry
-from workers.record.experiments import Observation as Logged
-from workers.record.replies import Conclusion
-from workers.record.replies import Hypothesis as Claim
+from tests.support.builders import make_run, started
+from tests.support.bundles import HOSTILE, brought, bundled, exported, forgotten, full_run
 
 pytestmark = pytest.mark.usefixtures("redis_url")
-
-HOSTILE = "</title></style></pre><script>document.title='owned'</script><img src=http://127.0.0.1:1/x onerror=alert(1)>"
-
-
-def picture(shade: int, **known: Any) -> str:
-    """The key of a stored image."""
-    images = ImagesInDatabase()
-    key = images.remember(
-        Pillow.new("RGB", (40, 30), (shade, 80, 120)), Provenance(**({"origin": "generated"} | known))
-    )
-    images.flush()
-    return key
 
 
 @pytest.fixture
 def run(owner: User) -> Run:
     return full_run(owner)
-
-
-def full_run(owner: User, words: str = "a red ball", **fields: Any) -> Run:
-    """A concluded run with images, masked and edited, that names a unit of the catalogue."""
-    model, _ = VisionModelRow.objects.get_or_create(name="toybox")
-    layer, _ = Layer.objects.get_or_create(
-        model=model, name="layer4", defaults={"position": 4, "path": "layer4", "kind": "conv", "units": 64}
-    )
-    Unit.objects.get_or_create(layer=layer, number=7)
-    run = make_run(owner, question=f"What? {words}", options={"dataset": "toybox"}, seed=5, **fields)
-    scene = {"things": [], "ground": "grass", "light": "day", "backdrop": 1}
-    raw = picture(10, prompt=words, seed=3, scene=scene)
-    masked = picture(20, raw=raw)
-    map_key = picture(25, origin="external")
-    edit = picture(30, origin="edited", original=raw, prompt="make it blue")
-    logged = (
-        Logged(words, 3.25, raw, masked, "generated", words, 3, map=ActivationMap(map_key, 0.0, 3.25, 1.5)),
-        Logged("edited", -1.5, edit, None, "edited", words, None, raw),
-    )
-    claim = Claim(1, words, "supported", "3.25")
-    steps = [
-        ("started", started()),
-        ("reply", replied(1, text=words, prose=words, hypotheses=(claim,), code="print(1)")),
-        ("experiment", experiment(1)),
-        ("result", result(1, exemplar_mean=2.0, output=words, seconds=0.5)),
-        ("reply", replied(2)),
-        ("concluded", Ended("", Conclusion(words, (words, "second"), words))),
-    ]
-    for kind, payload in steps:
-        if isinstance(payload, ExperimentEnded):
-            payload = replace(payload, entries=(LogEntry(tuple(logged), words),))
-        transcript.append(run.pk, kind, payload, seconds=1.25, state=b"\x81\xa1a\x01" if kind == "result" else b"")
-    run.refresh_from_db()
-    run.label_set.filter(position=1).update(scores={"auc": 0.9})
-    run.tags.create(name=f"tag of {run.pk}")
-    return run
-
-
-def bundled(*runs: Run, path: Path) -> Path:
-    with path.open("wb") as target:
-        exchange.write_bundle([run.pk for run in runs], target, lambda *_: None)
-    return path
-
-
-def brought(path: Path, by: User) -> list[import_bundle.Taken]:
-    return import_bundle.bundle(path, Source(path.name, by), exchange.laboratory())
-
-
-def forgotten(*runs: Run) -> None:
-    """As on another installation: neither the runs nor their images are here."""
-    for run in runs:
-        run.delete()
-    for image in Image.objects.all():
-        default_storage.delete(Image.path_of(image.key))
-    Image.objects.all().delete()
-    Label.objects.all().delete()
 
 
 def test_a_round_trip_loses_nothing(run: Run, teammate: User, tmp_path: Path) -> None:
@@ -270,18 +186,6 @@ def test_the_html_file_shows_hostile_words_as_words_and_asks_for_nothing(owner: 
 
 
 # --- tables -----------------------------------------------------------------------------------------------
-
-
-def exported(owner: User, what: str, form: str, query: str = "") -> tuple[Job, bytes]:
-    """What came of an export, and its file."""
-    job = Job.objects.create(kind="export", subject=what, asked_by=owner)
-    export = Export.objects.create(job=job, what=what, format=form, query=query)
-    long.work(job.pk)
-    job.refresh_from_db()
-    if not transfers.exists(export.place):
-        return job, b""
-    with transfers.fetch(export.place) as path:
-        return job, path.read_bytes()
 
 
 @pytest.mark.parametrize(

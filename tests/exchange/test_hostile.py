@@ -19,34 +19,9 @@ from PIL import Image as Pillow
 from experiments.exchange import safe_zip
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Event, Image, ImportedRun, Label, Run, SearchText
-from tests.exchange.test_bundles import brought, bundled, forgotten, full_run
+from tests.support.bundles import Files, brought, bundled, forgotten, full_run, packed, put
 
 pytestmark = pytest.mark.usefixtures("redis_url")
-
-Files = dict[str, bytes]
-GOOD: Files = {}
-
-
-@pytest.fixture
-def files(owner: User, tmp_path: Path) -> Files:
-    """The members of a good bundle of a run that is not here any more; written once."""
-    if not GOOD:
-        run = full_run(owner)
-        with zipfile.ZipFile(bundled(run, path=tmp_path / "good.zip")) as packed:
-            GOOD.update({name: packed.read(name) for name in packed.namelist() if name != "manifest.json"})
-        forgotten(run)
-    return dict(GOOD)
-
-
-def packed(files: Files, path: Path, more: Callable[[zipfile.ZipFile], None] = lambda _: None) -> Path:
-    """A bundle of these members, with a manifest that fits them."""
-    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
-        for name, data in files.items():
-            target.writestr(name, data)
-        target.writestr("manifest.json", json.dumps({"schema": 1, "files": hashes}))
-        more(target)
-    return path
 
 
 def refused(path: Path, by: User) -> str:
@@ -71,20 +46,6 @@ def changed(files: Files, name: str, change: Callable[[Any], Any]) -> Files:
         return files | {name: json.dumps(change(json.loads(data))).encode()}
     rows = change([json.loads(line) for line in data.splitlines()])
     return files | {name: b"".join(json.dumps(row).encode() + b"\n" for row in rows)}
-
-
-def put(*place: Any, value: Any) -> Callable[[Any], Any]:
-    """Sets one field, however deep."""
-
-    def change(data: Any) -> Any:
-        *way, last = place
-        inner = data
-        for step in way:
-            inner = inner[step]
-        inner[last] = value
-        return data
-
-    return change
 
 
 def test_the_good_bundle_is_taken(files: Files, owner: User, tmp_path: Path) -> None:

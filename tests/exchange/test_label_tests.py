@@ -23,7 +23,7 @@ from experiments.models import (
     Unit,
     VisionModelRow,
 )
-from tests.conftest import member
+from tests.support.people import member
 from workers.jobs import long
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from PIL import Image as Pillow
 
 from experiments.exchange import import_labels, maia_history
 from experiments.exchange.import_bundle import Source
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Image, ImportedRun, Label, Layer, Observation, Run, SearchText, Unit, VisionModelRow
+from tests.support.histories import HISTORY, text, url
 from workers.jobs import exchange
 
 pytestmark = pytest.mark.usefixtures("redis_url")
@@ -111,38 +109,6 @@ def test_a_source_or_model_that_makes_no_sense_is_refused(
 # --- transcripts ------------------------------------------------------------------------------------------
 
 
-def url(shade: int) -> dict[str, Any]:
-    buffer = io.BytesIO()
-    Pillow.new("RGB", (20, 20), (shade, 0, 0)).save(buffer, "JPEG")
-    return {
-        "type": "image_url",
-        "image_url": {"url": f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"},
-    }
-
-
-def text(words: str) -> dict[str, str]:
-    return {"type": "text", "text": words}
-
-
-PROGRAM = "[CODE]:\n```python\ndef execute_command(system, tools):\n    pass\n```"
-HISTORY = [
-    {"role": "system", "content": "You are an agent."},
-    {"role": "user", "content": [text("Your task:"), text("describe the neuron")]},
-    {"role": "assistant", "content": f"[HYPOTHESIS LIST]:\nHypothesis_1: dogs <b>\nHypothesis_2: cats\n{PROGRAM}"},
-    {
-        "role": "user",
-        "content": [
-            text('"a dog on grass", activation: 3.2'),
-            url(1),
-            text("a cat\nactivation: -0.5"),
-            url(2),
-            text("Overall dogs win."),
-        ],
-    },
-    {"role": "assistant", "content": "I see."},
-    {"role": "user", "content": "Go on."},
-    {"role": "assistant", "content": [text("[DESCRIPTION]: It likes dogs.\n[LABEL]: dogs\n")]},
-]
 ABOUT = {"model": "hf:own/net", "layer": "layer4", "unit": "7", "backbone_model": "gpt-4", "question": ""}
 
 

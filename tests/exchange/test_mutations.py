@@ -8,11 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from tests.exchange.test_bundles import forgotten, full_run
-from tests.exchange.test_hostile import Files, files
+from tests.support.bundles import Files, forgotten, full_run
 from tests.support.mutations import addresses, broken
 
-__all__ = ["files"]
 pytestmark = pytest.mark.usefixtures("redis_url")
 
 

@@ -32,9 +32,8 @@ from experiments.models import (
     Thread,
     Wording,
 )
-from tests.conftest import member
-from tests.exchange.test_bundles import brought, bundled, forgotten, full_run
-from tests.exchange.test_hostile import packed, put
+from tests.support.bundles import brought, bundled, forgotten, full_run, packed, put
+from tests.support.people import member
 from workers.jobs import exchange
 
 pytestmark = pytest.mark.usefixtures("redis_url")

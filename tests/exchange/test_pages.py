@@ -19,8 +19,8 @@ from django.utils import timezone
 from experiments.core import transfers
 from experiments.exchange import form
 from experiments.models import Export, Import, Job, Label, Run
-from tests.exchange.test_bundles import HOSTILE, bundled, forgotten, full_run
 from tests.support.builders import make_run
+from tests.support.bundles import HOSTILE, bundled, forgotten, full_run
 from workers.jobs import exchange, long
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]

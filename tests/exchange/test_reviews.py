@@ -17,9 +17,9 @@ from experiments.exchange import export_query, tables
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Adjudication, ExportSubject, Format, Review, ReviewItem, ReviewQueue
 from experiments.reviews import actions
-from tests.conftest import member
-from tests.exchange.test_bundles import exported
 from tests.support.builders import make_run
+from tests.support.bundles import exported
+from tests.support.people import member
 
 pytestmark = pytest.mark.django_db
 

@@ -15,9 +15,9 @@ from django.test import Client
 
 from experiments.exchange import form, pages
 from experiments.models import AuditEntry, Import, Job, Member, Role, Run
-from tests.conftest import member
-from tests.exchange.test_labels import HISTORY
 from tests.support.api_world import Script
+from tests.support.histories import HISTORY
+from tests.support.people import member
 from workers.jobs import long
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]

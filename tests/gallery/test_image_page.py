@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.models import Dataset, Exemplar, Image, Layer, Unit, UnitProfile, VisionModelRow
-from tests.gallery.test_pages import edit, run_with, titles
+from tests.support.gallery import edit, run_with, titles
 from tests.support.pictures import seen, stored
 
 pytestmark = pytest.mark.django_db

@@ -12,12 +12,11 @@ from django.core.cache import cache
 from django.http import QueryDict
 from django.test import Client
 
-from experiments.core import paging, transcript
+from experiments.core import paging
 from experiments.exchange import export_query
 from experiments.models import Experiment, ExportSubject, Layer, Observation, Run, VisionModelRow
-from tests.support.builders import experiment, make_run
-from tests.support.pictures import logged, seen
-from workers.record.experiments import Observation as Logged
+from tests.support.gallery import add, edit, run_with, titles
+from tests.support.pictures import seen
 
 pytestmark = pytest.mark.django_db
 
@@ -27,31 +26,10 @@ def fresh_counts() -> None:
     cache.clear()
 
 
-def run_with(owner: User, *observations: Logged, **fields: Any) -> Run:
-    """A run with one experiment that logged these."""
-    run = make_run(owner, **fields)
-    add(run, *observations)
-    return run
-
-
-def add(run: Run, *observations: Logged, number: int = 1) -> None:
-    transcript.append(run.pk, "experiment", experiment(number))
-    transcript.append(run.pk, "result", logged(*observations, number=number))
-
-
-def edit(title: str, activation: float, colour: str, original: Logged) -> Logged:
-    made = seen(title, activation, colour)
-    return Logged(title, activation, made.image, made.masked, "edited", title, 0, original.image)
-
-
 def page(client: Client, query: str = "") -> str:
     response = client.get(f"/experiments/{query}")
     assert response.status_code == 200
     return response.content.decode()
-
-
-def titles(text: str) -> list[str]:
-    return re.findall(r'<span class="title" title="([^"]*)"', text)
 
 
 @pytest.fixture

@@ -5,37 +5,20 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.utils import timezone
 
 from experiments.models import (
-    Comment,
     Dataset,
-    Evaluation,
-    Export,
     Job,
-    Label,
-    LabelCheck,
-    Layer,
-    Notification,
-    PairwiseTrial,
-    Preset,
     Review,
-    ReviewQueue,
     Run,
-    SavedView,
-    Share,
-    Sweep,
-    Thread,
-    Unit,
     VisionModelRow,
 )
 from experiments.urls import urlpatterns as features
-from tests.house.addresses import (
+from tests.support.addresses import (
     ADMIN,
     ADMIN_READ,
     ASK,
     KEEP,
-    KEY,
     NAMED,
     OPEN,
     READ,
@@ -45,48 +28,6 @@ from tests.house.addresses import (
     SHARED,
     WRITE,
 )
-from tests.support.builders import make_run
-
-
-@pytest.fixture
-def run(owner: User) -> Run:
-    return make_run(owner)
-
-
-@pytest.fixture
-def ids(run: Run) -> dict[str, int]:
-    """What stands in the addresses."""
-    own = VisionModelRow.objects.create(name="own")
-    layer = Layer.objects.create(model=own, position=0, name="fc", kind="logit", units=2)
-    unit = Unit.objects.create(layer=layer, number=1)
-    label = Label.objects.create(text="red", source="person")
-    label.units.add(unit)
-    view = SavedView.objects.create(owner=User.objects.create_user("leaver"), name="theirs")
-    job = Job.objects.create(kind="index", subject="folder:/own", options={"model": "hf:own", "layers": ["fc"]})
-    return {
-        "run": run.pk,
-        "export": Export.objects.create(job=Job.objects.create(kind="export"), what="runs", format="csv").pk,
-        "model": VisionModelRow.objects.create(name="hf:own", revision="1", added=timezone.now()).pk,
-        "dataset": Dataset.objects.create(key="folder:/own", label="own", added=timezone.now()).pk,
-        "job": job.pk,
-        "view": view.pk,
-        "preset": Preset.objects.create(owner=view.owner, name="theirs").pk,
-        "share": Share.issue(run.pk, run.owner, timezone.now(), names=False, comments=False)[0].pk,
-        **said(run),
-        "queue": queue_of(run).pk,
-        "trial": PairwiseTrial.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
-        "evaluation": Evaluation.objects.create(name="theirs", kind="labels", owner=run.owner).pk,
-        "sweep": Sweep.objects.create(name="theirs", owner=run.owner, task="describe", selection={}).pk,
-        "check": LabelCheck.objects.create(key=KEY, unit=unit, text="red", options={}).pk,
-        "label": label.pk,
-    }
-
-
-def queue_of(run: Run) -> ReviewQueue:
-    """A queue with this run to review."""
-    queue = ReviewQueue.objects.create(name="theirs", owner=run.owner)
-    queue.items.create(run=run, position=1)
-    return queue
 
 
 def test_a_researcher_reviews_nothing(as_owner: Client, ids: dict[str, int]) -> None:
@@ -96,14 +37,6 @@ def test_a_researcher_reviews_nothing(as_owner: Client, ids: dict[str, int]) -> 
         assert response.status_code == 403, path
         assert "yours is Researcher" in response.content.decode()
         assert not Review.objects.exists()
-
-
-def said(run: Run) -> dict[str, int]:
-    """A thread with a comment, and what its author was told."""
-    thread = Thread.objects.create(run=run, on="run")
-    comment = Comment.objects.create(thread=thread, author=run.owner, text="Too few.")
-    told = Notification.objects.create(user=run.owner, kind="reply", words="Look.", url="/")
-    return {"thread": thread.pk, "comment": comment.pk, "notification": told.pk}
 
 
 def test_every_address_is_in_a_table_here() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,34 +15,18 @@ from asgiref.testing import ApplicationCommunicator
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser, User
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 
 from experiments.core.sockets import NOT_YOURS, Listener
 from experiments.models import Run
 from experiments.urls import urlpatterns, websocket_urlpatterns
-from tests.conftest import member
-from tests.house.addresses import ADMIN_READ, KEEP, NAMED, OPEN, READ, SHARED
-from tests.house.test_access import ids, run
+from tests.support.addresses import ADMIN_READ, NAMED, OPEN, OWN, READ, SHARED
 from tests.support.builders import make_run
+from tests.support.people import member
+from tests.support.routes import ALL, every
 
-__all__ = ["ids", "run"]
-
-Resolved = tuple[str, URLPattern]
-OWN = KEEP.keys() | {"settings-tokens"}
-"""Where every member may write: what is their own."""
 SOCKETS = {"ws/runs/<int:pk>/": "/ws/runs/{run}/", "ws/live/": "/ws/live/?topic=runs"}
 
 
-def every(patterns: list[Any], before: str = "") -> Iterator[Resolved]:
-    for each in patterns:
-        route = before + str(each.pattern)
-        if isinstance(each, URLResolver):
-            yield from every(each.url_patterns, route)
-        else:
-            yield route, each
-
-
-ALL = list(every(get_resolver().url_patterns))
 OURS = [each for _, each in every(list(urlpatterns))]
 PAGES = [(route, each) for route, each in ALL if each in OURS]
 GUARDED = [(route, each) for route, each in PAGES if each.name not in OPEN | SHARED.keys()]

@@ -16,19 +16,17 @@ from playwright.sync_api import Page
 
 from experiments.models import Share
 from experiments.runs.page.pages import TABS
-from tests.conftest import member
-from tests.house.addresses import ADMIN_READ, KEY, READ, RESEARCH, REVIEW_READ
-from tests.house.test_access import ids, queue_of, run
 from tests.support.accessibility import violations
+from tests.support.address_rows import queue_of
+from tests.support.addresses import ADMIN_READ, KEY, READ, RESEARCH, REVIEW_READ
 from tests.support.api_world import KEY as FULL_KEY
 from tests.support.api_world import fill
 from tests.support.browser import needs_chromium, open_page, overhang
 from tests.support.long_run import long_run
 from tests.support.own_rows import by_hand
+from tests.support.people import member
 from tests.support.pictures import stored
 from tests.support.shared_run import discuss
-
-__all__ = ["ids", "run"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium, pytest.mark.timeout(900)]
 ADDRESSES = READ | RESEARCH | REVIEW_READ | ADMIN_READ

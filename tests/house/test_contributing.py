@@ -14,7 +14,7 @@ import pytest
 from django.utils.module_loading import import_string
 
 from tests import ROOT
-from tests.house import event_table
+from tests.support import event_table
 from tests.support.recipes import RECIPES
 from tests.support.recipes.recipe import Recipe
 
@@ -66,7 +66,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> str:
             shutil.copy2(path, copy)
     for recipe in RECIPES.values():
         recipe.follow(copy)
-    subprocess.run([sys.executable, "-m", "tests.house.event_table"], cwd=copy, check=True)
+    subprocess.run([sys.executable, "-m", "tests.support.event_table"], cwd=copy, check=True)
     wanted = [test for recipe in RECIPES.values() for test in (recipe.test[0], *recipe.accepted)]
     command = [
         sys.executable,
@@ -110,7 +110,7 @@ def test_what_recipes_make_is_accepted_by_the_house(reported: str) -> None:
 def test_the_table_of_events_is_that_of_the_code() -> None:
     assert event_table.PAGE.read_text() == event_table.table(), (
         f"{event_table.PAGE.relative_to(ROOT)} is out of date. Make it again: "
-        ".venv/bin/python -m tests.house.event_table"
+        ".venv/bin/python -m tests.support.event_table"
     )
 
 

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests import ROOT
-from tests.house.test_docs import settings_in_code, settings_in_table
+from tests.support.settings_table import settings_in_code, settings_in_table
 from workers.sandbox import watch
 
 DOCKER = ROOT / "docker"

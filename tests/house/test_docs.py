@@ -15,9 +15,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests import ROOT
+from tests.support.settings_table import OPERATIONS, settings_in_code, settings_in_table
 
 README = (ROOT / "README.md").read_text()
-OPERATIONS = (ROOT / "docker/README.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 ALL = README + OPERATIONS + CONTRIBUTING + (ROOT / "workers/OWN_PARTS.md").read_text()
 PACKAGES = [
@@ -33,31 +33,6 @@ def relative(path: Path) -> str:
 
 
 # --- settings ---------------------------------------------------------------------------------------
-
-
-def settings_in_code() -> dict[str, str | None]:
-    """Variable -> its default as the table writes it, None where there is none or it is computed."""
-    found: dict[str, str | None] = {}
-    for call in ast.walk(ast.parse((ROOT / "maia_web/settings.py").read_text())):
-        if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Constant):
-            continue
-        name = call.args[0].value
-        if isinstance(name, str) and name.startswith(("MAIA_", "OPENAI_")):
-            given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "default")]
-            found[name] = in_words(given[0]) if given else None
-    return found
-
-
-def in_words(default: ast.expr) -> str | None:
-    if not isinstance(default, ast.Constant):
-        return None
-    if isinstance(default.value, bool):
-        return "yes" if default.value else "no"
-    return str(default.value)
-
-
-def settings_in_table() -> dict[str, str]:
-    return dict(re.findall(r"^\| `((?:MAIA|OPENAI)_\w+)` \| (.*?) \|", OPERATIONS, flags=re.MULTILINE))
 
 
 def test_every_setting_stands_in_the_table_and_the_other_way_round() -> None:

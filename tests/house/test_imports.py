@@ -1,4 +1,4 @@
-"""What may import what: the four rules that keep the laboratory, the pages and the plug-ins apart."""
+"""What may import what: the rules that keep the laboratory, the pages, the plug-ins and the tests apart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from tests import ROOT
@@ -60,37 +61,49 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): path for top in OURS for path in sorted((ROOT / top).rglob("*.py"))}
+TESTS = {module_name(path): path for path in sorted((ROOT / "tests").rglob("*.py"))}
 
 
-def imports(name: str) -> Iterator[str]:
+@cache
+def imports(name: str) -> tuple[str, ...]:
     """Dotted names of all that a module imports, wherever in it; relative imports in full."""
-    path = MODULES[name]
+    path, found = MODULES.get(name) or TESTS[name], []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
             above = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*above, *([node.module] if node.module else [])])
-            yield from (f"{source}.{alias.name}" for alias in node.names)
+            found += [f"{source}.{alias.name}" for alias in node.names]
+    return tuple(found)
 
 
 def within(name: str, *packages: str) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
+def modules(*packages: str, but: tuple[str, ...] = ()) -> list[str]:
+    return [name for name in MODULES if within(name, *packages) and not within(name, *but)]
+
+
+def taken(names: Iterable[str], *packages: str, but: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """What these modules import of the packages, but not of the others: importer and imported."""
+    return [
+        (name, each) for name in names for each in imports(name) if within(each, *packages) and not within(each, *but)
+    ]
+
+
+LABORATORY = modules("workers", but=("workers.jobs",))
+
+
 def test_in_workers_only_jobs_know_the_web() -> None:
-    laboratory = [name for name in MODULES if within(name, "workers") and not within(name, "workers.jobs")]
-    assert [(name, taken) for name in laboratory for taken in imports(name) if within(taken, *WEB)] == []
+    assert taken(LABORATORY, *WEB) == []
 
 
 def test_pages_take_what_is_plain_from_workers_and_commands_their_jobs_too() -> None:
-    pages = [name for name in MODULES if within(name, "experiments", "maia_web")]
-    taken = [(name, taken) for name in pages for taken in imports(name) if within(taken, "workers")]
-    commands = [(name, taken) for name, taken in taken if within(name, "experiments.management")]
-    assert [(name, taken) for name, taken in commands if not within(taken, *FOR_COMMANDS)] == []
-    others = {name for name, taken in {*taken} - {*commands} if not within(taken, *PURE)}
-    assert others == set()
+    assert taken(modules("experiments.management"), "workers", but=FOR_COMMANDS) == []
+    assert taken(modules("experiments", "maia_web", but=("experiments.management",)), "workers", but=PURE) == []
 
 
 def room_of(name: str) -> str:
@@ -100,9 +113,9 @@ def room_of(name: str) -> str:
 def arrows() -> dict[str, set[str]]:
     """Room of `experiments/` -> the rooms that its modules import, wherever in them."""
     found: dict[str, set[str]] = {}
-    for name in MODULES:
-        if within(name, "experiments") and "." in name and "migrations" not in name:
-            others = {room_of(taken) for taken in imports(name) if taken.startswith("experiments.")}
+    for name in modules("experiments", but=("experiments.migrations",)):
+        if "." in name:
+            others = {room_of(each) for each in imports(name) if each.startswith("experiments.")}
             found.setdefault(room_of(name), set()).update(others & {*ROOMS, *OUTSIDE} - {room_of(name)})
     return found
 
@@ -124,11 +137,9 @@ def is_outside(name: str) -> bool:
 def test_what_adapts_is_reached_by_addresses_alone() -> None:
     """Pages and operations share by actions and lists; only what stands beside them in a room takes pieces of them."""
     wrong = []
-    for name in MODULES:
-        for taken in imports(name) if within(name, "experiments") else ():
-            target = taken if taken in MODULES else taken.rpartition(".")[0]
-            if target == name or not is_outside(target) or target not in MODULES:
-                continue
+    for name, each in taken(modules("experiments"), "experiments"):
+        target = each if each in MODULES else each.rpartition(".")[0]
+        if target != name and is_outside(target) and target in MODULES:
             kind = target.rpartition(".")[2].rpartition("_")[2]
             beside = is_outside(name) and name.endswith(kind) and room_of(name) == room_of(target)
             if not (beside or name.endswith("urls") or within(name, "experiments.api")):
@@ -137,11 +148,10 @@ def test_what_adapts_is_reached_by_addresses_alone() -> None:
 
 
 def test_a_plugin_knows_the_contracts_and_no_other_plugin() -> None:
-    plugins = [name for name in MODULES if within(name, *(f"workers.{kind}" for kind in PLUGINS))]
+    plugins = modules(*(f"workers.{kind}" for kind in PLUGINS))
     assert plugins
-    taken = [(name, taken) for name in plugins for taken in imports(name) if within(taken, "workers")]
-    allowed = [(name, taken) for name, taken in taken if within(taken, *FOR_PLUGINS, own_package(name))]
-    assert sorted(set(taken) - set(allowed)) == []
+    foreign = taken(plugins, "workers", but=FOR_PLUGINS)
+    assert [(name, each) for name, each in foreign if not within(each, own_package(name))] == []
 
 
 def own_package(plugin: str) -> str:
@@ -149,16 +159,21 @@ def own_package(plugin: str) -> str:
     return ".".join(plugin.split(".")[: 2 if within(plugin, "workers.toybox") else 3])
 
 
+def test_tests_share_by_support_alone() -> None:
+    """They import no other test and no conftest, whose fixtures come by their names."""
+    own = re.compile(r"tests\.(\w+\.)*(test_\w+|conftest)\b")
+    assert [(name, each) for name in TESTS for each in imports(name) if own.match(each)] == []
+
+
 def test_toybox_is_reached_through_the_registry_alone() -> None:
-    others = [name for name in MODULES if within(name, "workers") and not within(name, "workers.toybox")]
-    assert [(name, taken) for name in others for taken in imports(name) if within(taken, "workers.toybox")] == []
+    assert taken(modules("workers", but=("workers.toybox",)), "workers.toybox") == []
 
 
 def test_the_registry_needs_the_standard_library_alone() -> None:
     ours = {"workers.errors.UnknownName"}
     others = {i.partition(".")[0] for i in imports("workers.registry") if i not in ours}
     assert others <= sys.stdlib_module_names
-    assert list(imports("workers.errors")) == []
+    assert imports("workers.errors") == ()
 
 
 WEB_PROCESS = """
@@ -172,7 +187,7 @@ print(*sys.modules)
 
 
 def test_the_web_process_loads_no_laboratory(tmp_path: Path) -> None:
-    pages = [name for name in MODULES if within(name, "experiments") and "migrations" not in name]
+    pages = modules("experiments", but=("experiments.migrations",))
     jobs = ["experiments.core.queue", "workers.jobs.rounds", "workers.jobs.long", "workers.jobs.recovery"]
     loaded = run_python(WEB_PROCESS, *pages, *jobs, state=tmp_path).stdout.split()
     drawing = ("workers.toybox.world.render", "workers.toybox.networks.nets", "workers.toybox.networks.detection")
@@ -207,16 +222,14 @@ if sys.modules["torch"].cuda.is_initialized():
 
 
 def test_importing_the_laboratory_does_nothing(tmp_path: Path) -> None:
-    laboratory = [name for name in MODULES if within(name, "workers") and not within(name, "workers.jobs")]
-    run_python(WATCHED, *laboratory, state=tmp_path)
+    run_python(WATCHED, *LABORATORY, state=tmp_path)
 
 
 SET_UP = "import maia_web.asgi  # the entry point of a process: it sets Django and logging up\n"
 
 
 def test_importing_pages_and_jobs_does_nothing(tmp_path: Path) -> None:
-    rest = [name for name in MODULES if not within(name, "workers") or within(name, "workers.jobs")]
-    run_python(SET_UP + WATCHED, *rest, state=tmp_path)
+    run_python(SET_UP + WATCHED, *(name for name in MODULES if name not in LABORATORY), state=tmp_path)
 
 
 def run_python(program: str, *arguments: str, state: Path) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,8 @@ from experiments.core import transcript
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from tests.support.browser import needs_chromium, open_page
 from tests.support.builders import make_run, started
-from tests.support.trials import labelled, signed_in, trial
+from tests.support.people import member, signed_in
+from tests.support.trials import labelled, trial
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -45,13 +46,13 @@ def judging(owner: User, run: Run) -> str:
 @pytest.fixture
 def onlooker(run: Run) -> dict[str, str]:
     """The session of somebody who may only read."""
-    session = signed_in("onlooker", "VIEWER").cookies[settings.SESSION_COOKIE_NAME].value
+    session = signed_in(member("onlooker", "VIEWER")).cookies[settings.SESSION_COOKIE_NAME].value
     return {"name": settings.SESSION_COOKIE_NAME, "value": session}
 
 
 @pytest.fixture
 def page(live_server, redis_url: str, judging: str) -> Iterator[Page]:
-    admin, size = signed_in("chief", "ADMIN"), {"width": 1440, "height": 900}
+    admin, size = signed_in(member("chief", "ADMIN")), {"width": 1440, "height": 900}
     with open_page(live_server.url, admin, viewport=size, base_url=live_server.url) as page:
         yield page
 

@@ -32,10 +32,9 @@ from experiments.models import (
 )
 from experiments.runs.page.pages import TABS
 from tests import ROOT
-from tests.api.test_access import READING, call
-from tests.conftest import member
-from tests.house.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ, SHARED
 from tests.support import api_world
+from tests.support.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ, SHARED
+from tests.support.api_operations import READING, call
 from tests.support.api_world import KEY, Script, World
 from tests.support.builders import make_run, replied, started
 from tests.support.odd_rows import JSON, METHODS, spoil_columns, spoil_json
@@ -64,11 +63,6 @@ def test_no_template_takes_the_key_of_a_stored_mapping_for_a_method() -> None:
     for path in TEMPLATES.rglob("*.html"):
         taken = set(pattern.findall(path.read_text()))
         assert not taken, f"{path.relative_to(TEMPLATES)}: {taken}: write `|pairs`"
-
-
-@pytest.fixture
-def admin(db: None) -> User:
-    return member("admin", "ADMIN")
 
 
 @pytest.fixture

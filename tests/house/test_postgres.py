@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,20 +13,9 @@ import pytest
 from tests import ROOT
 from tests.support.backup_rows import read_rows
 from tests.support.earlier_database import upgrade
-from tests.support.postgres import MISSING, Cluster, programs
+from tests.support.postgres import Cluster
 
 pytestmark = pytest.mark.more
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Cluster]:
-    """A private cluster on a socket, with no port and no password."""
-    if programs() is None:
-        pytest.skip(MISSING)
-    cluster = Cluster()
-    cluster.start()
-    yield cluster
-    cluster.remove()
 
 
 def test_a_backup_of_sqlite_is_restored_on_postgresql(postgres: Cluster, migrated: Path, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from django.test import Client
 
 from experiments.api.interface import api
 from experiments.models import ApiToken, Export, ExportSubject, Format, Job, JobKind, JobStatus, SavedView, TokenScope
-from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.people import member
 
 pytestmark = pytest.mark.django_db
 

@@ -15,15 +15,12 @@ from django.db import transaction
 from django.test import Client
 
 from experiments.api import rates
-from tests.api.test_access import OWN as OWN_OPERATIONS
-from tests.api.test_access import operations
-from tests.conftest import member
-from tests.house.addresses import NAMED, OPEN, SHARED
-from tests.house.test_access import ids, run
-from tests.house.test_access_walk import ALL, OWN
+from tests.support.addresses import NAMED, OPEN, OWN, SHARED
+from tests.support.api_operations import OWN as OWN_OPERATIONS
+from tests.support.api_operations import operations
 from tests.support.api_world import KEY, World, fill
-
-__all__ = ["ids", "run"]
+from tests.support.people import member
+from tests.support.routes import ALL
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 WRITING = {"POST", "PUT", "PATCH", "DELETE"}

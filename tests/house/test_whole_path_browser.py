@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.support.browser import needs_chromium, open_browser
+from tests.support.browser import needs_chromium, open_browser, wait_for_end
 from tests.support.installation import Installation, installed
 
 pytestmark = [
@@ -101,10 +101,6 @@ def shown(page: Page) -> set[str]:
     """The anchors of the events on the page."""
     found = page.evaluate("[...document.querySelectorAll('.event, .event > [id]')].map(each => each.id)")
     return set(found)
-
-
-def wait_for_end(page: Page, status: str) -> None:
-    expect(page.locator("#run")).to_have_attribute("data-status", status, timeout=120_000)
 
 
 def test_a_person_asks_watches_reloads_and_reads_the_conclusion(site: Installation, page: Page) -> None:

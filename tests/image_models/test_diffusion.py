@@ -12,12 +12,14 @@ import torch
 from PIL import Image
 
 from tests.support import pipelines
-from tests.support.pipelines import one_thread  # noqa: F401  a fixture of this module's
 from workers import registry
 from workers.errors import Cancelled, MachineryError
 from workers.protocols import LabSettings, Picture
 
-pytestmark = pytest.mark.filterwarnings(f"ignore:{pipelines.OLD_ARRAYS}:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{pipelines.OLD_ARRAYS}:DeprecationWarning"),
+    pytest.mark.usefixtures("one_thread"),
+]
 PROMPTS, SEEDS = ["a red ball", "a green cone on snow", "a cat"], [3, 1, 2]
 STEPS = 2
 

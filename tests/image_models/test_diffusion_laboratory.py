@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.support import pipelines
-from tests.support.pipelines import one_thread  # noqa: F401  a fixture of this module's
 from workers.errors import ToolRefused
 from workers.lab.imaging import image_key
 from workers.lab.laboratory import Laboratory
@@ -15,7 +14,10 @@ from workers.lab.memory import ImagesInMemory
 from workers.protocols import LabSettings
 from workers.record.systems import SystemSpec
 
-pytestmark = pytest.mark.filterwarnings(f"ignore:{pipelines.OLD_ARRAYS}:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{pipelines.OLD_ARRAYS}:DeprecationWarning"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 
 @pytest.fixture(scope="module")

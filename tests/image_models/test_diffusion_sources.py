@@ -10,12 +10,14 @@ import huggingface_hub.constants
 import pytest
 
 from tests.support import pipelines
-from tests.support.pipelines import one_thread  # noqa: F401  a fixture of this module's
 from workers import registry
 from workers.errors import MissingPart
 from workers.protocols import LabSettings
 
-pytestmark = pytest.mark.filterwarnings(f"ignore:{pipelines.OLD_ARRAYS}:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{pipelines.OLD_ARRAYS}:DeprecationWarning"),
+    pytest.mark.usefixtures("one_thread"),
+]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 

@@ -11,12 +11,13 @@ import pytest
 from PIL import Image
 
 from tests.support import pipelines
-from tests.support.pipelines import one_thread  # noqa: F401  a fixture of this module's
 from workers import registry
 from workers.errors import Cancelled, MachineryError
 from workers.image_models.diffusion.store import ImageStore, request_key
 from workers.model_cache import ModelCache
 from workers.protocols import LabSettings, Picture
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 KEY = "ab" + "0" * 62
 

@@ -11,8 +11,8 @@ from django.test import Client
 
 from experiments.installation.activity import WEEKS, draw_activity, list_weeks, read_activity
 from experiments.models import Review, ReviewQueue
-from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.people import member
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 """A Wednesday; its week began on the 23rd."""

@@ -17,8 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from experiments.core import queue, worker_status
 from experiments.models import Run
 from tests import ROOT
-from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.people import member
 from workers.jobs import counters
 from workers.jobs.heartbeat import Heartbeat
 

@@ -13,7 +13,7 @@ from redis import Redis
 
 from experiments.core import notify
 from experiments.models import Backbone, Dataset, Job, JobStatus, Layer, LayerIndex, Toolset, VisionModelRow
-from tests.conftest import member
+from tests.support.people import member
 
 pytestmark = pytest.mark.django_db
 MODELS, DATASETS = "/settings/models/", "/settings/datasets/"

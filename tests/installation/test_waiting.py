@@ -16,8 +16,8 @@ from experiments.core import code_version, queue, worker_status
 from experiments.core.system_names import Names
 from experiments.installation.waiting import MOST_LINES, SYNTHETIC, Waiting, WaitingLine, read_waiting
 from experiments.models import CodeVersion, Flow, ReviewQueue, Run, Sweep, SweepStatus
-from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.people import member
 from workers.jobs import lease
 from workers.jobs.heartbeat import Heartbeat, summarize_report
 

@@ -10,13 +10,13 @@ from experiments.core import queue
 from experiments.models import Run
 from tests.support.browser import aside, needs_chromium, open_page
 from tests.support.builders import make_run
-from tests.support.trials import signed_in
+from tests.support.people import member, signed_in
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium]
 
 
 def test_the_queue_fills_and_empties_while_one_looks(live_server, redis_url: str, owner: User) -> None:
-    viewer = signed_in("onlooker", "VIEWER")
+    viewer = signed_in(member("onlooker", "VIEWER"))
 
     def ask() -> None:
         queue.enqueue(make_run(owner, model="alexnet").pk)

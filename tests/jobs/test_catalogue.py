@@ -10,17 +10,16 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from experiments.models import Backbone, Dataset, Layer, LayerIndex, Toolset, Unit, UnitProfile, VisionModelRow
+from tests.support import torchvision_weights
 from tests.support.builders import make_run
 from tests.support.checkpoints import CLASSES, resnet
-from tests.support.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
-from tests.vision_models import test_torchvision as torchvision
 from workers import registry
 from workers.errors import Cancelled, MissingPart
 from workers.jobs import catalogue, lease, long, registration
 from workers.jobs import laboratory as place
 from workers.vision_models.torchvision_resnet.network import BasicBlock
 
-pytestmark = pytest.mark.usefixtures("laboratory")
+pytestmark = pytest.mark.usefixtures("laboratory", "one_thread")
 
 
 def load_and_fail(_: object) -> None:
@@ -60,7 +59,9 @@ def test_units_of_the_paper_are_those_of_torchvisions_weights_and_of_no_others()
 
 
 def test_a_model_says_which_weights_it_has(tmp_path: Path) -> None:
-    path = torchvision.saved(torchvision.random_weights(BasicBlock, (1, 1, 1, 1)), tmp_path / "resnet.pth")
+    path = torchvision_weights.saved(
+        torchvision_weights.random_weights(BasicBlock, (1, 1, 1, 1)), tmp_path / "resnet.pth"
+    )
     row = catalogue.look_at_model(f"torchvision:{path}")
     assert row.weights == "in a file that torchvision did not publish, by its hash"
 
@@ -101,7 +102,7 @@ def stop(*_: object) -> None:
     raise Cancelled("enough")
 
 
-def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: Path) -> None:  # noqa: F811
+def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: Path) -> None:
     row = registration.model(str(checkpoint))
     assert row.name == f"hf:{checkpoint}"
     assert (row.label, row.available, row.added is not None) == ("own-resnet", True, True)
@@ -124,14 +125,14 @@ def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: 
     assert row.available
 
 
-def test_an_older_row_learns_how_its_logits_become_probabilities(checkpoint: Path) -> None:  # noqa: F811
+def test_an_older_row_learns_how_its_logits_become_probabilities(checkpoint: Path) -> None:
     row = registration.model(str(checkpoint))
     row.layers.update(scale="")
     catalogue.write_model(row.name)
     assert row.layers.get(name="logits").scale == "softmax"
 
 
-def test_what_goes_missing_says_so_and_comes_back(checkpoint: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_what_goes_missing_says_so_and_comes_back(checkpoint: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(checkpoint, tmp_path / "copy")
     row = registration.model(str(copy))
     (copy / "config.json").rename(tmp_path / "config.json")
@@ -165,7 +166,7 @@ def test_new_weights_make_what_was_measured_out_of_date(tmp_path: Path) -> None:
     assert not LayerIndex.objects.exists()
 
 
-def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoint: Path) -> None:  # noqa: F811
+def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoint: Path) -> None:
     """Other weights bring the list of layers anew; what an older list called conv1 is the stem."""
     row = registration.model(str(checkpoint))
     row.layers.get(name="conv1").delete()
@@ -180,7 +181,7 @@ def test_a_layer_that_is_called_otherwise_keeps_its_units_and_its_runs(checkpoin
     assert (unit.layer.name, run.layer) == ("stem", "stem")
 
 
-def test_a_changed_folder_makes_what_was_measured_out_of_date(photographs: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_changed_folder_makes_what_was_measured_out_of_date(photographs: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(photographs, tmp_path / "changing")
     row = registration.dataset(f"folder:{folder}", "Changing")
     assert (row.images, row.label) == (12, "Changing")

@@ -13,20 +13,14 @@ from django.utils import timezone
 from experiments.core.label_checks import BACKBONE, CheckMethod, choose_method, request_check
 from experiments.models import CheckStatus, GeneratedImage, LabelCheck, Measurement, Unit
 from tests.support.provider import Provider, refuses, says
+from tests.support.synthetic_units import MODEL, unit
 from workers.errors import Cancelled
-from workers.jobs import catalogue
 from workers.jobs import laboratory as place
 from workers.jobs.checks.check import finish, perform
 from workers.protocols import no_progress
 from workers.record.label_checks import CheckResult
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
-MODEL = "synthetic:toybox-eyes"
-
-
-def unit(number: int = 0, layer: str = "mono", model: str = MODEL) -> Unit:
-    row = catalogue.look_at_model(model).layers.get(name=layer)
-    return Unit.objects.get_or_create(layer=row, number=number)[0]
 
 
 def method(model: str = MODEL) -> CheckMethod:

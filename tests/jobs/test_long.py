@@ -14,10 +14,9 @@ from redis import Redis
 
 from experiments.core import notify
 from experiments.models import Dataset, Exemplar, Job, JobStatus, LayerIndex, Unit, UnitProfile, VisionModelRow
-from tests.support.own_parts import IMAGES, checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 from workers.jobs import lease, long, registration
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory", "one_thread")]
 
 
 def done(kind: str, subject: Path | str, by: User | None = None, **options: Any) -> Job:
@@ -29,11 +28,11 @@ def done(kind: str, subject: Path | str, by: User | None = None, **options: Any)
 
 
 @pytest.fixture
-def parts(checkpoint: Path, photographs: Path) -> tuple[VisionModelRow, Dataset]:  # noqa: F811
+def parts(checkpoint: Path, photographs: Path) -> tuple[VisionModelRow, Dataset]:
     return registration.model(str(checkpoint)), registration.dataset(f"folder:{photographs}")
 
 
-def test_a_model_and_a_dataset_are_added_by_whoever_asked(owner: User, checkpoint: Path, photographs: Path) -> None:  # noqa: F811
+def test_a_model_and_a_dataset_are_added_by_whoever_asked(owner: User, checkpoint: Path, photographs: Path) -> None:
     first, second = done("model", checkpoint, owner), done("dataset", photographs, owner, label="Photographs")
     assert (first.status, second.status) == (JobStatus.DONE, JobStatus.DONE), (first.result, second.result)
     assert "7 layers" in first.result
@@ -75,7 +74,7 @@ def test_an_index_is_made_and_names_what_could_not_be_read(
     assert not any(each["reason"].startswith(each["file"]) for each in dataset.broken)
     told = notify.read_report(job.topic)
     assert told
-    assert told["done"] == told["total"] == IMAGES + 2
+    assert told["done"] == told["total"] == 12
 
 
 def test_work_that_was_stopped_goes_on_when_it_is_asked_for_again(parts: tuple[VisionModelRow, Dataset]) -> None:
@@ -102,7 +101,7 @@ def test_work_of_a_worker_that_stops_waits_for_the_next(parts: tuple[VisionModel
     assert job.status == JobStatus.QUEUED
 
 
-def test_work_is_done_once(checkpoint: Path) -> None:  # noqa: F811
+def test_work_is_done_once(checkpoint: Path) -> None:
     for status in (JobStatus.RUNNING, JobStatus.DONE, JobStatus.STOPPED, JobStatus.FAILED):
         job = Job.objects.create(kind="model", subject=str(checkpoint), status=status)
         long.work(job.pk)
@@ -137,8 +136,8 @@ def test_the_exemplars_of_a_unit_are_written_with_its_figures(
         assert profile.written, profile.problem
         assert profile.quantile is not None
         assert profile.maximum is not None
-        assert sum(profile.histogram["counts"]) == IMAGES
-        assert 0 < profile.exemplars.count() <= IMAGES
+        assert sum(profile.histogram["counts"]) == 10
+        assert 0 < profile.exemplars.count() <= 10
         assert LayerIndex.objects.filter(layer=layer, dataset=dataset).exists()
     written = Exemplar.objects.count()
     long.write_exemplars(profile.pk)

@@ -14,8 +14,8 @@ from experiments.core.actors import Actor
 from experiments.core.label_checks import PEOPLE, CheckMethod, choose_method, request_check
 from experiments.evaluations import judging, judging_actions
 from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion, Unit
-from tests.conftest import member
-from tests.jobs.test_checks import unit
+from tests.support.people import member
+from tests.support.synthetic_units import unit
 from workers.jobs import long
 from workers.jobs.checks import people
 from workers.jobs.checks.check import perform

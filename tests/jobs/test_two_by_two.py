@@ -31,7 +31,7 @@ from experiments.models import (
     Unit,
     Vote,
 )
-from tests.conftest import member
+from tests.support.people import member
 from tests.support.provider import Provider, says
 from workers.jobs import catalogue
 from workers.jobs import laboratory as place

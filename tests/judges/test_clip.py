@@ -12,11 +12,12 @@ import torch
 import transformers
 
 from tests.support import checkpoints
-from tests.support.single_thread import one_thread  # noqa: F401
 from workers import registry
 from workers.errors import Cancelled, MissingPart, RequestError, UnknownName
 from workers.judges.clip import NEUTRAL
 from workers.protocols import LabSettings, Picture, PresenceJudge
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SETTINGS = LabSettings(Path("unused"), batch_size=2)
 WORDS = ("a", "an", "photo", "of", "something", "image", "scene", ".", "red", "ball", "cone")

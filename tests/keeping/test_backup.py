@@ -294,7 +294,7 @@ def test_one_at_a_time(played: Played, tmp_path: Path) -> None:
 
 def test_the_commands_take_it_to_another_installation(backup: Path, migrated: Path, tmp_path: Path) -> None:
     """Of whatever database this is to a fresh SQLite, in processes of their own."""
-    from tests.conftest import with_tables
+    from tests.support.state_folders import with_tables
 
     (state := tmp_path / "fresh").mkdir()
     with_tables(migrated, state)

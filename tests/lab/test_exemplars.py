@@ -11,19 +11,11 @@ import numpy as np
 import pytest
 
 from tests import ROOT
-from tests.support.tiny_lab import DEAD, GREEN, RED, RED_NOT_BLUE, TinyModel, TinyPictures
-from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart, UnknownName
+from tests.support.exemplar_index import NAMES, Unreliable, index_of, index_over
+from tests.support.tiny_lab import DEAD, GREEN, RED, RED_NOT_BLUE, TinyModel
+from workers.errors import Cancelled, MachineryError, MissingPart, UnknownName
 from workers.lab import index_files, indexing
-from workers.lab.exemplars import ExemplarIndex
 from workers.lab.index_files import SkippedImage
-from workers.protocols import LabSettings
-
-NAMES = ("black 0", "grey 1", "red 3", "green 2", "red 0", "blue 1")
-
-
-def index_of(tmp_path, *names, model=None, **settings):
-    chosen = LabSettings(tmp_path, **{"batch_size": 4} | settings)
-    return ExemplarIndex(chosen, model or TinyModel(), TinyPictures(*names or NAMES))
 
 
 def test_it_finds_the_best_images_of_each_unit_best_first_and_the_lower_position_first_among_equals(tmp_path):
@@ -191,18 +183,6 @@ def test_it_lets_the_dataset_prepare_itself_first(tmp_path):
     assert said[0] == "drawing"
 
 
-class Unreliable(TinyPictures):
-    """Squares of which some cannot be read."""
-
-    def __getitem__(self, index):
-        if self.names[index] == "broken":
-            raise BrokenImage(f"{self.source(index)}: it is torn.")
-        return super().__getitem__(index)
-
-    def source(self, index):
-        return f"square-{index}"
-
-
 class OddModel(TinyModel):
     """Gives one value that makes no sense, for red squares."""
 
@@ -216,10 +196,6 @@ class OddModel(TinyModel):
             if image.getpixel((0, 0)) == (255, 0, 0):
                 found["patches"][at, GREEN, 0, 0] = self.value
         return found
-
-
-def index_over(tmp_path, dataset, model=None):
-    return ExemplarIndex(LabSettings(tmp_path, batch_size=4), model or TinyModel(), dataset)
 
 
 def test_it_leaves_out_what_cannot_be_read_and_says_what_and_why(tmp_path):
@@ -318,7 +294,7 @@ def test_a_checkpoint_of_other_layers_or_settings_or_a_damaged_one_is_not_used(t
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.lab.test_exemplars import NAMES, Unreliable, index_over
+from tests.support.exemplar_index import NAMES, Unreliable, index_over
 from workers.lab import indexing
 
 indexing.SAVE_EVERY = 0

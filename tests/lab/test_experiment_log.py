@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.lab.test_exemplars import index_of
+from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import TinyContext, TinyModel, square, to_base64
 from workers.lab.image_tools import derive_seed
 from workers.lab.imaging import from_base64, image_key

@@ -5,34 +5,12 @@ import threading
 import pytest
 
 from tests.support import tiny_lab
-from tests.support.tiny_lab import RED, square
+from tests.support.tiny_lab import RED, SPEC, square, tiny_bench
 from workers import registry
 from workers.errors import Cancelled, UnknownName
 from workers.lab.imaging import from_base64, image_key
-from workers.lab.laboratory import MOST_SUBJECTS, Laboratory
-from workers.lab.memory import ImagesInMemory
-from workers.protocols import LabSettings
+from workers.lab.laboratory import MOST_SUBJECTS
 from workers.record.systems import SystemSpec
-
-SPEC = SystemSpec("unit", "tiny", "patches", RED)
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    for table, name in {
-        "VISION_MODELS": "model",
-        "DATASETS": "pictures",
-        "IMAGE_GENERATORS": "generator",
-        "IMAGE_EDITORS": "editor",
-        "DESCRIBERS": "describer",
-    }.items():
-        monkeypatch.setattr(registry, table, {"tiny": ("Tiny", f"tests.support.tiny_lab.load_{name}")})
-    monkeypatch.setattr(registry, "TOOLSETS", {"tiny": registry.Toolset("Tiny", "tiny", "tiny", "tiny")})
-    return Laboratory(LabSettings(tmp_path, batch_size=4, dataset="tiny"))
-
-
-def tiny_bench(lab, spec=SPEC, **options):
-    return lab.experiment_context(spec, ImagesInMemory(), 0, **{"toolset": "tiny"} | options)
 
 
 def keys_of(masks):

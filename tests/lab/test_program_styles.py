@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lab.test_exemplars import index_of
+from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import TinyContext
 from workers.lab import program_api
 from workers.protocols import Bounds

@@ -2,7 +2,7 @@
 
 import inspect
 
-from tests.lab.test_exemplars import index_of
+from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import TinyContext
 from workers.lab.reference import build_reference
 from workers.lab.tools import Tools

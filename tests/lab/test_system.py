@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.lab.test_exemplars import index_of
+from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import DEAD, RED, RED_NOT_BLUE, TinyContext, square, to_base64
 from workers.errors import ToolMisuse
 from workers.lab.imaging import from_base64, image_key

@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from tests.lab.test_exemplars import index_of
+from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import DEAD, GREEN, RED, TinyContext, square, to_base64
 from workers.errors import Cancelled, ToolMisuse, ToolRefused
 from workers.lab import program_api

@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from tests.lab.test_exemplars import index_of
+from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import TinyContext, TinyDescriber
 from workers import registry
 from workers.errors import ToolRefused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lab.test_laboratory import lab, tiny_bench  # noqa: F401  a fixture
+from tests.support.tiny_lab import tiny_bench
 from workers import registry
 from workers.errors import ToolError
 from workers.lab.program_api import NAMES
@@ -33,7 +33,7 @@ def test_names_that_a_toolset_lacks_are_names_of_tools(key: str) -> None:
 
 
 @pytest.mark.parametrize("style", ["function", "script"])
-def test_a_call_of_what_is_lacking_gets_an_error(lab, monkeypatch, style) -> None:  # noqa: F811
+def test_a_call_of_what_is_lacking_gets_an_error(lab, monkeypatch, style) -> None:
     whole = tiny_bench(lab)
     lacks = frozenset({"dataset_exemplars", "edit_images"})
     monkeypatch.setitem(registry.TOOLSETS, "less", registry.Toolset("Less", "tiny", "tiny", "tiny", lacks))

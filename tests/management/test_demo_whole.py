@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import copied, with_tables
 from tests.support.installation import Installation
+from tests.support.state_folders import copied, with_tables
 
 MINUTES = 15
 TABLES = ("run", "event", "review", "comment", "sweep", "evaluation", "share", "savedview", "image", "labelcheck")

@@ -17,9 +17,8 @@ from experiments.core import notify
 from experiments.models import Dataset, LayerIndex, VisionModelRow
 from tests.support import checkpoints
 from tests.support.checkpoints import noise
-from tests.support.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory", "one_thread")]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +34,7 @@ def said(*words: str) -> str:
     return out.getvalue()
 
 
-def test_models_lists_what_is_installed_and_how_to_get_the_rest(checkpoint: Path) -> None:  # noqa: F811
+def test_models_lists_what_is_installed_and_how_to_get_the_rest(checkpoint: Path) -> None:
     said("models", str(checkpoint))
     found = {each["name"]: each for each in json.loads(said("models", "--json"))}
     assert found["toybox"]["installed"]
@@ -47,7 +46,7 @@ def test_models_lists_what_is_installed_and_how_to_get_the_rest(checkpoint: Path
 
 
 def test_models_lists_the_layers_of_one_and_has_the_form_offer_it(
-    checkpoint: Path,  # noqa: F811
+    checkpoint: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(checkpoint.parent)
@@ -82,7 +81,7 @@ def test_what_does_not_exist_is_named_with_the_remedy(words: tuple[str, ...], sa
     assert not Dataset.objects.exists()
 
 
-def test_for_a_model_of_ones_own_nothing_of_toybox_is_taken_unasked(checkpoint: Path) -> None:  # noqa: F811
+def test_for_a_model_of_ones_own_nothing_of_toybox_is_taken_unasked(checkpoint: Path) -> None:
     unit = ("--model", f"hf:{checkpoint}", "--layer", "layer4", "--unit", "1")
     with pytest.raises(CommandError, match=r"Name --toolset, one of toybox, diffusion and --dataset"):
         said("investigate", *unit)
@@ -102,8 +101,8 @@ def test_a_database_of_another_version_is_refused_with_the_command_that_mends_it
 
 
 def test_a_folder_is_added_indexed_listed_and_removed(
-    checkpoint: Path,  # noqa: F811
-    photographs: Path,  # noqa: F811
+    checkpoint: Path,
+    photographs: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(photographs.parent)
@@ -127,7 +126,7 @@ def test_a_folder_is_added_indexed_listed_and_removed(
 
 
 def test_published_exemplars_are_indexed_for_their_layers_and_of_other_weights_if_somebody_insists(
-    checkpoint: Path,  # noqa: F811
+    checkpoint: Path,
     tmp_path: Path,
 ) -> None:
     """As MAIA's archive lays them out; they are of the weights of the checkpoint."""

@@ -13,8 +13,8 @@ from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Backbone, Job, JobKind, JobStatus, Judge, PairwiseTrial, Vote
 from experiments.pairwise import actions
 from experiments.pairwise.results import trial_results
-from tests.conftest import member
 from tests.support import trials
+from tests.support.people import member
 from tests.support.pictures import stored
 from tests.support.provider import Provider, refuses, says
 from tests.support.trials import COLOURS, label, unit

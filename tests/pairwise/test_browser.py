@@ -9,10 +9,10 @@ from django.test import Client
 from playwright.sync_api import Page, expect
 
 from experiments.models import PairwiseTrial, Vote
-from tests.conftest import member
 from tests.support import trials
 from tests.support.browser import aside, needs_chromium, open_page
 from tests.support.keyboard import Keyboard
+from tests.support.people import member
 from tests.support.pictures import stored
 
 EXPECTED = re.compile("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED|WebSocket|404|htmx:")

@@ -16,13 +16,12 @@ from experiments.models import AuditEntry, Label, Pair, PairKind, PairwiseTrial,
 from experiments.pairwise import actions, judging, sampling, sources
 from experiments.pairwise.form import draft_trial
 from experiments.pairwise.results import trial_results
-from tests.conftest import member
 from tests.support import trials
 from tests.support.builders import make_run
-from tests.support.trials import AGENT, MILAN
+from tests.support.people import member, signed_in
+from tests.support.trials import AGENT, MILAN, SECRETS
 
 pytestmark = pytest.mark.django_db
-SECRETS = ("import:milan", "milan", "agent", "known", "repeat", "source", "layer4")
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def as_reviewer(reviewer: User) -> Client:
 
 @pytest.fixture
 def as_admin(db: None) -> Client:
-    return trials.signed_in("admin", "ADMIN")
+    return signed_in(member("admin", "ADMIN"))
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from experiments.models import (
 from experiments.pairwise import actions, judging
 from experiments.pairwise.of_evaluation import list_comparable
 from tests.support import trials
-from tests.support.trials import signed_in
+from tests.support.people import member, signed_in
 
 pytestmark = pytest.mark.django_db
 NEURONS = ("ball", "cone", "car", "boat")
@@ -104,7 +104,7 @@ def test_what_cannot_be_compared_is_refused_by_name(owner: User, evaluation: Eva
 
 
 def test_each_pair_is_offered_until_it_has_its_votes_the_fewest_first(trial: PairwiseTrial, owner: User) -> None:
-    clients = {name: signed_in(name, "REVIEWER") for name in ("one", "two", "three", "four")}
+    clients = {name: signed_in(member(name, "REVIEWER")) for name in ("one", "two", "three", "four")}
     users = {name: User.objects.get(username=name) for name in clients}
     first, second, third = trial.pairs.order_by("position")
     for pair in (first, second):
@@ -127,7 +127,7 @@ def test_each_pair_is_offered_until_it_has_its_votes_the_fewest_first(trial: Pai
 def test_a_vote_that_was_under_way_when_a_pair_was_full_counts(trial: PairwiseTrial) -> None:
     pair = trial.pairs.earliest("position")
     for name in ("one", "two", "three"):
-        signed_in(name, "REVIEWER")
+        signed_in(member(name, "REVIEWER"))
         actions.vote(Actor(User.objects.get(username=name)), trial.pk, pair.pk, "first")
     assert pair.votes.count() == 3
 
@@ -136,7 +136,7 @@ def test_once_it_is_closed_the_evaluation_has_its_table(
     trial: PairwiseTrial, evaluation: Evaluation, owner: User
 ) -> None:
     for name in ("one", "two"):
-        signed_in(name, "REVIEWER")
+        signed_in(member(name, "REVIEWER"))
         judge_all(name, trial, "agent")
     model = Judge.objects.create(trial=trial, backbone="openai", backbone_model="gpt-4.1")
     for pair, answer in zip(trial.pairs.order_by("position"), ("a", "neither", "b"), strict=True):
@@ -152,7 +152,7 @@ def test_once_it_is_closed_the_evaluation_has_its_table(
     figures = {figure.key: figure for figure in read_result(evaluation).figures}
     assert figures["two_way.people.agent-one-shot"].low == people.low
     assert figures["two_way.gpt-4_1.agent-one-shot"].note == "1 cannot tell"
-    client = signed_in("viewer", "VIEWER")
+    client = signed_in(member("viewer", "VIEWER"))
     page = client.get(evaluation.get_absolute_url()).content.decode()
     assert "Agent over one-shot labeller" in page
     assert f'href="{trial.get_absolute_url()}"' in page
@@ -165,8 +165,8 @@ def test_once_it_is_closed_the_evaluation_has_its_table(
 
 
 def test_page_and_api_make_the_same_trial(evaluation: Evaluation) -> None:
-    admin = signed_in("admin", "ADMIN")
-    signed_in("reviewer", "REVIEWER")
+    admin = signed_in(member("admin", "ADMIN"))
+    signed_in(member("reviewer", "REVIEWER"))
     page = admin.get(evaluation.get_absolute_url()).content.decode()
     assert "Compare the labels two by two" in page
     sent = {"source": ["agent", "person"], "most": "50", "judges": "10"}
@@ -185,7 +185,7 @@ def test_page_and_api_make_the_same_trial(evaluation: Evaluation) -> None:
 
 
 def test_a_model_alone_is_no_work_for_people(owner: User, evaluation: Evaluation) -> None:
-    client = signed_in("reviewer", "REVIEWER")
+    client = signed_in(member("reviewer", "REVIEWER"))
     trial = actions.make_trial_of(Actor(owner), evaluation, ["agent", "one-shot"], judges_wanted=0)
     assert not Notification.objects.exists()
     assert "A model judges these labels" in client.get(f"/pairwise/{trial.pk}/judge/").content.decode()

@@ -11,18 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Label, Notification, PairwiseTrial
 from experiments.pairwise import actions
-from tests.conftest import member
-from tests.pairwise.test_judging import SECRETS
 from tests.support import trials
 from tests.support.api_world import Script
-from tests.support.trials import AGENT, MILAN
+from tests.support.people import member, signed_in
+from tests.support.trials import AGENT, MILAN, SECRETS
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def as_admin(db: None) -> Client:
-    return trials.signed_in("admin", "ADMIN")
+    return signed_in(member("admin", "ADMIN"))
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def test_without_two_sources_the_page_says_what_is_needed(as_admin: Client) -> N
 def test_pages_ask_the_database_as_often_for_many_as_for_few(
     trial: PairwiseTrial, owner: User, django_assert_num_queries
 ) -> None:
-    reviewer = trials.signed_in("reviewer", "REVIEWER")
+    reviewer = signed_in(member("reviewer", "REVIEWER"))
     addresses = ["/pairwise/", f"/pairwise/{trial.pk}/", f"/pairwise/{trial.pk}/judge/"]
     few = []
     for address in addresses:
@@ -84,7 +83,7 @@ def test_pages_ask_the_database_as_often_for_many_as_for_few(
     for seed in range(3):
         trials.trial(owner, seed=seed + 10)
     for name in ("one", "two", "three"):
-        trials.judged(trials.signed_in(name, "REVIEWER"), trial, AGENT)
+        trials.judged(signed_in(member(name, "REVIEWER")), trial, AGENT)
     for address, count in zip(addresses, few, strict=True):
         with django_assert_num_queries(count):
             reviewer.get(address)
@@ -136,12 +135,12 @@ def test_a_script_judges_and_reads_results_once_the_trial_is_closed(trial: Pairw
 def test_an_open_trial_waits_on_the_overview_of_who_may_judge_it(
     trial: PairwiseTrial, redis_url: str, as_owner: Client
 ) -> None:
-    reviewer, total = trials.signed_in("reviewer", "REVIEWER"), trial.pairs.count()
+    reviewer, total = signed_in(member("reviewer", "REVIEWER")), trial.pairs.count()
     assert f"{total} of {total} pairs to judge" in reviewer.get("/").content.decode()
     assert "pairs to judge" not in as_owner.get("/").content.decode(), "a researcher judges nothing"
     trials.judged(reviewer, trial, AGENT)
     assert "pairs to judge" not in reviewer.get("/").content.decode()
-    other = trials.signed_in("other", "REVIEWER")
+    other = signed_in(member("other", "REVIEWER"))
     assert f"/pairwise/{trial.pk}/judge/" in other.get("/").content.decode()
     actions.close_trial(Actor(trial.owner), trial.pk)
     assert "pairs to judge" not in other.get("/").content.decode()

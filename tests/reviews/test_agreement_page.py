@@ -14,8 +14,8 @@ from experiments.models import Review, ReviewQueue
 from experiments.reviews import rubric
 from experiments.reviews.agreement import measures
 from experiments.reviews.agreement.ratings import LINES
-from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.people import member
 
 
 def opinion(

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, Route, expect
 from experiments.core.actors import Actor
 from experiments.models import Review, ReviewQueue, Run
 from experiments.reviews import actions
-from tests.conftest import member
 from tests.support.browser import aside, assert_fits, needs_chromium, open_page
 from tests.support.builders import make_run
+from tests.support.people import member
 
 EXPECTED = re.compile("404|409|htmx:|WebSocket")
 """There is no socket here; a conflict is told beside the rubric."""

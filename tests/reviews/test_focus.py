@@ -9,16 +9,10 @@ from django.utils import timezone
 from experiments.core.actors import Actor
 from experiments.models import Dataset, Exemplar, Image, Layer, Review, Run, Unit, UnitProfile, VisionModelRow
 from experiments.reviews import actions
-from tests.conftest import member
-from tests.reviews.test_pages import FULL, send, signed_in
-from tests.reviews.test_writing import lapse, queue_of, submit, taken
+from tests.support.people import member, signed_in
+from tests.support.reviewing import FULL_FORM, lapse, queue_of, send, submit, taken
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def first() -> User:
-    return member("first", "REVIEWER")
 
 
 def test_a_reservation_that_lapsed_is_lost_only_to_somebody(owner: User, first: User) -> None:
@@ -38,7 +32,7 @@ def test_a_draft_in_a_closed_queue_is_not_said_to_be_anothers(owner: User, first
     lapse(review)
     Review.objects.update(slot=None)
     actions.close_queue(Actor(queue.owner), queue)
-    told = send(signed_in(first), f"/review/{queue.pk}/items/1/save/", **FULL).json()
+    told = send(signed_in(first), f"/review/{queue.pk}/items/1/save/", **FULL_FORM).json()
     assert "another reviewer" not in told["words"]
 
 

@@ -9,10 +9,10 @@ from playwright.sync_api import Page, expect
 from experiments.core.actors import Actor
 from experiments.models import Review, ReviewQueue, Run
 from experiments.reviews import actions
-from tests.conftest import member
 from tests.support.browser import aside, needs_chromium, open_page
 from tests.support.builders import make_run
 from tests.support.keyboard import Keyboard
+from tests.support.people import member
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium]
 TEN = 10

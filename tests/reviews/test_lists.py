@@ -17,8 +17,8 @@ from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Export, ExportSubject, ReviewQueue, Run
 from experiments.reviews import actions, queue_lists, rubric
 from experiments.reviews.lists import items_from
-from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.people import member
 
 pytestmark = pytest.mark.django_db
 OPINION = {**dict.fromkeys((line.name for line in rubric.LINES), 4), "verdict": "accept"}

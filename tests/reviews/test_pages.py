@@ -7,42 +7,19 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.messages import get_messages
-from django.test import Client
 
 from experiments.core import transcript
 from experiments.core.actors import Actor
 from experiments.models import AuditEntry, Review, ReviewQueue, ReviewState, Run
 from experiments.reviews import actions, rubric
-from tests.conftest import member
 from tests.support import builders
 from tests.support.api_world import Script, fill
 from tests.support.builders import make_run
+from tests.support.people import member, signed_in
+from tests.support.reviewing import FULL_FORM, send
 
 pytestmark = pytest.mark.django_db
-FULL = {"supported": "4", "specific": "3", "complete": "5", "confounds": "2", "samples": "1", "verdict": "reject"}
 SECRET = "the label says <b>too much</b>"
-JSON = {"Accept": "application/json"}
-
-
-@pytest.fixture
-def first() -> User:
-    return member("first", "REVIEWER")
-
-
-@pytest.fixture
-def second() -> User:
-    return member("second", "REVIEWER")
-
-
-@pytest.fixture
-def admin() -> User:
-    return member("admin", "ADMIN")
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
@@ -54,10 +31,6 @@ def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
 
 def said(response: Any) -> list[str]:
     return [str(message) for message in get_messages(response.wsgi_request)]
-
-
-def send(client: Client, path: str, **fields: Any) -> Any:
-    return client.post(path, {"version": 1, "seq": 0} | fields, headers=JSON)
 
 
 # --- making a queue ---
@@ -153,11 +126,11 @@ def test_from_the_next_item_to_a_submission_and_the_one_after(first, owner):
     ahead = client.get(f"{address}ahead/")
     assert ahead["X-Address"] == f"/review/{queue.pk}/items/2/"
     assert Review.objects.count() == 1, "what is only loaded beforehand is not reserved"
-    done = send(client, f"{address}submit/", **FULL, version=2, next=2).json()
+    done = send(client, f"{address}submit/", **FULL_FORM, version=2, next=2).json()
     assert (done["problem"], done["next"]) == ("", {"position": 2, "version": 1})
     assert Review.objects.get(item__position=1).state == ReviewState.SUBMITTED
     assert AuditEntry.objects.filter(verb="review.submitted").count() == 1
-    last = send(client, f"/review/{queue.pk}/items/2/submit/", **FULL).json()
+    last = send(client, f"/review/{queue.pk}/items/2/submit/", **FULL_FORM).json()
     assert last["next"] is None
     assert last["words"] == "Every item of this queue has been reviewed."
 
@@ -177,7 +150,7 @@ def test_without_scripts_the_same(first, owner):
     response = client.post(f"{address}submit/", {"version": 1, "seq": 0, "supported": "4"})
     assert response["Location"] == address
     assert "Still to be filled in: Specific, Complete" in said(response)[0]
-    response = client.post(f"{address}submit/", FULL | {"version": 2, "seq": 0})
+    response = client.post(f"{address}submit/", FULL_FORM | {"version": 2, "seq": 0})
     assert response["Location"] == f"/review/{queue.pk}/"
 
 
@@ -204,11 +177,11 @@ def test_a_run_that_went_on_is_told_with_what_is_new(first, owner):
     seen = run.last_seq
     transcript.append(run.pk, "reply", builders.replied(2))
     assert send(client, f"{address}hold/").json()["seq"] == seen + 1
-    told = send(client, f"{address}submit/", **FULL, seq=seen).json()
+    told = send(client, f"{address}submit/", **FULL_FORM, seq=seen).json()
     assert told["problem"] == "run"
     assert [(each["seq"], each["words"]) for each in told["news"]] == [(seen + 1, "a reply of the agent")]
     assert f"#{seen + 1} a reply of the agent" in client.get(address).content.decode()
-    assert send(client, f"{address}submit/", **FULL, version=2, seq=told["seq"]).json()["problem"] == ""
+    assert send(client, f"{address}submit/", **FULL_FORM, version=2, seq=told["seq"]).json()["problem"] == ""
 
 
 def test_an_item_is_declined_with_a_reason_and_goes_to_another(first, second, owner):
@@ -226,7 +199,7 @@ def test_an_item_is_declined_with_a_reason_and_goes_to_another(first, second, ow
 def test_a_submission_is_undone_and_that_is_recorded(first, owner):
     queue, client = queue_of(owner, runs=1), signed_in(first)
     address = client.get(f"/review/{queue.pk}/next/")["Location"]
-    send(client, f"{address}submit/", **FULL)
+    send(client, f"{address}submit/", **FULL_FORM)
     assert "Undo" in client.get(address).content.decode()
     assert client.post(f"/review/{queue.pk}/undo/")["Location"] == address
     assert Review.objects.get().state == ReviewState.DRAFT
@@ -253,7 +226,7 @@ def test_this_very_item_is_taken_if_it_is_free(first, second, owner):
 @pytest.mark.parametrize("path", ["save", "submit", "decline"])
 def test_nothing_is_written_on_an_item_that_one_has_not_taken(first, owner, path):
     queue = queue_of(owner)
-    told = send(signed_in(first), f"/review/{queue.pk}/items/1/{path}/", **FULL, reason="no")
+    told = send(signed_in(first), f"/review/{queue.pk}/items/1/{path}/", **FULL_FORM, reason="no")
     assert (told.status_code, told.json()["problem"]) == (409, "over")
 
 
@@ -263,7 +236,7 @@ def test_nothing_is_written_on_an_item_that_one_has_not_taken(first, owner, path
 def reviewed(queue: ReviewQueue, user: User, **fields: Any) -> None:
     client = signed_in(user)
     address = client.get(f"/review/{queue.pk}/next/")["Location"]
-    assert send(client, f"{address}submit/", **(FULL | fields)).json()["problem"] == ""
+    assert send(client, f"{address}submit/", **(FULL_FORM | fields)).json()["problem"] == ""
 
 
 @pytest.mark.parametrize("role", ["VIEWER", "RESEARCHER", "REVIEWER", "ADMIN"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,48 +15,10 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Run
 from experiments.reviews import actions, lists, reservation, rubric
-from tests.conftest import member
 from tests.support.builders import make_run
+from tests.support.people import member
+from tests.support.reviewing import lapse, opinion, queue_of, submit, taken
 from tests.support.seeding.__main__ import main as seeding
-
-FULL = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "revise"}
-
-
-def opinion(**fields: Any) -> dict[str, Any]:
-    return rubric.opinion_from(FULL | {"corrected_label": "red balls", "note": ""} | fields)
-
-
-@pytest.fixture
-def first(db: None) -> User:
-    return member("first", "REVIEWER")
-
-
-@pytest.fixture
-def second(db: None) -> User:
-    return member("second", "REVIEWER")
-
-
-def queue_of(owner: User, runs: int = 2, **fields: Any) -> ReviewQueue:
-    made = [make_run(owner, status="concluded").pk for _ in range(runs)]
-    reviewers = fields.pop("reviewers", [])
-    queue = ReviewQueue(**({"name": "q"} | fields))
-    return actions.make_queue(Actor(owner), Run.objects.filter(pk__in=made).order_by("pk"), queue, reviewers)
-
-
-def taken(queue: ReviewQueue, user: User) -> Review:
-    review = reservation.take(queue, user)
-    assert review is not None
-    return review
-
-
-def lapse(review: Review) -> None:
-    Review.objects.filter(pk=review.pk).update(reserved_until=timezone.now() - timedelta(seconds=1))
-
-
-def submit(review: Review, user: User, **more: Any) -> Review:
-    fields = opinion(**{name: more.pop(name) for name in list(more) if name in rubric.FIELDS})
-    return actions.submit(Actor(user), review.item_id, **{"version": review.version, "fields": fields, "seq": 0} | more)
-
 
 # --- reservations ---
 

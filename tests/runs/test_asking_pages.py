@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,14 +10,13 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
-from redis import Redis
 
 from experiments.core import notify, transcript
 from experiments.models import Backbone, Dataset, Exemplar, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
-from tests.runs.test_query_form import GOOD
 from tests.support.builders import make_run
 from tests.support.pictures import stored
-from tests.support.queued import list_queued
+from tests.support.queued import list_queued, waiting_in
+from tests.support.run_form import GOOD
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
 
@@ -42,11 +40,6 @@ def written(layer: Layer) -> UnitProfile:
 
 def picker(client: Client, **query: str) -> str:
     return client.get("/query/unit/", {"model": "toybox", "layer": "layer4", "unit": "7"} | query).content.decode()
-
-
-def waiting_in(redis_url: str, queue: str) -> list[object]:
-    with Redis.from_url(redis_url) as redis:
-        return [json.loads(message)["headers"]["argsrepr"] for message in redis.lrange(queue, 0, -1)]
 
 
 def test_without_models_it_says_that_the_worker_is_loading_them_and_looks_again(as_owner: Client) -> None:

@@ -21,8 +21,8 @@ from experiments.runs.comparing import comparison
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from experiments.runs.steering import actions
-from tests.runs.test_steering import Meanwhile
 from tests.support.builders import experiment, make_run, replied, started
+from tests.support.steering import Meanwhile
 from tests.support.tiny_run import CONCLUSION, LOOK, PROGRAM, Seeing, here, install, kinds, play, tiny_run
 from workers.jobs import forking
 from workers.jobs import laboratory as place

@@ -13,7 +13,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.models import AuditEntry, Backbone, HumanReply, Run
 from experiments.runs.human import actions, drafts
-from tests.conftest import member
+from tests.support.people import member
 from tests.support.tiny_run import CONCLUSION, Seeing, install, kinds, play, tiny_run
 
 PROGRAM = (

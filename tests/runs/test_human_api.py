@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 
 from experiments.core import transcript
 from experiments.models import AuditEntry, HumanReply, Run, TokenScope
-from tests.conftest import member
 from tests.support.api_world import Script
 from tests.support.builders import make_run, started
+from tests.support.people import member
 from workers.record.decoding import decode
 
 

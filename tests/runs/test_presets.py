@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.models import AuditEntry, Layer, Preset, VisionModelRow
-from tests.conftest import member
-from tests.runs.test_query_form import GOOD
+from tests.support.people import member
+from tests.support.run_form import GOOD
 
 pytestmark = pytest.mark.django_db
 

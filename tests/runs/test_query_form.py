@@ -11,26 +11,11 @@ from experiments.core import compatibility
 from experiments.models import Backbone, Dataset, Layer, Toolset, VisionModelRow
 from experiments.runs.asking import form as forms
 from experiments.runs.asking import questions, terminal
+from tests.support.run_form import GOOD
 from workers.record import tasks
 from workers.record.statuses import Status
 
 pytestmark = pytest.mark.django_db
-GOOD = {
-    "question": "What excites it?",
-    "task": "describe",
-    "model": "toybox",
-    "layer": "layer4",
-    "unit": "7",
-    "dataset": "toybox",
-    "toolset": "toybox",
-    "backbone": "scripted",
-    "backbone_model": "",
-    "rounds": "3",
-    "tokens": "",
-    "cost": "0.5",
-    "seconds": "60",
-    "seed": "",
-}
 NO_BAL = "Choose a unit: a whole number from 0 to 3, or the name of one. Names with “bal”: ball."
 TWO_CRANES = "2 units of logits of toybox are called “crane”. Choose one of: “crane (1)”, “crane (3)”."
 CLASSES = ["ball", "crane", "rocket", "crane"]

@@ -20,9 +20,9 @@ from experiments.models import ReviewQueue, Run
 from experiments.reviews import actions as reviews
 from experiments.runs.events import socket
 from experiments.runs.events.shared import Message, News, SharedNews
-from tests.conftest import member
-from tests.runs.test_socket import PATIENCE, Viewer, tell
 from tests.support.builders import make_run, replied, started
+from tests.support.people import member
+from tests.support.viewer import PATIENCE, Viewer, tell
 from workers import registry
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]

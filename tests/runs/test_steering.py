@@ -23,12 +23,12 @@ from experiments.models import AuditEntry, Run
 from experiments.runs.steering import actions
 from tests.support.builders import experiment, make_run, replied, result, started
 from tests.support.queued import list_queued
+from tests.support.steering import Meanwhile
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, play, tiny_run
 from workers.jobs import laboratory as place
 from workers.jobs import lease
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.run_log import DatabaseRunLog
-from workers.protocols import Reply
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
 from workers.record.statuses import Status
@@ -47,23 +47,6 @@ def tiny(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Any:
 @pytest.fixture
 def by(owner: User) -> Actor:
     return Actor(owner)
-
-
-class Meanwhile(Seeing):
-    """While reply n is written, something happens."""
-
-    def __init__(self, *replies: Any, **happening: Callable[[], object]) -> None:
-        super().__init__(*replies, sentences=("A red square.", "Nothing.") * len(replies))
-        self.happening = {int(name.removeprefix("in_")): do for name, do in happening.items()}
-        self.told: dict[int, list[str]] = {}
-
-    def reply(self, messages: Any, load: Any, emit: Any, seed: int) -> Reply:
-        reply = super().reply(messages, load, emit, seed)
-        if messages is self.heard:
-            number = self.asked[-1]
-            self.told[number] = [each.text for each in messages]
-            self.happening.pop(number, lambda: None)()
-        return reply
 
 
 def held(run: Run) -> None:

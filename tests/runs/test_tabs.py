@@ -272,7 +272,7 @@ def test_raw_shows_the_page_that_holds_an_event(as_owner: Client, owner: User) -
 async def test_all_events_are_a_file_of_json_lines(async_client: AsyncClient, transactional_db: None) -> None:
     from asgiref.sync import sync_to_async
 
-    from tests.conftest import member
+    from tests.support.people import member
 
     user = await sync_to_async(member)("reader", "VIEWER")
     run = await sync_to_async(make_run)(user)

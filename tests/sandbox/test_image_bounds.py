@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from tests.lab.test_exemplars import index_of
+from tests.support.exemplar_index import index_of
 from tests.support.hostile_images import as_text, many_scans, solid_png
 from tests.support.tiny_lab import TinyContext, square
 from workers.errors import BrokenImage, Cancelled, ToolMisuse

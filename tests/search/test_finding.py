@@ -12,10 +12,11 @@ from django.db import DatabaseError, connection
 
 from experiments.core import transcript
 from experiments.core.search_index import sqlite, texts, words
-from experiments.core.search_index.texts import PIECE, passage_of
+from experiments.core.search_index.texts import PIECE
 from experiments.models import Image, Label, Layer, Observation, Run, SearchText, TextKind, Unit, VisionModelRow
 from experiments.search import finding, runs
 from tests.support.builders import experiment, make_run, replied, started
+from tests.support.passages import say
 from workers.record.events import Ended, ExperimentEnded, Graded
 from workers.record.experiments import LogEntry
 from workers.record.experiments import Observation as Logged
@@ -35,12 +36,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def run(owner: User) -> Run:
     return make_run(owner, question="Does it like snow?")
-
-
-def say(run: Run, *pieces: str, kind: str = "title") -> list[int]:
-    """Passages of one run, oldest first; their keys."""
-    texts.write(passage_of(run, (kind, None, text), seq=1) for text in pieces)
-    return list(SearchText.objects.order_by("-pk").values_list("pk", flat=True)[: len(pieces)])[::-1]
 
 
 def said(typed: str, **scope: Any) -> list[str]:

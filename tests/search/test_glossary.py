@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from experiments.display.glossary import ENTRIES, SECTIONS
-from tests.house.test_templates import TEMPLATES
+from tests import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -36,5 +36,9 @@ def test_the_mark_beside_a_heading_leads_to_its_word() -> None:
 
 
 def test_every_mark_names_a_word_that_there_is() -> None:
-    asked = {key for path in TEMPLATES for key in re.findall(r"\{% explain [\"']([\w-]+)[\"'] %\}", path.read_text())}
+    asked = {
+        key
+        for path in (ROOT / "templates").rglob("*.html")
+        for key in re.findall(r"\{% explain [\"']([\w-]+)[\"'] %\}", path.read_text())
+    }
     assert asked <= ENTRIES.keys()

@@ -26,10 +26,10 @@ from experiments.models import (
 )
 from experiments.reviews import actions
 from experiments.search import finding
-from tests.conftest import member
-from tests.exchange.test_bundles import full_run
-from tests.reviews.test_writing import queue_of, submit, taken
 from tests.support.builders import make_run
+from tests.support.bundles import full_run
+from tests.support.people import member
+from tests.support.reviewing import queue_of, submit, taken
 from workers.record.events import Note
 
 pytestmark = pytest.mark.django_db
@@ -40,16 +40,6 @@ NEW = ("note", "comment", "review", "final", "tag")
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "from the index":
         monkeypatch.setattr(finding, "WALKED", 1)
-
-
-@pytest.fixture
-def first(db: None) -> User:
-    return member("first", "REVIEWER")
-
-
-@pytest.fixture
-def second(db: None) -> User:
-    return member("second", "REVIEWER")
 
 
 def found(viewer: User | None, typed: str) -> list[tuple[str, str]]:

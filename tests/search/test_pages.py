@@ -14,10 +14,10 @@ from django.urls import get_resolver
 from experiments.core import transcript
 from experiments.models import Image, Layer, PairwiseTrial, Run, SearchText, VisionModelRow
 from experiments.search import finding
-from tests.conftest import member
-from tests.reviews.test_writing import queue_of
-from tests.search.test_finding import say
 from tests.support.builders import experiment, make_run, replied, result, started
+from tests.support.passages import say
+from tests.support.people import member
+from tests.support.reviewing import queue_of
 
 pytestmark = pytest.mark.django_db
 

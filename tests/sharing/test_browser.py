@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.exchange.test_browser import BOXES
 from tests.support.browser import needs_chromium, open_page, overhang
+from tests.support.figure_boxes import BOXES
 from tests.support.shared_run import eventful_run, keep, link
 from workers.record.events import Ended
 from workers.record.replies import Conclusion

@@ -17,9 +17,9 @@ from django.utils import timezone
 from experiments.core.logs import Plain
 from experiments.models import AuditEntry, Run, Share
 from experiments.sharing import actions
-from tests.conftest import member
 from tests.support.api_world import Script
 from tests.support.builders import make_run
+from tests.support.people import member
 from tests.support.shared_run import eventful_run, link, opened
 
 

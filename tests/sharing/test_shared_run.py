@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from experiments.models import Image, ReviewItem, ReviewQueue, Run
 from experiments.sharing import shared_run
-from tests.conftest import member
 from tests.support.builders import make_run, replied
+from tests.support.people import member
 from tests.support.shared_run import NAMES, OPENLY, discuss, eventful_run, keep, link, opened, picture
 from workers.record.events import Ended
 from workers.record.replies import Conclusion

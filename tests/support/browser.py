@@ -15,7 +15,6 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 T = TypeVar("T")
-
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DEADLINE = 60_000
@@ -83,3 +82,7 @@ def aside(work: Callable[[], T]) -> T:
 
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(run).result()
+
+
+def wait_for_end(page: Page, status: str) -> None:
+    expect(page.locator("#run")).to_have_attribute("data-status", status, timeout=120_000)

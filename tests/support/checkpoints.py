@@ -6,12 +6,11 @@ They are loaded by folder through the registry, exactly as `microsoft/resnet-152
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 import transformers
 from PIL import Image
@@ -27,15 +26,6 @@ FLAT = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.25, 0.3]}
 SQUARE = transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}, **FLAT)
 CROPPED = transformers.ConvNextImageProcessorPil(size={"shortest_edge": 56}, crop_pct=0.875, **FLAT)
 CLIPPED = transformers.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}, **FLAT)
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Small networks are slower on several threads than on one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def resnet(folder: Path, seed: int = 0) -> Path:

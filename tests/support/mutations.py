@@ -15,9 +15,8 @@ from django.urls import URLPattern
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Run
 from experiments.runs.page.pages import TABS
-from tests.exchange.test_bundles import brought, forgotten
-from tests.exchange.test_hostile import Files, packed
-from tests.house.test_access_walk import ALL
+from tests.support.bundles import Files, brought, forgotten, packed
+from tests.support.routes import ALL
 
 MEMBERS = ("run.json", "events.jsonl", "images.jsonl", "people.json")
 ODD: tuple[Any, ...] = (

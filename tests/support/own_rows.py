@@ -31,10 +31,10 @@ from experiments.models import (
     Unit,
     VisionModelRow,
 )
-from tests.conftest import member
 from tests.support import judged_images, trials
 from tests.support.api_world import World
 from tests.support.builders import make_run, started
+from tests.support.people import member
 from workers.record.decoding import decode
 from workers.record.events import Blocked
 

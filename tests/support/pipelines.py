@@ -6,10 +6,9 @@ The tokenizers know single letters only, so a letter is a token.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 import torch
 from diffusers import (
     AutoencoderKL,
@@ -41,15 +40,6 @@ OLD_ARRAYS = "__array__ implementation doesn't accept a copy keyword"
 """Begins a warning of NumPy's about a scheduler of diffusers."""
 SIDE = 32
 """Side in pixels of the images that these draw."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Networks this small are slower on several threads. For modules that import it."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def stable_diffusion(

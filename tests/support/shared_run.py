@@ -11,8 +11,8 @@ from PIL import Image as Pillow
 
 from experiments.core import transcript
 from experiments.models import Comment, Run, Share, Thread
-from tests.conftest import member
 from tests.support.builders import experiment, make_run, replied, result, started
+from tests.support.people import member
 from workers.jobs.images import ImagesInDatabase
 from workers.protocols import Provenance
 from workers.record.events import Blocked, Forked, HandedOver, LimitsChanged, Note, Paused, Payload, Resumed, Retrying

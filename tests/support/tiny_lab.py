@@ -24,9 +24,9 @@ from workers.systems.unit import Unit
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "grey": (51, 51, 51), "black": (0, 0, 0)}
 CORNERS = ((0, 0), (4, 0), (0, 4), (4, 4))
-
 RED, GREEN, DEAD, RED_NOT_BLUE = range(4)
 WEIGHTS = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0), (2.0, 0.0, -2.0)]
+SPEC = SystemSpec("unit", "tiny", "patches", RED)
 
 
 def draw(scene):
@@ -183,3 +183,7 @@ class TinyContext:
         self.system = System(self.subject, self.memory, progress)
         studio = ImageTools(equipment, self.memory, ImageSeeds(seed, earlier), no_progress)
         self.tools = Tools(self.system, self.memory, studio, earlier, progress)
+
+
+def tiny_bench(lab, spec=SPEC, **options):
+    return lab.experiment_context(spec, ImagesInMemory(), 0, **{"toolset": "tiny"} | options)

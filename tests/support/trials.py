@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import QueryDict
-from django.test import Client
 from django.utils import timezone
 
 from experiments.core.actors import Actor
@@ -25,11 +24,11 @@ from experiments.models import (
 )
 from experiments.pairwise import actions, sources
 from experiments.pairwise.form import NewTrial
-from tests.conftest import member
 from tests.support.builders import make_run
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow", "grey", "pink", "brown", "orange", "purple", "cyan")
 AGENT, MILAN = "agent", "import:milan"
+SECRETS = ("import:milan", "milan", "agent", "known", "repeat", "source", "layer4")
 
 
 def layer(kind: str = "conv", names: tuple[str, ...] = ()) -> Layer:
@@ -101,10 +100,3 @@ def on_screen(client: Any, pair: int, wanted: str) -> str:
     user = User.objects.get(pk=client.session["_auth_user_id"])
     swapped = judging.is_swapped(row.trial, row, judging.key_of(user))
     return "first" if (wanted == "a") != swapped else "second"
-
-
-def signed_in(name: str, role: str) -> Client:
-    """A browser session of somebody with this role."""
-    client = Client()
-    client.force_login(member(name, role))
-    return client

@@ -15,10 +15,10 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput, StateConflict
 from experiments.models import AuditEntry, Flow, Job, Layer, Notification, Run, Sweep, SweepPriority
 from experiments.sweeps import actions, layout
-from tests.conftest import member
 from tests.support import builders
+from tests.support.people import member
 from tests.support.queued import list_queued
-from tests.sweeps.conftest import fill_in, lay_out, start
+from tests.support.sweeps import fill_in, lay_out, start
 from workers.record.events import Ended
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,8 +12,8 @@ from playwright.sync_api import expect
 from experiments.models import Label, Layer, Run, Sweep
 from experiments.sweeps import pages
 from tests.support.browser import aside, assert_fits, needs_chromium, open_page
+from tests.support.sweeps import lay_out
 from tests.support.trials import unit
-from tests.sweeps.conftest import lay_out
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_chromium, pytest.mark.usefixtures("redis_url")]
 EXPECTED = re.compile("WebSocket|404")

@@ -18,8 +18,8 @@ from experiments.runs.spread import Spread
 from experiments.sweeps import forecast, lists
 from experiments.units.label_groups import group_labels
 from tests.support.builders import make_run
+from tests.support.sweeps import fill_in
 from tests.support.trials import unit
-from tests.sweeps.conftest import fill_in
 
 pytestmark = pytest.mark.django_db
 

@@ -15,10 +15,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from experiments.models import Label, LabelCheck, Layer, Run, Sweep
-from tests.conftest import member
 from tests.support.api_world import Script
+from tests.support.people import member
+from tests.support.sweeps import lay_out, start
 from tests.support.trials import unit
-from tests.sweeps.conftest import lay_out, start
 
 pytestmark = pytest.mark.django_db
 

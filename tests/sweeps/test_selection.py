@@ -13,7 +13,7 @@ from experiments.models import CheckStatus, Label, LabelCheck, Layer, Run, Unit
 from experiments.sweeps import selection
 from experiments.units.stretches import format_stretches, read_stretches
 from tests.support.builders import make_run
-from tests.sweeps.conftest import fill_in
+from tests.support.sweeps import fill_in
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.support import checkpoints
-from tests.support.checkpoints import noise, one_thread
+from tests.support.checkpoints import noise
 from tests.support.tiny_lab import TinyModel
 from workers import registry
 from workers.errors import UnknownName
@@ -25,7 +25,7 @@ from workers.toybox.networks import nets
 from workers.toybox.world.render import render
 from workers.toybox.world.scenes import Scene, Thing
 
-pytestmark = pytest.mark.usefixtures(one_thread.__name__)
+pytestmark = pytest.mark.usefixtures("one_thread")
 SETTINGS = LabSettings(Path("unused"), batch_size=4)
 toybox = registry.load(registry.VISION_MODELS, "toybox")(SETTINGS)
 

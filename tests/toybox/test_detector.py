@@ -11,7 +11,6 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.support.single_thread import one_thread  # noqa: F401
 from workers import registry
 from workers.errors import MachineryError, UnknownName
 from workers.protocols import Detector, LabSettings
@@ -22,6 +21,8 @@ from workers.toybox.world.concepts import Concept
 from workers.toybox.world.scenes import NOUNS, Scene, Thing
 from workers.vision_models.synthetic.model import SyntheticModel
 from workers.vision_models.synthetic.neuron import build_table
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SETTINGS = LabSettings(Path("unused"))
 PAIR = Scene((Thing("ball", "red", "large", -1.2, 0.0), Thing("cube", "blue", "large", 1.2, 0.0, 30.0)), "grass", "day")

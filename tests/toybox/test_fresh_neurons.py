@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.single_thread import one_thread  # noqa: F401
 from workers import registry
 from workers.errors import UnknownName
 from workers.protocols import ConceptModel, LabSettings
@@ -16,6 +15,8 @@ from workers.toybox.world import render, splits
 from workers.toybox.world.concepts import Concept, parse_label
 from workers.toybox.world.scenes import Scene, Thing
 from workers.vision_models.synthetic.neuron import build_table
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SETTINGS = LabSettings(Path("unused"))
 

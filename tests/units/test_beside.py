@@ -9,10 +9,9 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments.models import VisionModelRow
-from tests.units.test_pages import labelled, layer_of, measured, resnet
+from tests.support.unit_pages import labelled, layer_of, measured
 
 pytestmark = pytest.mark.django_db
-__all__ = ["resnet"]
 BOTH = {"left": "hf:microsoft~2Fresnet-152/layer4", "right": "hf:microsoft~2Fresnet-152/layer1"}
 
 

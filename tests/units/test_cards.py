@@ -10,12 +10,11 @@ from django.urls import reverse
 
 from experiments.core.system_names import Names
 from experiments.models import Run, VisionModelRow
-from tests.core.test_system_names import TOLD, first, queued, run, world
+from tests.support.blind_runs import TOLD, queued
 from tests.support.builders import make_run
-from tests.units.test_pages import MARKUP, RESNET, concluded, labelled, layer_of, measured, resnet
+from tests.support.unit_pages import MARKUP, RESNET, concluded, labelled, layer_of, measured
 
 pytestmark = pytest.mark.django_db
-__all__ = ["first", "resnet", "run", "world"]
 
 
 def card_of(client: Client, number: int = 7) -> str:

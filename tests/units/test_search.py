@@ -14,16 +14,15 @@ from django.test import Client
 from experiments.core import label_nearness
 from experiments.core.label_nearness import LabelAnswer
 from experiments.models import Label, LabelCheck, Run, Unit, VisionModelRow
-from tests.core.test_system_names import NUMBER, catalogue, first, queued, run, world
-from tests.reviews.test_pages import signed_in
-from tests.runs.test_asking_pages import waiting_in
-from tests.units.test_pages import MARKUP, labelled, layer_of, resnet
+from tests.support.blind_runs import NUMBER, catalogue, queued
+from tests.support.people import signed_in
+from tests.support.queued import waiting_in
+from tests.support.unit_pages import MARKUP, labelled, layer_of
 from workers.errors import MissingPart
 from workers.jobs import label_nearness as comparing
 from workers.lab.sentences import PACKAGE, Sentences, find_weights
 
 pytestmark = pytest.mark.django_db
-__all__ = ["first", "resnet", "run", "world"]
 PAGE = "/search/units/"
 
 

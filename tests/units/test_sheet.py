@@ -11,13 +11,12 @@ from django.test import Client
 from django.urls import reverse
 
 from experiments.models import Job, Label, LabelCheck, Run, Unit, VisionModelRow
-from tests.core.test_system_names import LAYER, MODEL, NUMBER, catalogue, first, queued, run, world
-from tests.reviews.test_pages import signed_in
-from tests.runs.test_asking_pages import waiting_in
-from tests.units.test_pages import MARKUP, RESNET, asked, labelled, layer_of, measured, resnet
+from tests.support.blind_runs import LAYER, MODEL, NUMBER, catalogue, queued
+from tests.support.people import signed_in
+from tests.support.queued import waiting_in
+from tests.support.unit_pages import MARKUP, RESNET, asked, labelled, layer_of, measured
 
 pytestmark = pytest.mark.django_db
-__all__ = ["first", "resnet", "run", "world"]
 SHEET = "/units/hf:microsoft~2Fresnet-152/layer4/"
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from experiments.models import LayerIndex, Unit, UnitProfile
-from tests.support.own_parts import checkpoint, laboratory, one_thread, photographs  # noqa: F401 - fixtures
 from tests.support.tiny_lab import GREEN, RED, TinyModel, TinyPictures
 from workers.jobs import long, registration
 from workers.lab.exemplars import ExemplarIndex
@@ -88,8 +87,8 @@ def test_the_sample_is_even_and_bounded() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("laboratory")
-def test_a_worker_writes_them_down_with_what_is_dead(checkpoint: Path, photographs: Path, redis_url: str) -> None:  # noqa: F811
+@pytest.mark.usefixtures("laboratory", "one_thread")
+def test_a_worker_writes_them_down_with_what_is_dead(checkpoint: Path, photographs: Path, redis_url: str) -> None:
     model, dataset = registration.model(str(checkpoint)), registration.dataset(f"folder:{photographs}")
     registration.index_layers(dataset, model.name, ["layer1", "layer2"], lambda *_: None)
     layer = model.layers.get(name="layer2")
@@ -105,8 +104,8 @@ def test_a_worker_writes_them_down_with_what_is_dead(checkpoint: Path, photograp
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("laboratory")
-def test_without_an_index_a_worker_says_so_and_makes_none(checkpoint: Path, photographs: Path, redis_url: str) -> None:  # noqa: F811
+@pytest.mark.usefixtures("laboratory", "one_thread")
+def test_without_an_index_a_worker_says_so_and_makes_none(checkpoint: Path, photographs: Path, redis_url: str) -> None:
     model, dataset = registration.model(str(checkpoint)), registration.dataset(f"folder:{photographs}")
     unit = Unit.objects.create(layer=model.layers.get(name="layer2"), number=2)
     profile = UnitProfile.objects.create(unit=unit, dataset=dataset)

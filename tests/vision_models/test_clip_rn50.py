@@ -12,13 +12,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from tests.support.checkpoints import noise, one_thread
+from tests.support.checkpoints import noise
 from workers import registry
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.protocols import LabSettings
 from workers.vision_models.clip_rn50.network import AttentionPool, ClipImageEncoder
 
-pytestmark = pytest.mark.usefixtures(one_thread.__name__)
+pytestmark = pytest.mark.usefixtures("one_thread")
 NAMES = ["conv1", "layer1", "layer2", "layer3", "layer4"]
 BLOCKS = {"layer1": 1, "layer2": 2, "layer3": 1, "layer4": 1}
 

@@ -12,10 +12,10 @@ import torch
 import transformers
 
 from tests.support import checkpoints
-from tests.support.checkpoints import CLASSES, noise, one_thread
+from tests.support.checkpoints import CLASSES, noise
 from workers.errors import UnknownName
 
-pytestmark = pytest.mark.usefixtures(one_thread.__name__)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def in_stages(*blocks: tuple[int, int]) -> Iterator[str]:

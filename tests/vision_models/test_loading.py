@@ -16,14 +16,14 @@ import torch
 import transformers
 
 from tests.support import checkpoints
-from tests.support.checkpoints import noise, one_thread
+from tests.support.checkpoints import noise
 from workers import registry
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.jobs.laboratory import fetching
 from workers.protocols import LabSettings
 from workers.vision_models.huggingface import model as huggingface
 
-pytestmark = pytest.mark.usefixtures(one_thread.__name__)
+pytestmark = pytest.mark.usefixtures("one_thread")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SETTINGS = LabSettings(Path("unused"))
 

@@ -13,32 +13,13 @@ from typing import Any
 import pytest
 import torch
 
+from tests.support.cached_networks import KILO, loader, names, network, used
 from workers.errors import MachineryError
-from workers.model_cache import ModelCache, Slot, in_batches
+from workers.model_cache import ModelCache, in_batches
 from workers.weights import count_bytes, gigabytes, out_of_memory
 
 pytestmark = pytest.mark.usefixtures("little_garbage")
-KILO = 1024
 OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nDetails.")
-
-
-def network(kilobytes: int) -> torch.nn.Module:
-    """A module of this many kilobytes."""
-    return torch.nn.Linear(256 * kilobytes, 1, bias=False)
-
-
-def loader(kilobytes: int) -> Callable[[], torch.nn.Module]:
-    return lambda: network(kilobytes)
-
-
-def used(*slots: Slot[Any]) -> None:
-    for slot in slots:
-        with slot:
-            pass
-
-
-def names(cache: ModelCache) -> list[str]:
-    return [each.name for each in cache.loaded()]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.vision_models.test_model_cache import KILO, loader, names, network, used
+from tests.support.cached_networks import KILO, loader, names, network, used
 from workers import model_cache
 from workers.errors import MachineryError
 from workers.model_cache import ModelCache, Slot

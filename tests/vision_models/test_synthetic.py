@@ -13,7 +13,6 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.support.single_thread import one_thread  # noqa: F401
 from tests.support.tiny_lab import TinyPictures
 from workers import registry
 from workers.agent.instructions import system_name
@@ -27,6 +26,8 @@ from workers.toybox.detector import NEURONS
 from workers.vision_models.synthetic import model as synthetic
 from workers.vision_models.synthetic.model import GRID, REACH, SyntheticModel
 from workers.vision_models.synthetic.neuron import RELEASED_NEURONS, TABLE_A4, Neuron, build_table
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 CHANNELS = {"red": 0, "green": 1, "blue": 2}
 CORNERS = ((0, 0), (4, 0), (0, 4), (4, 4))

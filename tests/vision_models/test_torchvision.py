@@ -12,10 +12,10 @@ import pytest
 import torch
 import torch.nn.functional as f
 from PIL import Image
-from safetensors.torch import save_file
 from torch import Tensor
 
-from tests.support.checkpoints import noise, one_thread
+from tests.support.checkpoints import noise
+from tests.support.torchvision_weights import STAGES, random_weights, saved
 from workers import registry
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import LabSettings
@@ -23,22 +23,9 @@ from workers.vision_models.torchvision_resnet import model as torchvision_resnet
 from workers.vision_models.torchvision_resnet import weights as files
 from workers.vision_models.torchvision_resnet.network import BasicBlock, ResNet, ResNetBottleneck
 
-pytestmark = pytest.mark.usefixtures(one_thread.__name__)
-STAGES = ("layer1", "layer2", "layer3", "layer4")
+pytestmark = pytest.mark.usefixtures("one_thread")
 LAYERS = ["conv1", *STAGES, "logits"]
 BASIC, DEEP = (2, 1, 1, 1), (1, 2, 1, 1)
-
-
-def random_weights(block: type[BasicBlock | ResNetBottleneck], depths: tuple[int, ...]) -> dict[str, Tensor]:
-    """Of a network 8 units wide with 5 classes; its batch norms shift and turn signs, as trained ones do."""
-    torch.manual_seed(5)
-    network = ResNet(block, 8, dict(zip(STAGES, depths, strict=True)), 5)
-    for name, value in network.state_dict().items():
-        if name.endswith("running_var"):
-            value.uniform_(0.5, 2)
-        elif value.is_floating_point() and value.ndim < 4:
-            value.normal_()
-    return network.state_dict()
 
 
 def reference(weights: dict[str, Tensor], x: Tensor) -> dict[str, Tensor]:
@@ -88,14 +75,6 @@ def deep() -> dict[str, Tensor]:
 @pytest.fixture
 def file(deep: dict[str, Tensor], tmp_path: Path) -> Path:
     return saved(deep, tmp_path / "resnet.pth")
-
-
-def saved(weights: dict[str, Tensor], path: Path) -> Path:
-    if path.suffix == ".safetensors":
-        save_file(weights, path)
-    else:
-        torch.save(weights, path)
-    return path
 
 
 def load(name: object, **settings: object):

@@ -5,6 +5,7 @@ The only place where settings become `LabSettings`. Imports torch: never importe
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,7 +72,9 @@ def sandbox() -> Sandbox:
 
 @cache
 def build_sandbox() -> ZygoteSandbox:
-    return ZygoteSandbox(override=settings.SANDBOX_OVERRIDE)
+    built = ZygoteSandbox(override=settings.SANDBOX_OVERRIDE)
+    atexit.register(built.close)  # its interpreters end before this process, not after it
+    return built
 
 
 @contextmanager

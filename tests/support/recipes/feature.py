@@ -102,7 +102,7 @@ FEATURE = Recipe(
             "  api/                      what all",
             "  journal/                  the latest event of each run\n",
         ),
-        ("tests/house/addresses.py", '    "run-events": "/runs', '    "journal": "/journal/",\n'),
+        ("tests/support/addresses.py", '    "run-events": "/runs', '    "journal": "/journal/",\n'),
         ("tests/api/test_parity.py", '    "compare": "compare_runs",', '    "journal": "list_journal",\n'),
     ),
     test=(

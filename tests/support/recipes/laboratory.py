@@ -29,7 +29,7 @@ TOOL = Recipe(
         '''
         """A program calls the tool in the sandbox, and the agent is told of it."""
 
-        from tests.lab.test_exemplars import index_of
+        from tests.support.exemplar_index import index_of
         from tests.support.tiny_lab import TinyContext
         from workers.lab import program_api
         from workers.lab.reference import build_reference
@@ -116,7 +116,6 @@ MODEL = Recipe(
         '''
         """The form offers the model, and a program measures images with it."""
 
-        from tests.support.own_parts import laboratory  # noqa: F401 - a fixture
         from tests.support.tiny_lab import square
         from workers import registry
         from workers.jobs import catalogue

@@ -134,7 +134,7 @@ TASK = Recipe(
         """The task is offered, asked for by page and by script, and put to the agent in its own words."""
 
         from experiments.models import Layer, Run, VisionModelRow
-        from tests.runs.test_query_form import GOOD
+        from tests.support.run_form import GOOD
         from workers.agent.loop import start
         from workers.record.limits import Limits
         from workers.record.systems import SystemSpec

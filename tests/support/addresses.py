@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from tests.units.addresses import READ_UNITS
-
 KEY = "0" * 64
 OPEN = {"sign-in", "sign-in-with", "sign-in-back", "sign-out", "enter", "join", "settings"}
 OPEN |= {"healthz", "readyz", "metrics"}
 """Addresses that hold nothing of the team's."""
-READ = READ_UNITS | {
+READ = {
+    "units": "/units/",
+    "units-model": "/units/own/",
+    "units-layer": "/units/own/fc/",
+    "unit-random": "/units/own/fc/random/",
+    "unit": "/units/own/fc/1/",
+    "units-search": "/search/units/",
+    "units-beside": "/compare/layers/",
+    "unit-card": "/units/own/fc/1/card/",
     "overview": "/",
     "runs": "/runs/",
     "run": "/runs/{run}/",
@@ -196,3 +202,7 @@ KEEP = {
 """What every member may send; what it does to others' things is asked further in."""
 
 NAMED = READ | RESEARCH | WRITE | ASK | ADMIN | KEEP | REVIEW | REVIEW_READ | ADMIN_READ
+
+
+OWN = KEEP.keys() | {"settings-tokens"}
+"""Where every member may write: what is their own."""

@@ -1,6 +1,6 @@
 """The table of events: who writes and who reads each kind, from `KINDS` and the code of the product.
 
-`python -m tests.house.event_table` writes it into workers/record/EVENTS.md; a test compares the two.
+`python -m tests.support.event_table` writes it into workers/record/EVENTS.md; a test compares the two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PAGE = ROOT / "workers/record/EVENTS.md"
 EVENTS = "workers.record.events"
 HEAD = """# The events of a run, and who writes and reads each
 
-Made by `.venv/bin/python -m tests.house.event_table` from `KINDS` and from the code; a test compares. Each is a class
+Made by `.venv/bin/python -m tests.support.event_table` from `KINDS` and from the code; a test compares. Each is a class
 of `events.py`, which says what its fields mean. The agent and the worker append through `workers/agent/run_log.py`,
 people and imports through `experiments/core/transcript.py`, where both end. All of them are read by `decoding.py`, by
 `experiments/display/events.py` with the template of the kind, by the API, exports and imports; named here is who else
