@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 
 from experiments.core.presence_questions import count_wanted, list_judges, list_open
 from experiments.core.thumbnails import ImageUrls
+from experiments.core.visibility import visible_to
 from experiments.models import LabelCheck, PresenceAnswer, PresenceQuestion
 
 SHOWN = 20
@@ -75,7 +76,7 @@ def list_others(check: LabelCheck, user: User) -> Sequence[User]:
 
 def list_waiting(user: User) -> list[OpenJudging]:
     """Checks that wait for people, the newest first."""
-    checks = LabelCheck.objects.filter(waits_for_people=True).defer("kept", "result")[:SHOWN]
+    checks = visible_to(LabelCheck.objects.filter(waits_for_people=True)).defer("kept", "result")[:SHOWN]
     questions = PresenceQuestion.objects.filter(label_check__in=[each.pk for each in checks]).order_by()
     said, mine = Count("answers"), Count("answers", filter=Q(answers__user=user))
     by_check: dict[int, list[tuple[int, int]]] = {}

@@ -13,6 +13,7 @@ from ninja import Field, Schema, Status
 from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, RowNumber, RowOut, binary, find
 from experiments.core.actors import Actor
+from experiments.core.visibility import visible_to
 from experiments.evaluations import actions, answers_csv, judging, judging_actions
 from experiments.evaluations.api import router
 from experiments.models import LabelCheck, Role, TokenScope
@@ -76,7 +77,7 @@ def next_question(request: HttpRequest, pk: Id) -> NextQuestionOut:
 
 
 def _find_next(user: User, pk: int) -> NextQuestionOut:
-    row = find(LabelCheck.objects.all(), pk=pk)
+    row = find(visible_to(LabelCheck.objects.all()), pk=pk)
     found = judging.list_next(row, user, 1)
     judged, images = judging.count_progress(row, user)
     return NextQuestionOut(question=QuestionOut.from_orm(found[0]) if found else None, judged=judged, images=images)
@@ -87,7 +88,7 @@ def create_answer(request: HttpRequest, pk: Id, said: AnswerIn) -> Status[NextQu
     """Takes a reviewer; answers with the next image. The same answer twice is one; another one is refused. The last
     answer that was lacking has a worker go on with the check."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    find(LabelCheck.objects.all(), pk=pk)
+    find(visible_to(LabelCheck.objects.all()), pk=pk)
     judging_actions.answer(Actor.behind(request, user), pk, said.question, said.answer, said.seconds)
     return Status(201, _find_next(user, pk))
 
@@ -96,7 +97,7 @@ def create_answer(request: HttpRequest, pk: Id, said: AnswerIn) -> Status[NextQu
 def undo_answer(request: HttpRequest, pk: Id) -> NextQuestionOut:
     """Answers with its image, which is the next one again."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    find(LabelCheck.objects.all(), pk=pk)
+    find(visible_to(LabelCheck.objects.all()), pk=pk)
     judging_actions.undo_answer(Actor.behind(request, user), pk)
     return _find_next(user, pk)
 
@@ -105,7 +106,7 @@ def undo_answer(request: HttpRequest, pk: Id) -> NextQuestionOut:
 def finish_judging(request: HttpRequest, pk: Id) -> Status[FinishOut]:
     """Takes a researcher. Nobody is asked any more; a worker measures the label by the answers that there are."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
-    find(LabelCheck.objects.all(), pk=pk)
+    find(visible_to(LabelCheck.objects.all()), pk=pk)
     row = judging_actions.finish(Actor.behind(request, user), pk)
     return Status(202, FinishOut(id=row.pk, status=row.status))
 
@@ -116,4 +117,4 @@ def finish_judging(request: HttpRequest, pk: Id) -> Status[FinishOut]:
 def fetch_answers(request: HttpRequest, pk: Id) -> HttpResponseBase:
     """Every answer, and every image without one. Only once nobody is asked any more."""
     allow(request)
-    return answers_csv.send_answers(find(LabelCheck.objects.all(), pk=pk))
+    return answers_csv.send_answers(find(visible_to(LabelCheck.objects.all()), pk=pk))
