@@ -4,6 +4,9 @@
 People write labels of some units of an evaluation. Until they have finished, what others found of these units is hidden
 from everybody, for every researcher may write them: runs with all that they logged, labels, checks, items.
 
+People judge images for the check of a label. Until they have, those who may judge read of none of these images where it
+is from: control images would be told apart.
+
 Who may review which run, and whose opinions they read, is in `blindness`; what a system is called, in `system_names`.
 """
 
@@ -14,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 
 from experiments.core.compatibility import PERSON
@@ -23,12 +27,16 @@ from experiments.models import (
     EvaluationItem,
     Experiment,
     Hypothesis,
+    Image,
     Label,
     LabelCheck,
+    Member,
     Observation,
     Pair,
+    PresenceQuestion,
     Review,
     ReviewItem,
+    Role,
     Run,
     SearchText,
     Thread,
@@ -69,6 +77,13 @@ class _Written:
     run: int
     unit: int | None
     place: tuple[str, str, int]
+
+
+def list_images(rows: QuerySet[Image], viewer: User) -> QuerySet[Image]:
+    """The images of which this person may read where they are from: none that they may still be asked to judge."""
+    is_judge = Exists(Member.objects.filter(user=viewer, role__gte=Role.REVIEWER))
+    asked = PresenceQuestion.objects.filter(image=OuterRef("pk"), label_check__waits_for_people=True)
+    return rows.exclude(is_judge & Exists(asked))
 
 
 def visible_to(rows: QuerySet[Row]) -> QuerySet[Row]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 from ninja import Field, Schema, Status
 
 from experiments.api.entry import allow
@@ -31,12 +32,12 @@ class OpenJudgingOut(RowOut):
     judges: int = Field(validation_alias="wanted", description="people who answer for each image")
 
 
-class QuestionOut(RowOut):
+class QuestionOut(Schema):
     """An image to judge, and the label that it may show."""
 
-    id: int = Field(validation_alias="pk")
+    id: int
     label: str
-    image: str = Field(validation_alias="image.file", description="address of the image")
+    image: str = Field(description="address of the image, which names no key")
 
 
 class NextQuestionOut(Schema):
@@ -78,9 +79,24 @@ def next_question(request: HttpRequest, pk: Id) -> NextQuestionOut:
 
 def _find_next(user: User, pk: int) -> NextQuestionOut:
     row = find(visible_to(LabelCheck.objects.all()), pk=pk)
-    found = judging.list_next(row, user, 1)
+    found = [
+        QuestionOut(id=each.pk, label=each.label, image=reverse("api:fetch_judged_image", args=[pk, each.pk]))
+        for each in judging.list_next(row, user, 1)
+    ]
     judged, images = judging.count_progress(row, user)
-    return NextQuestionOut(question=QuestionOut.from_orm(found[0]) if found else None, judged=judged, images=images)
+    return NextQuestionOut(question=found[0] if found else None, judged=judged, images=images)
+
+
+@router.get(
+    "/checks/{pk}/images/{number}",
+    response=None,
+    openapi_extra=binary("image/png"),
+    summary="Fetch an image to judge",
+)
+def fetch_judged_image(request: HttpRequest, pk: Id, number: Id) -> HttpResponseBase:
+    """Takes a reviewer. The PNG, while people are asked; nothing tells its key."""
+    allow(request, Role.REVIEWER)
+    return judging.serve_question(request, pk, number)
 
 
 @router.post("/checks/{pk}/answers", response={201: NextQuestionOut}, summary="Judge an image")

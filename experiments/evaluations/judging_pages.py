@@ -44,6 +44,13 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "evaluations/judge.html", context)
 
 
+@require_safe
+def image(request: HttpRequest, pk: int, question: int) -> HttpResponse:
+    """The image of a question that is open, without its key. Raises Http404 once nobody is asked any more."""
+    access.require(request, Role.REVIEWER)
+    return judging.serve_question(request, pk, question)
+
+
 @require_POST
 def answer(request: HtmxRequest, pk: int) -> HttpResponse:
     """Keep an answer. A script is sent the image after those that its page holds; others go on to the next page."""
