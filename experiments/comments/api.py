@@ -20,6 +20,7 @@ from experiments.comments import actions, anchors, lists
 from experiments.core import notifications
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
+from experiments.core.visibility import visible_to
 from experiments.models import Comment, ImportedOpinions, Role, Run, Thread, TokenScope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
 
@@ -144,7 +145,7 @@ def start_thread(request: HttpRequest, pk: Id, said: ThreadIn, response: HttpRes
 @router.get("/threads/{pk}", response=ThreadOut, summary="Read a thread")
 def read_thread(request: HttpRequest, pk: Id) -> ThreadOut:
     user = allow(request)
-    row = find(Thread.objects.select_related("run"), pk=pk)
+    row = find(visible_to(Thread.objects.select_related("run")), pk=pk)
     actions.require_sight(user, row.run)
     return ThreadOut.from_orm(find(lists.threads(row.run), pk=pk))
 
@@ -164,7 +165,7 @@ def resolve_thread(request: HttpRequest, pk: Id, wanted: Resolution) -> ThreadOu
 def reply_in_thread(request: HttpRequest, pk: Id, said: CommentText, response: HttpResponse) -> Status[dict[str, Any]]:
     """A resolved thread is open again then."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
-    row = find(Thread.objects.select_related("run"), pk=pk)
+    row = find(visible_to(Thread.objects.select_related("run")), pk=pk)
     by = Actor.behind(request, user)
 
     def make() -> tuple[WrittenOut, str]:

@@ -15,6 +15,7 @@ from experiments.comments import anchors, imported
 from experiments.core import access, blindness
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
+from experiments.core.visibility import visible_to
 from experiments.display import window
 from experiments.models import Comment, Event, ImportedOpinions, Role, Run, Thread
 from experiments.models.comment import On
@@ -74,7 +75,7 @@ def _with_everything(rows: QuerySet[Thread]) -> QuerySet[Thread]:
 
 def threads_on_image(user: User, key: str) -> list[ThreadView]:
     """The newest threads on an image as the experiments of any run logged it."""
-    seen = Thread.objects.filter(observation__image=key).exclude(run__in=blindness.blinded_runs(user))
+    seen = visible_to(Thread.objects.filter(observation__image=key)).exclude(run__in=blindness.blinded_runs(user))
     listed = list(_with_everything(seen).order_by("-pk")[:OF_AN_IMAGE])
     return [ThreadView(each, list(each.comments.all()), *anchors.spot_of(each), gone=False) for each in listed]
 

@@ -19,6 +19,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.core.errors import ActionRefused, InvalidInput
+from experiments.core.visibility import visible_to
 from experiments.display import window
 from experiments.models import Comment, Event, Role, Run, Thread
 
@@ -84,7 +85,7 @@ def start(request: HtmxRequest, pk: int) -> HttpResponse:
 def reply(request: HtmxRequest, pk: int) -> HttpResponse:
     """One more comment in a thread."""
     actor = Actor.of(request, Role.RESEARCHER)
-    thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
+    thread = get_object_or_404(visible_to(Thread.objects.select_related("run")), pk=pk)
     return _answer_written(request, thread.run, lambda: actions.reply(actor, thread, request.POST.get("text", "")))
 
 
@@ -108,7 +109,7 @@ def delete(request: HtmxRequest, pk: int) -> HttpResponse:
 def resolve(request: HtmxRequest, pk: int) -> HttpResponse:
     """Resolve a thread, or open it again."""
     actor = Actor.of(request, Role.RESEARCHER)
-    thread = get_object_or_404(Thread.objects.select_related("run"), pk=pk)
+    thread = get_object_or_404(visible_to(Thread.objects.select_related("run")), pk=pk)
     resolved = request.POST.get("resolved") == "yes"
     return _answer_written(request, thread.run, lambda: actions.resolve(actor, thread, resolved))
 

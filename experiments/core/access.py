@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from django_htmx.middleware import HtmxDetails
 
-from experiments.core import sessions
+from experiments.core import sessions, visibility
 from experiments.models import Member, Role, Run
 
 TOPIC = re.compile(r"(?P<name>[a-z]{1,20}(\.[a-z]{1,20})?)(\.(?P<number>[1-9][0-9]{0,17}))?", re.ASCII)
@@ -39,12 +39,14 @@ def role_of(user: Any) -> Role | None:
 
 
 def require(request: HttpRequest, role: Role = Role.VIEWER) -> User:
-    """The signed-in member, who has at least this role. Raises Http404 for strangers, PermissionDenied for others."""
+    """The signed-in member, who has at least this role. Raises Http404 for strangers, PermissionDenied for others, and
+    for the address of a run that is hidden while people write."""
     held = role_of(request.user)
     if held is None:
         raise Http404("There is nothing here.")
     if held < role:
         raise PermissionDenied(f"This needs the role {role.label}; yours is {held.label}. Ask an admin of your team.")
+    visibility.check_route(request)
     vars(request)["held_role"] = held
     assert isinstance(request.user, User)
     return request.user
@@ -98,4 +100,4 @@ def may_hear(user: Any, topics: Sequence[str]) -> bool:
 
 def may_watch(user: Any, run_id: int) -> bool:
     """Whether the user of a WebSocket may watch the run. Touches the database."""
-    return role_of(user) is not None and Run.objects.filter(pk=run_id).exists()
+    return role_of(user) is not None and visibility.visible_to(Run.objects.filter(pk=run_id)).exists()

@@ -20,6 +20,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core.access import role_of
+from experiments.core.visibility import visible_to
 from experiments.models import Member, Review, ReviewItem, ReviewQueue, ReviewState, Role
 
 MAKES_QUEUES = Role.RESEARCHER
@@ -44,7 +45,7 @@ def waiting(user: User) -> QuerySet[ReviewItem]:
     live = Q(state=ReviewState.SUBMITTED) | Q(reserved_until__gt=timezone.now())
     taken = reviews.filter(live, slot__isnull=False).exclude(reviewer=user)
     counted = taken.values("item").annotate(count=Count("pk")).values("count")
-    rows = ReviewItem.objects.filter(queue__in=queues_of(user), complete=False).exclude(Exists(done))
+    rows = visible_to(ReviewItem.objects.filter(queue__in=queues_of(user), complete=False)).exclude(Exists(done))
     return rows.alias(taken=Coalesce(Subquery(counted), 0)).filter(taken__lt=F("queue__reviewers_per_item"))
 
 
@@ -58,7 +59,7 @@ def visible(user: User) -> QuerySet[Review]:
     over = Q(item__complete=True) & ~Exists(mine.filter(state=ReviewState.DRAFT))
     allowed = Q(item__queue__blind=False) | Q(item__queue__closed__isnull=False) | own | over
     others = allowed & ~Q(item__run__in=blinded_runs(user))
-    return Review.objects.filter(Q(reviewer=user) | others, state=ReviewState.SUBMITTED)
+    return visible_to(Review.objects.filter(Q(reviewer=user) | others, state=ReviewState.SUBMITTED))
 
 
 def may_read_declines(user: User, item: ReviewItem, mine: Review | None, *, blind: bool) -> bool:

@@ -14,13 +14,11 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from experiments.core import blindness
-from experiments.core.compatibility import PERSON
-from experiments.models import EvaluationItem, Event, ReviewItem, ReviewQueue, Run
+from experiments.core import blindness, visibility
+from experiments.models import Event, ReviewItem, ReviewQueue, Run
 from workers import registry
 from workers.record.decoding import encode
 from workers.record.events import Forked, Payload, Started
-from workers.record.statuses import ENDED
 from workers.record.systems import SystemSpec
 
 Key = tuple[str, str, int]
@@ -109,10 +107,9 @@ class Names:
 def _hidden_runs(viewer: User | None) -> QuerySet[Run]:
     """Runs of synthetic neurons that this person, or without one anybody, is to judge unseen; and those that people
     write for an evaluation, until they have ended."""
-    written = EvaluationItem.objects.filter(source=PERSON, run__isnull=False).exclude(run__status__in=ENDED)
     open_items = ReviewItem.objects.filter(complete=False, queue__blind=True, queue__closed=None).order_by()
     runs = blindness.blinded_runs(viewer) if viewer else open_items.values_list("run_id", flat=True)
-    hidden = Q(pk__in=runs) | Q(pk__in=written.order_by().values("run"))
+    hidden = Q(pk__in=runs) | Q(pk__in=visibility.list_written().values("pk"))
     return Run.objects.filter(hidden, system_kind=registry.BLINDED_KIND).order_by()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -17,7 +16,7 @@ from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
-from experiments.evaluations import actions, lists, people
+from experiments.evaluations import actions, lists
 from experiments.evaluations.comparison import FigurePair, ItemPair, score_of
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.form import MOST_REFLECTIONS, MOST_REPEATS, MOST_UNITS, NewEvaluation
@@ -184,22 +183,21 @@ def _shape(row: Any) -> EvaluationOut:
     return EvaluationOut.from_orm(row)
 
 
-def _shape_item(names: Names, unread: Collection[int]) -> Any:
-    """An item as the viewer may read it: what tells the truth of a system that is hidden from them is left out, and the
-    labels of units that a person still writes of."""
+def _shape_item(names: Names) -> Any:
+    """An item as the viewer may read it: what tells the truth of a system that is hidden from them is left out."""
 
     def shape(item: EvaluationItem) -> EvaluationItemOut:
         place = lists.place_of(item)
         hides = place is not None and names.holds_back(*place)
-        shared = {name: getattr(item, name) for name in ("id", "position", "group", "source", "status", "reason")}
+        shared = {name: getattr(item, name) for name in ("id", "position", "source", "status", "reason", "label")}
         return EvaluationItemOut(
             **shared,
+            group="" if hides or lists.is_being_written(item) else item.group,
             unit=lists.name_item(item, names),
             options=item.options,
             run=item.run_id,
-            label="" if item.unit_id in unread else item.label,
-            check=None if item.unit_id in unread else item.label_check_id,
-            score=score_of(item),
+            check=item.label_check_id,
+            score=None if hides else score_of(item),
             scores={} if hides else item.scores,
             evidence=item.evidence,
             seconds=item.seconds,
@@ -284,7 +282,7 @@ def read_evaluation(request: HttpRequest, pk: Id) -> EvaluationResultOut:
         figures=[_shape_figure(each) for each in result.figures],
         tables=[encode(each) for each in result.tables],
         plots=[encode(each) for each in result.plots],
-        notes=list(result.notes),
+        notes=[str(each) for each in result.notes],
         caveat=CAVEAT,
     )
 
@@ -293,12 +291,11 @@ def read_evaluation(request: HttpRequest, pk: Id) -> EvaluationResultOut:
 def list_evaluation_items(
     request: HttpRequest, pk: Id, paging: Query[Paging], source: Words = "", group: Words = "", status: Words = ""
 ) -> ListPage[EvaluationItemOut]:
-    """In the order in which they are done."""
+    """In the order in which they are done. Those of units that people write labels of come once they have finished."""
     user = allow(request)
     row = find(Evaluation.objects.all(), pk=pk)
     chosen = {"source": source, "group": group, "status": status, "order": "position"}
-    shape = _shape_item(Names(user), people.list_being_written(row))
-    return page(request, lists.list_items(row, chosen), ["position"], paging, shape)
+    return page(request, lists.list_items(row, chosen), ["position"], paging, _shape_item(Names(user)))
 
 
 @router.post("/evaluations/{pk}/stop", response=EvaluationOut, summary="Stop an evaluation")

@@ -16,6 +16,7 @@ from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.presence_questions import MOST_JUDGES
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.label_checks import read_check
 from experiments.evaluations import actions, lists
 from experiments.evaluations.api import router
@@ -111,7 +112,7 @@ def read_label_check(request: HttpRequest, pk: Id, full: bool = False) -> CheckR
 
 
 def _find(pk: int) -> LabelCheck:
-    return find(LabelCheck.objects.select_related("unit__layer__model"), pk=pk)
+    return find(visible_to(LabelCheck.objects.select_related("unit__layer__model")), pk=pk)
 
 
 def _shape(row: LabelCheck, names: Names, *, full: bool = False) -> CheckResultOut:
@@ -134,9 +135,9 @@ def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOu
     user = allow(request, actions.STARTS, TokenScope.RUN)
     by, people = Actor.behind(request, user), wanted.judges if wanted.judge else 0
     if wanted.run is not None:
-        check = actions.check_run(by, find(Run.objects.all(), pk=wanted.run), people)
+        check = actions.check_run(by, find(visible_to(Run.objects.all()), pk=wanted.run), people)
     elif wanted.label is not None:
-        label = find(Label.objects.all(), pk=wanted.label)
+        label = find(visible_to(Label.objects.all()), pk=wanted.label)
         unit = label.units.select_related("layer__model").order_by("pk").first()
         if unit is None:
             raise Refusal("invalid", f"Label {label.pk} has no unit in the catalogue any more.")

@@ -17,6 +17,7 @@ from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.label_checks import PEOPLE
 from experiments.core.presence_questions import MOST_JUDGES, count_answers, count_judged, count_wanted, list_judges
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.label_checks import HEAVY
 from experiments.evaluations import actions, lists
 from experiments.evaluations.check_evidence import read_evidence
@@ -33,7 +34,7 @@ RUNS = 5
 def check(request: HtmxRequest, pk: int) -> HttpResponse:
     """One label, tested: the headline, what speaks against it, images drawn for it."""
     user = access.require(request)
-    row = get_object_or_404(LabelCheck.objects.select_related("unit__layer__model"), pk=pk)
+    row = get_object_or_404(visible_to(LabelCheck.objects.select_related("unit__layer__model")), pk=pk)
     names = Names(user)
     place = lists.place_of(row)
     assert place is not None, "a check goes with its unit"
@@ -120,7 +121,7 @@ def _find_subject(run: int | None, label: int | None) -> tuple[Run | None, Label
     """The run, or the label, that is meant; of a label that a run gave, that run."""
     if run is not None:
         return get_object_or_404(Run.objects.select_related("label_check"), pk=run), None
-    row = get_object_or_404(Label.objects.select_related("label_check", "run"), pk=label)
+    row = get_object_or_404(visible_to(Label.objects.select_related("label_check", "run")), pk=label)
     if row.run_id and row.source == "run":
         return row.run, None
     _unit_of(row)

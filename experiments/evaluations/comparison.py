@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.evaluations import lists
 from experiments.evaluations.results import read_result
@@ -107,7 +108,7 @@ Key = tuple[str, str, str, str]
 
 def _read_items(evaluation: Evaluation) -> dict[Key, EvaluationItem]:
     """By unit, source, group and what it does otherwise. Of equals the first."""
-    rows = evaluation.items.select_related("unit__layer__model", "run").prefetch_related(fetch_checks())
+    rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
     found: dict[Key, EvaluationItem] = {}
     for row in rows.order_by("position"):
         found.setdefault((row.unit_name, row.source, row.group, repr(sorted(row.options.items()))), row)

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 
 from experiments.core.presence_questions import count_wanted, list_judges, list_open
-from experiments.core.thumbnails import ImageUrls
+from experiments.core.visibility import visible_to
+from experiments.gallery.images import serve_image
 from experiments.models import LabelCheck, PresenceAnswer, PresenceQuestion
 
 SHOWN = 20
@@ -20,11 +23,10 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class QuestionView:
-    """One image to judge, with its addresses. `label`: what it may show."""
+    """One image to judge: its key, which leads to what it shows, is not told. `label`: what it may show."""
 
     pk: int
     label: str
-    image: ImageUrls
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,16 @@ def list_next(check: LabelCheck, user: User, count: int, held: Collection[int] =
     if not check.waits_for_people:
         return []
     rows = [row for row in list_pending(check, user) if row.pk not in held][:count]
-    return [QuestionView(row.pk, check.text, ImageUrls.of(row.image_id)) for row in rows]
+    return [QuestionView(row.pk, check.text) for row in rows]
+
+
+def serve_question(request: HttpRequest, check: int, question: int) -> HttpResponse:
+    """The image of a question, without its key. Raises Http404 once nobody is asked any more."""
+    checks = visible_to(LabelCheck.objects.filter(pk=check, waits_for_people=True))
+    asked = get_object_or_404(PresenceQuestion, pk=question, label_check__in=checks)
+    response = serve_image(request, asked.image_id, "private, no-store")
+    del response.headers["ETag"]
+    return response
 
 
 def count_progress(check: LabelCheck, user: User) -> tuple[int, int]:
@@ -75,7 +86,7 @@ def list_others(check: LabelCheck, user: User) -> Sequence[User]:
 
 def list_waiting(user: User) -> list[OpenJudging]:
     """Checks that wait for people, the newest first."""
-    checks = LabelCheck.objects.filter(waits_for_people=True).defer("kept", "result")[:SHOWN]
+    checks = visible_to(LabelCheck.objects.filter(waits_for_people=True)).defer("kept", "result")[:SHOWN]
     questions = PresenceQuestion.objects.filter(label_check__in=[each.pk for each in checks]).order_by()
     said, mine = Count("answers"), Count("answers", filter=Q(answers__user=user))
     by_check: dict[int, list[tuple[int, int]]] = {}

@@ -8,11 +8,13 @@ from typing import Annotated, Literal
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 from ninja import Field, Schema, Status
 
 from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, RowNumber, RowOut, binary, find
 from experiments.core.actors import Actor
+from experiments.core.visibility import visible_to
 from experiments.evaluations import actions, answers_csv, judging, judging_actions
 from experiments.evaluations.api import router
 from experiments.models import LabelCheck, Role, TokenScope
@@ -30,12 +32,12 @@ class OpenJudgingOut(RowOut):
     judges: int = Field(validation_alias="wanted", description="people who answer for each image")
 
 
-class QuestionOut(RowOut):
+class QuestionOut(Schema):
     """An image to judge, and the label that it may show."""
 
-    id: int = Field(validation_alias="pk")
+    id: int
     label: str
-    image: str = Field(validation_alias="image.file", description="address of the image")
+    image: str = Field(description="address of the image, which names no key")
 
 
 class NextQuestionOut(Schema):
@@ -76,10 +78,25 @@ def next_question(request: HttpRequest, pk: Id) -> NextQuestionOut:
 
 
 def _find_next(user: User, pk: int) -> NextQuestionOut:
-    row = find(LabelCheck.objects.all(), pk=pk)
-    found = judging.list_next(row, user, 1)
+    row = find(visible_to(LabelCheck.objects.all()), pk=pk)
+    found = [
+        QuestionOut(id=each.pk, label=each.label, image=reverse("api:fetch_judged_image", args=[pk, each.pk]))
+        for each in judging.list_next(row, user, 1)
+    ]
     judged, images = judging.count_progress(row, user)
-    return NextQuestionOut(question=QuestionOut.from_orm(found[0]) if found else None, judged=judged, images=images)
+    return NextQuestionOut(question=found[0] if found else None, judged=judged, images=images)
+
+
+@router.get(
+    "/checks/{pk}/images/{number}",
+    response=None,
+    openapi_extra=binary("image/png"),
+    summary="Fetch an image to judge",
+)
+def fetch_judged_image(request: HttpRequest, pk: Id, number: Id) -> HttpResponseBase:
+    """Takes a reviewer. The PNG, while people are asked; nothing tells its key."""
+    allow(request, Role.REVIEWER)
+    return judging.serve_question(request, pk, number)
 
 
 @router.post("/checks/{pk}/answers", response={201: NextQuestionOut}, summary="Judge an image")
@@ -87,7 +104,7 @@ def create_answer(request: HttpRequest, pk: Id, said: AnswerIn) -> Status[NextQu
     """Takes a reviewer; answers with the next image. The same answer twice is one; another one is refused. The last
     answer that was lacking has a worker go on with the check."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    find(LabelCheck.objects.all(), pk=pk)
+    find(visible_to(LabelCheck.objects.all()), pk=pk)
     judging_actions.answer(Actor.behind(request, user), pk, said.question, said.answer, said.seconds)
     return Status(201, _find_next(user, pk))
 
@@ -96,7 +113,7 @@ def create_answer(request: HttpRequest, pk: Id, said: AnswerIn) -> Status[NextQu
 def undo_answer(request: HttpRequest, pk: Id) -> NextQuestionOut:
     """Answers with its image, which is the next one again."""
     user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    find(LabelCheck.objects.all(), pk=pk)
+    find(visible_to(LabelCheck.objects.all()), pk=pk)
     judging_actions.undo_answer(Actor.behind(request, user), pk)
     return _find_next(user, pk)
 
@@ -105,7 +122,7 @@ def undo_answer(request: HttpRequest, pk: Id) -> NextQuestionOut:
 def finish_judging(request: HttpRequest, pk: Id) -> Status[FinishOut]:
     """Takes a researcher. Nobody is asked any more; a worker measures the label by the answers that there are."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
-    find(LabelCheck.objects.all(), pk=pk)
+    find(visible_to(LabelCheck.objects.all()), pk=pk)
     row = judging_actions.finish(Actor.behind(request, user), pk)
     return Status(202, FinishOut(id=row.pk, status=row.status))
 
@@ -116,4 +133,4 @@ def finish_judging(request: HttpRequest, pk: Id) -> Status[FinishOut]:
 def fetch_answers(request: HttpRequest, pk: Id) -> HttpResponseBase:
     """Every answer, and every image without one. Only once nobody is asked any more."""
     allow(request)
-    return answers_csv.send_answers(find(LabelCheck.objects.all(), pk=pk))
+    return answers_csv.send_answers(find(visible_to(LabelCheck.objects.all()), pk=pk))

@@ -13,6 +13,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.params import parse_key
+from experiments.core.visibility import visible_to
 from experiments.evaluations import actions, answers_csv, judging, judging_actions
 from experiments.models import LabelCheck, Role
 
@@ -26,7 +27,7 @@ HELD = 50
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
     """The next image, those behind it hidden; what is left to do once this person has judged all."""
     user = access.require(request, Role.REVIEWER)
-    row = get_object_or_404(LabelCheck, pk=pk)
+    row = get_object_or_404(visible_to(LabelCheck.objects.all()), pk=pk)
     if not row.waits_for_people:
         return redirect(row)
     done, total = judging.count_progress(row, user)
@@ -43,11 +44,18 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "evaluations/judge.html", context)
 
 
+@require_safe
+def image(request: HttpRequest, pk: int, question: int) -> HttpResponse:
+    """The image of a question that is open, without its key. Raises Http404 once nobody is asked any more."""
+    access.require(request, Role.REVIEWER)
+    return judging.serve_question(request, pk, question)
+
+
 @require_POST
 def answer(request: HtmxRequest, pk: int) -> HttpResponse:
     """Keep an answer. A script is sent the image after those that its page holds; others go on to the next page."""
     actor = Actor.of(request, Role.REVIEWER)
-    row, sent = get_object_or_404(LabelCheck, pk=pk), request.POST
+    row, sent = get_object_or_404(visible_to(LabelCheck.objects.all()), pk=pk), request.POST
     scripted = bool(request.htmx)
     question, seconds = parse_key(sent.get("question")), _read_seconds(sent.get("seconds", ""))
     try:
@@ -75,7 +83,7 @@ def _read_seconds(typed: str) -> float | None:
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take the last answer back and show its image again."""
     actor = Actor.of(request, Role.REVIEWER)
-    get_object_or_404(LabelCheck, pk=pk)
+    get_object_or_404(visible_to(LabelCheck.objects.all()), pk=pk)
     try:
         judging_actions.undo_answer(actor, pk)
     except ActionRefused as refusal:
@@ -87,7 +95,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 def finish(request: HttpRequest, pk: int) -> HttpResponse:
     """Measure the label by the images judged so far."""
     actor = Actor.of(request, actions.STARTS)
-    row = get_object_or_404(LabelCheck, pk=pk)
+    row = get_object_or_404(visible_to(LabelCheck.objects.all()), pk=pk)
     try:
         judging_actions.finish(actor, pk)
     except ActionRefused as refusal:
@@ -100,6 +108,6 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
     """What people said, as CSV. Raises Http404 while others could be led by it, and where nobody was asked."""
     access.require(request)
     try:
-        return answers_csv.send_answers(get_object_or_404(LabelCheck, pk=pk))
+        return answers_csv.send_answers(get_object_or_404(visible_to(LabelCheck.objects.all()), pk=pk))
     except StateConflict as refused:
         raise Http404(str(refused)) from None

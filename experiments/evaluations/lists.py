@@ -9,7 +9,9 @@ from typing import Any
 from django.db.models import Case, Count, F, FloatField, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce
 
+from experiments.core.compatibility import PERSON
 from experiments.core.system_names import Names
+from experiments.core.visibility import list_written_units, visible_to
 from experiments.display.label_checks import HEAVY, fetch_checks
 from experiments.evaluations.kinds import KINDS
 from experiments.evaluations.people import IS_WAITING
@@ -89,10 +91,12 @@ def state_of(row: Any) -> EvaluationState:
 
 def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[EvaluationItem]:
     """The items that an address chooses by source, group and status; the worst first, unless it says `position`."""
-    rows = evaluation.items.select_related("unit__layer__model", "run").prefetch_related(fetch_checks())
+    rows = visible_to(evaluation.items.select_related("unit__layer__model", "run")).prefetch_related(fetch_checks())
     for name in ("source", "group", "status"):
         if text := params.get(name, "").strip():
             rows = rows.filter(**{name: text})
+    if params.get("group", "").strip():
+        rows = rows.exclude(IS_WAITING)
     if params.get("order") == "position":
         return rows.order_by("position")
     # What has not come about is worse than what has; what is still to come, last
@@ -140,11 +144,24 @@ def place_of(row: EvaluationItem | LabelCheck) -> tuple[str, str, int] | None:
 
 
 def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
-    """Keys of the items whose system the viewer is still to judge unseen."""
+    """Keys of the items of which nothing is told: the viewer is still to judge their system unseen, or people write
+    labels of their unit."""
+    written = evaluation.items.filter(unit__in=list_written_units())
+    unread = set(written.order_by().values_list("pk", flat=True))
     if not names.hidden:
-        return set()
+        return unread
     rows = evaluation.items.filter(unit__isnull=False).select_related("unit__layer__model")
-    return {row.pk for row in rows if (place := place_of(row)) and names.holds_back(*place)}
+    return unread | {row.pk for row in rows if (place := place_of(row)) and names.holds_back(*place)}
+
+
+def count_unread(evaluation: Evaluation) -> int:
+    """How many items are not listed while people write labels of their units."""
+    return evaluation.items.count() - visible_to(evaluation.items.all()).count()
+
+
+def is_being_written(item: EvaluationItem) -> bool:
+    """Whether a person is to write its label: then its group is not told, for that may be half the answer."""
+    return item.source == PERSON and item.run is not None and not item.run.has_ended
 
 
 # --- checks ---
@@ -153,7 +170,7 @@ def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
 def list_checks(params: Mapping[str, str], names: Names) -> QuerySet[LabelCheck]:
     """The checks that an address chooses by status, model, layer, unit; the newest first. Those of a system that the
     viewer may not know are not found by it."""
-    rows = LabelCheck.objects.select_related("unit__layer__model").defer(*HEAVY)
+    rows = visible_to(LabelCheck.objects.select_related("unit__layer__model")).defer(*HEAVY)
     if (status := params.get("status", "")) in CheckStatus.values:
         rows = rows.filter(status=status)
     columns = {"model": "unit__layer__model__name", "layer": "unit__layer__name", "unit": "unit__number"}

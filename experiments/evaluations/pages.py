@@ -18,6 +18,7 @@ from experiments.core.errors import ActionRefused
 from experiments.core.paging import Page
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.evaluations import actions, drawing, files, lists, people, statements
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.forecast import predict
@@ -192,18 +193,19 @@ def _read_written(row: Evaluation, names: Names) -> dict[str, Any]:
 def _link_items(row: Evaluation) -> dict[int, str]:
     """Key of each item -> the page of its check, else of its run."""
     links = {}
-    for pk, check, run in row.items.values_list("pk", "label_check_id", "run_id"):
+    for pk, check, run in visible_to(row.items.all()).values_list("pk", "label_check_id", "run_id"):
         if check or run:
             links[pk] = reverse("label-check", args=[check]) if check else reverse("run", args=[run])
     return links
 
 
 def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
-    items, unread = lists.list_items(row, request.GET), people.list_being_written(row)
+    items = lists.list_items(row, request.GET)
     page = Page.of(request.GET, items.count(), ITEMS_PER_PAGE, "source", "group", "status", "order")
     return {
-        "items": [_describe_item(item, names, item.unit_id in unread) for item in items[page.start : page.end]],
+        "items": [_describe_item(item, names) for item in items[page.start : page.end]],
         "page": page,
+        "unread": lists.count_unread(row),
         "filters": [
             (name, words, lists.list_choices(row, name), request.GET.get(name, ""))
             for name, words in (("source", "Source"), ("group", "Group"), ("status", "Status"))
@@ -212,9 +214,8 @@ def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
     }
 
 
-def _describe_item(item: EvaluationItem, names: Names, unread: bool) -> dict[str, Any]:
-    """An item with its address and its scores; those that tell a hidden truth are left out. `unread`: a person still
-    writes of its unit."""
+def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
+    """An item with its address and its scores; those that tell a hidden truth are left out, and so is its group."""
     place = lists.place_of(item)
     hides = place is not None and names.holds_back(*place)
     return {
@@ -223,7 +224,7 @@ def _describe_item(item: EvaluationItem, names: Names, unread: bool) -> dict[str
         "unit": reverse("unit", args=place) if place and not hides else "",
         "source": of_evaluation.name_source(item.source),
         "scores": {} if hides else name_scores(item.scores),
-        "unread": unread,
+        "group": "" if hides or lists.is_being_written(item) else item.group,
     }
 
 

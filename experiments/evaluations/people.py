@@ -36,11 +36,6 @@ def list_waiting(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
     return evaluation.items.filter(IS_WAITING)
 
 
-def list_being_written(evaluation: Evaluation) -> set[int]:
-    """Units of which a person writes: what others said of them is not shown meanwhile."""
-    return {unit for unit in list_waiting(evaluation).values_list("unit_id", flat=True) if unit}
-
-
 def add_items(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     """An item and a run for a quarter of the units of each group, one at least, drawn by the evaluation's seed. None
     where labels of people are asked for already."""
@@ -50,15 +45,18 @@ def add_items(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     for item in evaluation.items.select_related("unit__layer__model").order_by("position"):
         if item.unit_id:
             groups[item.group].setdefault(item.unit_id, item)
-    position = evaluation.items.aggregate(last=Max("position"))["last"] or 0
-    added = []
+    chosen = []
     for group, units in groups.items():
         count = max(1, round(SHARE * len(units)))
-        for unit in sorted(random.Random(f"people {evaluation.seed} {group}").sample(sorted(units), count)):
-            position += 1
-            run = add_run(by, _make_run(evaluation, units[unit]))
-            known = {"group": group, "unit": units[unit].unit, "unit_name": units[unit].unit_name}
-            added.append(evaluation.items.create(position=position, source=PERSON, run=run, **known))
+        drawn = random.Random(f"people {evaluation.seed} {group}").sample(sorted(units), count)
+        chosen += [units[unit] for unit in drawn]
+    random.Random(f"people {evaluation.seed}").shuffle(chosen)  # their order would tell the group of each
+    position = evaluation.items.aggregate(last=Max("position"))["last"] or 0
+    added = []
+    for place, like in enumerate(chosen, position + 1):
+        run = add_run(by, _make_run(evaluation, like))
+        known = {"group": like.group, "unit": like.unit, "unit_name": like.unit_name}
+        added.append(evaluation.items.create(position=place, source=PERSON, run=run, **known))
     return added
 
 

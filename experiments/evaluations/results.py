@@ -10,7 +10,16 @@ import msgspec
 
 from experiments.models import Evaluation
 from experiments.pairwise.of_evaluation import list_preferences, tabulate_preferences
-from workers.record.evaluations import Cell, EvaluationResult, Figure, Point, ResultPlot, ResultTable, Series
+from workers.record.evaluations import (
+    Cell,
+    EvaluationResult,
+    Figure,
+    Point,
+    ResultNote,
+    ResultPlot,
+    ResultTable,
+    Series,
+)
 
 T = TypeVar("T")
 HEADLINE = 3
@@ -36,8 +45,10 @@ HIDDEN = "hidden until you have reviewed it"
 
 def read_result(row: Evaluation, hidden: Collection[int] = ()) -> EvaluationResult:
     """All of the result that has the shape, and what judges of its labels preferred, once their trials are closed.
-    What is said of the items in `hidden` stands blank: their systems are not for the viewer's eyes yet."""
-    found = _blank(_read(row.result), hidden) if hidden else _read(row.result)
+    What is said of the items in `hidden` stands blank: they are not for the viewer's eyes yet."""
+    found = _read(row.result)
+    if hidden:
+        found = _blank(replace(found, notes=_read_each(row.result, "notes", ResultNote)), hidden)
     figures, tables = list_preferences(row), tabulate_preferences(row)
     return replace(found, figures=(*found.figures, *figures), tables=(*found.tables, *tables))
 
@@ -52,7 +63,8 @@ def _read(data: Any) -> EvaluationResult:
         _read_each(data, "figures", Figure),
         _read_each(data, "tables", ResultTable),
         _read_each(data, "plots", ResultPlot),
-        _read_each(data, "notes", str),
+        # Notes of earlier versions are plain text, of which nothing can be blanked
+        (*_read_each(data, "notes", ResultNote), *map(ResultNote, _read_each(data, "notes", str))),
     )
 
 
@@ -68,24 +80,24 @@ def _read_each(data: Any, name: str, shape: type[T]) -> tuple[T, ...]:
 
 
 def _blank(result: EvaluationResult, hidden: Collection[int]) -> EvaluationResult:
-    """The same without what words say of these items; figures of many items stand."""
-
-    def cell(each: Cell) -> Cell:
-        return Cell(HIDDEN) if each.item in hidden else each
+    """The same without what is said of these items alone; figures of many items stand."""
 
     def row(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
         told = any(each.item in hidden for each in cells)
-        return tuple(Cell(HIDDEN) if told and each.text else cell(each) for each in cells)
+        return tuple(Cell(HIDDEN) for _ in cells) if told else cells
 
-    def point(each: Point) -> Point:
-        return replace(each, label=HIDDEN) if each.item in hidden else each
+    def points(some: tuple[Point, ...]) -> tuple[Point, ...]:
+        return tuple(each for each in some if each.item not in hidden)
+
+    def note(each: ResultNote) -> ResultNote:
+        return replace(each, named=tuple(Cell(HIDDEN) if cell.item in hidden else cell for cell in each.named))
 
     tables = tuple(replace(table, rows=tuple(row(cells) for cells in table.rows)) for table in result.tables)
     plots = tuple(
-        replace(plot, series=tuple(Series(part.name, tuple(map(point, part.points))) for part in plot.series))
+        replace(plot, series=tuple(Series(part.name, points(part.points)) for part in plot.series))
         for plot in result.plots
     )
-    return replace(result, tables=tables, plots=plots)
+    return replace(result, tables=tables, plots=plots, notes=tuple(map(note, result.notes)))
 
 
 def name_scores(scores: Mapping[str, Any]) -> dict[str, Any]:

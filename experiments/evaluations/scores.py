@@ -15,6 +15,7 @@ from django.db.models.functions import Cast, Floor, Least
 from django.urls import reverse
 
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.plots import CountedGroup, Plot, draw_distributions
 from experiments.models import Run
 from workers import registry
@@ -51,7 +52,7 @@ class ScoredGroup:
 def find_scores(runs: QuerySet[Run], by: str, measure: str, names: Names) -> list[ScoredGroup]:
     """Each group, the one with the most runs first. Runs whose system the viewer may not know yet are left out."""
     column, keys = F(MEASURES[measure][0]), GROUPS[by][1]
-    known = runs.filter(**{f"{MEASURES[measure][0]}__isnull": False})
+    known = visible_to(runs).filter(**{f"{MEASURES[measure][0]}__isnull": False})
     known = known.exclude(names.are_hidden_at("model", "layer", "unit"))
     last = round(1 / WIDTH) - 1  # 1 itself is in the last bin
     place = Least(Cast(Floor(column / Value(WIDTH) + Value(1e-9)), IntegerField()), Value(last))

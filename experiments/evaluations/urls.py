@@ -23,6 +23,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:run>/check/new/", check_pages.new, name="run-check-new"),
     path("checks/<int:pk>/", check_pages.check, name="label-check"),
     path("checks/<int:pk>/judge/", judging_pages.judge, name="check-judge"),
+    path("checks/<int:pk>/images/<int:question>/", judging_pages.image, name="check-image"),
     path("checks/<int:pk>/answer/", judging_pages.answer, name="check-answer"),
     path("checks/<int:pk>/undo/", judging_pages.undo, name="check-undo"),
     path("checks/<int:pk>/finish/", judging_pages.finish, name="check-finish"),

@@ -17,6 +17,7 @@ from experiments.core import blindness, tagging
 from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.evaluations.lists import list_checks
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.gallery.lists import OF_FILES, OWN, Filters
@@ -89,9 +90,9 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
         case ExportSubject.CHECKS:
             rows = _select_checks(given, viewer)
         case ExportSubject.EVALUATIONS:
-            rows = EvaluationItem.objects.filter(_filter_items(given))
+            rows = visible_to(EvaluationItem.objects.filter(_filter_items(given)))
         case ExportSubject.LABELS:
-            rows = Label.objects.filter(_filter_labels(given, viewer)).distinct()
+            rows = visible_to(Label.objects.filter(_filter_labels(given, viewer))).distinct()
     return rows.order_by("pk")
 
 
@@ -171,8 +172,8 @@ def _select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User |
     asked = {name: text for name, text in given.items() if name in OF_RUNS - {"q", "tag"}}
     of_runs = Q(run__in=runs(asked, viewer).order_by().values("pk")) if asked else Q()
     if what == ExportSubject.EXPERIMENTS:
-        return Experiment.objects.filter(of_runs & filters.on_experiments(titles))
-    images = Observation.objects.filter(of_runs & filters.on_images())
+        return visible_to(Experiment.objects.filter(of_runs & filters.on_experiments(titles)))
+    images = visible_to(Observation.objects.filter(of_runs & filters.on_images()))
     if tag := filters.get("tag"):
         images = images.filter(tagging.images(tag))
     return images if titles is None else images.filter(pk__in=titles)

@@ -241,7 +241,7 @@ EVALUATIONS = Table(
     ],
     lambda rows: rows.select_related("evaluation", "unit__layer__model").prefetch_related(fetch_checks()),
     place=place_of,
-    telling=frozenset({"scores"}),
+    telling=frozenset({"scores", "group"}),
 )
 OF_ITEM = [
     *columns("whole", "queue=item.queue_id"),

@@ -28,6 +28,7 @@ from experiments.api.fields import (
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidFilters
 from experiments.core.system_names import Names
+from experiments.core.visibility import list_images
 from experiments.gallery import observations
 from experiments.gallery.images import serve_image, serve_thumbnail
 from experiments.gallery.lists import Filters
@@ -203,9 +204,10 @@ class ImageOut(RowOut):
 
 @router.get("/images/{key}", response=ImageOut, summary="Read an image", tags=IMAGES)
 def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
-    """`raw` is the unmasked image of one that is masked, `original` what it was edited from."""
-    allow(request)
-    return ImageOut.from_orm(find(Image.objects.all(), key=key))
+    """`raw` is the unmasked image of one that is masked, `original` what it was edited from. Images that people judge
+    are found by judges once they have."""
+    user = allow(request)
+    return ImageOut.from_orm(find(list_images(Image.objects.all(), user), key=key))
 
 
 @router.get(

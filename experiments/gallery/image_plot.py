@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.plots import Level, Plot, PlotValue, ValueGroup, draw_groups
 from experiments.models import Image, Observation
 from workers.record.figures import figure
@@ -21,7 +22,8 @@ LEVEL = Level(1.0, "Exemplar threshold")
 def draw_uses(image: Image, names: Names) -> Plot | None:
     """Units are told apart by a share: of the mean of the exemplars that each run saw, so that 1 is as strong as they
     are. None where no run with such a mean logged the image. One query."""
-    rows = Observation.objects.filter(Q(image=image.key) | Q(masked=image.key), run__exemplar_mean__gt=0)
+    asked = Q(image=image.key) | Q(masked=image.key)
+    rows = visible_to(Observation.objects.filter(asked, run__exemplar_mean__gt=0))
     rows = rows.exclude(names.are_hidden_at("run__model", "run__layer", "run__unit")).order_by("-pk")
     columns = ("activation", "run", "experiment__number", "run__exemplar_mean", "run__model", "run__layer", "run__unit")
     found: dict[str, list[PlotValue]] = defaultdict(list)

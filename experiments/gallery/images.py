@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModif
 from experiments.core.paging import Page, count, number_of
 from experiments.core.system_names import Names
 from experiments.core.thumbnails import SIZES
+from experiments.core.visibility import visible_to
 from experiments.gallery import observations
 from experiments.models import Exemplar, Image, Observation
 from workers.errors import Outage
@@ -70,7 +71,7 @@ def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> 
 
 def find_usage(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any]:
     """Everything the page of an image shows, in a constant number of queries."""
-    rows = Observation.objects.filter(Q(image=image.key) | Q(masked=image.key))
+    rows = visible_to(Observation.objects.filter(Q(image=image.key) | Q(masked=image.key)))
     page = Page(number_of(params.get("page", "")), PER_PAGE, count(rows), {})
     keys = list(rows.order_by("-pk").values_list("pk", flat=True)[page.start : page.end]) if page.number else []
     raw = image.raw or image.key

@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from experiments.core import tagging
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import Layer, Observation, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists as run_lists
@@ -106,7 +107,7 @@ class Filters(forms.Form):
         """The runs that the filters on runs leave; None for all."""
         columns = {"model": "model", "layer": "layer", "unit": "unit", "run": "pk", "owner": "owner__username"}
         given = {column: self.get(name) for name, column in columns.items() if self.get(name) not in (None, "")}
-        found = Run.objects.filter(**given).order_by()
+        found = visible_to(Run.objects.filter(**given)).order_by()
         if given.keys() & {"model", "layer", "unit"}:
             found = found.exclude(self.names.are_hidden())
         return found if given else None

@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 
 from experiments.core import tagging
 from experiments.core.paging import Count, Page, count
+from experiments.core.visibility import visible_to
 from experiments.display.image_cards import CARD_FIELDS, ImageCard
 from experiments.display.plots import Scale
 from experiments.gallery.lists import LIST_SORTS, Filters
@@ -81,7 +82,7 @@ def find(filters: Filters, number: int) -> dict[str, Any]:
 
 def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
     """The observations in order, whether words were cut short, and how many they are where runs know it."""
-    rows, common, known = Observation.objects.filter(filters.on_images()), False, None
+    rows, common, known = visible_to(Observation.objects.filter(filters.on_images())), False, None
     if filters.sorted_by in {"rise", "drop"}:
         rows = rows.filter(change__isnull=False)
     runs = filters.runs()
@@ -206,7 +207,7 @@ def find_experiments(filters: Filters, number: int) -> dict[str, Any]:
 def select_experiments(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
     """The experiments in order; by words and origin, those that logged such an image."""
     keys, common = _find_titled(filters) if filters.terms else (None, False)
-    rows = Experiment.objects.filter(filters.on_experiments(keys))
+    rows = visible_to(Experiment.objects.filter(filters.on_experiments(keys)))
     sort = filters.sorted_by if filters.sorted_by in LIST_SORTS else "recent"
     if sort == "strongest":
         rows = rows.filter(best_activation__isnull=False)

@@ -15,6 +15,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.paging import number_of
 from experiments.core.system_names import Names
 from experiments.core.thumbnails import BEGINNING, ImageUrls
+from experiments.core.visibility import list_images
 from experiments.display import events, log_entries
 from experiments.gallery import observations
 from experiments.gallery.image_plot import draw_uses
@@ -128,7 +129,8 @@ def picture(request: HttpRequest, beginning: str) -> HttpResponse:
 @require_safe
 def image_page(request: HttpRequest, key: str) -> HttpResponse:
     """What is known of an image, and every place it was used in."""
-    names = Names(access.require(request))
-    found = get_object_or_404(Image, pk=key)
+    user = access.require(request)
+    names = Names(user)
+    found = get_object_or_404(list_images(Image.objects.all(), user), pk=key)
     context = {"image": found, "uses_plot": draw_uses(found, names), **find_usage(found, request.GET, names)}
     return render(request, "gallery/image_page.html", context)

@@ -15,6 +15,7 @@ from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from experiments.core import notify, worker_status
+from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.display.plots import Scale
 from experiments.models import Backbone, Event, Observation, Run, Toolset, VisionModelRow
@@ -37,13 +38,13 @@ RECENT = timedelta(days=7)
 def read_dashboard() -> dict[str, Any]:
     """What the templates of the Overview show."""
     concluded = (
-        Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED])
+        visible_to(Run.objects.filter(status__in=[Status.CONCLUDED, Status.LIMIT_REACHED]))
         .select_related("owner")
         .prefetch_related(fetch_checks())
     )
     # Runs under way before those in the queue, each with the newest of its words
     replies = Event.objects.filter(run=OuterRef("pk"), kind="reply").order_by("-seq")
-    rows: QuerySet[Any] = Run.objects.filter(status__in=ACTIVE).select_related("owner")
+    rows: QuerySet[Any] = visible_to(Run.objects.filter(status__in=ACTIVE)).select_related("owner")
     newest = Subquery(replies.annotate(prose=KT("payload__prose")).values("prose")[:1])
     chosen = list(rows.annotate(said=newest).order_by("-status", "created", "pk")[:SHOWN])
     drafts = notify.all_current([run.pk for run in chosen])
@@ -52,7 +53,7 @@ def read_dashboard() -> dict[str, Any]:
         **_read_machinery(),
         "any": Run.objects.exists(),
         "active": [_active_run(run, *drafts[run.pk]) for run in chosen],
-        "waiting": Run.objects.filter(status=Status.WAITING).select_related("owner")[:SHOWN],
+        "waiting": visible_to(Run.objects.filter(status=Status.WAITING)).select_related("owner")[:SHOWN],
         **_read_conclusions(list(concluded.order_by("-ended", "-pk")[:CONCLUDED])),
     }
 

@@ -16,6 +16,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from experiments.core.thumbnails import ImageUrls
+from experiments.core.visibility import visible_to
 from experiments.models import Answer, Exemplar, Pair, PairwiseTrial, Vote
 
 FIRST, SECOND, NEITHER = "first", "second", "neither"
@@ -68,7 +69,7 @@ def offer(pairs: QuerySet[Pair], user: User) -> QuerySet[Any]:
 def pending(trial: PairwiseTrial, user: User) -> QuerySet[Pair]:
     """What is offered to this person, in order: of a trial that wants so many votes of each pair, first what has the
     fewest."""
-    rows = offer(trial.pairs.all(), user)
+    rows = offer(visible_to(trial.pairs.all()), user)
     return rows.order_by("position") if trial.judges_wanted is None else rows.order_by("given", "position")
 
 

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Condition,
     ListFilter,
@@ -57,7 +58,7 @@ def trials(user: User) -> QuerySet[Any]:
     last = Pair.objects.filter(trial=OuterRef("pk")).order_by("-position").values("position")[:1]
     own = Vote.objects.filter(judge__trial=OuterRef("pk"), judge__user=user).order_by()
     mine = own.values("judge").annotate(count=Count("pk")).values("count")
-    offered = judging.offer(Pair.objects.filter(trial=OuterRef("pk")), user).order_by().values("trial")
+    offered = judging.offer(visible_to(Pair.objects.filter(trial=OuterRef("pk"))), user).order_by().values("trial")
     left = offered.annotate(count=Count("pk")).values("count")
     people = Vote.objects.filter(judge__trial=OuterRef("pk"), judge__user__isnull=False).order_by()
     votes = people.values("judge__trial").annotate(count=Count("pk")).values("count")

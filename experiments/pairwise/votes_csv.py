@@ -11,6 +11,7 @@ from django.http import HttpResponse
 
 from experiments.core.errors import StateConflict
 from experiments.core.spreadsheets import cell
+from experiments.core.visibility import visible_to
 from experiments.models import PairwiseTrial, Vote
 from experiments.pairwise import sources
 from experiments.pairwise.results import name_of, preferred_source
@@ -40,7 +41,7 @@ def _write_votes(trial: PairwiseTrial, out: io.StringIO) -> None:
     votes: dict[int, list[Vote]] = defaultdict(list)
     for vote in Vote.objects.filter(judge__trial=trial).select_related("judge__user", "pair"):
         votes[vote.pair_id].append(vote)
-    for pair in trial.pairs.select_related("original").order_by("position"):
+    for pair in visible_to(trial.pairs.select_related("original")).order_by("position"):
         repeats = pair.original.position if pair.original else None
         said = (sources.words(pair.source_a), pair.text_a, sources.words(pair.source_b), pair.text_b)
         known = [trial.name, pair.position, pair.kind, repeats, pair.unit_name, pair.truth, *said]

@@ -22,6 +22,7 @@ from experiments.core import blindness
 from experiments.core.actors import Actor
 from experiments.core.blindness import MAKES_QUEUES
 from experiments.core.errors import InvalidInput, StateConflict
+from experiments.core.visibility import visible_to
 from experiments.models import Review, ReviewItem, ReviewQueue, Role, Run, TokenScope
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS
 from experiments.reviews import actions, lists, queue_lists, rubric
@@ -195,7 +196,7 @@ def _queue_read(pk: int) -> QueueOut:
 
 
 def _item_at(queue: int, number: int) -> ReviewItem:
-    return find(ReviewItem.objects.select_related("run", "queue"), queue=queue, position=number)
+    return find(visible_to(ReviewItem.objects.select_related("run", "queue")), queue=queue, position=number)
 
 
 # --- queues ---
@@ -270,7 +271,7 @@ def list_items(request: HttpRequest, pk: Id, asked: Query[ItemFilters], paging: 
 def put_run_up(request: HttpRequest, pk: Id, wanted: ReviewedRun) -> Status[ItemOut]:
     """As the last item of an open queue: a run of yours that has ended; an admin's any."""
     user = allow(request, MAKES_QUEUES, TokenScope.WRITE)
-    run = find(Run.objects.all(), pk=wanted.run)
+    run = find(visible_to(Run.objects.all()), pk=wanted.run)
     find(ReviewQueue.objects.all(), pk=pk)
     return Status(201, ItemOut.from_orm(actions.add_run(Actor.behind(request, user), run, pk)))
 

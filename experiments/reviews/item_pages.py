@@ -19,6 +19,7 @@ from experiments.core.blindness import queues_of
 from experiments.core.errors import ActionRefused, InvalidInput, OutOfDate
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, ReviewVerdict, Role
 from experiments.reviews import actions, evidence, lists, reservation, rubric
 
@@ -63,7 +64,9 @@ def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
 
 
 def _item_at(pk: int, position: int) -> ReviewItem:
-    return get_object_or_404(ReviewItem.objects.select_related("queue", "run__owner"), queue_id=pk, position=position)
+    return get_object_or_404(
+        visible_to(ReviewItem.objects.select_related("queue", "run__owner")), queue_id=pk, position=position
+    )
 
 
 def _page(item: ReviewItem, user: User, typed: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from experiments.core import blindness
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display import verdicts
 from experiments.display.narrowing import ListFilter, Narrowed, narrow_down, offer_each, require_known
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Role, Run
@@ -118,7 +119,7 @@ class ItemRow:
 
 def items(queue: ReviewQueue) -> QuerySet[ReviewItem]:
     """Its items in their order."""
-    return queue.items.order_by("position").select_related("run", "queue")
+    return visible_to(queue.items.order_by("position").select_related("run", "queue"))
 
 
 def items_from(queue: ReviewQueue, params: Mapping[str, str], user: User) -> Narrowed:

@@ -12,6 +12,7 @@ from django.db.models import Avg, Count, Exists, F, OuterRef, Q, QuerySet
 
 from experiments.core import blindness
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.narrowing import (
     Condition,
     ListFilter,
@@ -98,7 +99,7 @@ class QueueContents:
 def read_contents(queues: Iterable[ReviewQueue], user: User) -> Mapping[int, QueueContents]:
     """By key of the queue; a constant number of queries."""
     found = {queue.pk: QueueContents() for queue in queues}
-    items = ReviewItem.objects.filter(queue__in=list(found)).order_by("queue")
+    items = visible_to(ReviewItem.objects.filter(queue__in=list(found))).order_by("queue")
     first = list(items.filter(position__lte=PICTURES).order_by("queue", "position").values_list("queue", "run"))
     pictures = find_pictures(run for _, run in first)
     for queue, run in first:

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from experiments.core.blindness import queues_of, waiting
+from experiments.core.visibility import visible_to
 from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState
 from experiments.reviews import projection
 
@@ -37,7 +38,7 @@ def list_next(queue: ReviewQueue, user: User, wanted: int | None = None) -> list
     """Keys of the items that this person would get next: their drafts first, then those with a free slot."""
     free = waiting(user).filter(queue=queue).order_by("position").values_list("pk", flat=True)
     asked = list(free.filter(position=wanted)) if wanted else []
-    open_here = ReviewItem.objects.filter(queue=queue, queue__in=queues_of(user), complete=False)
+    open_here = visible_to(ReviewItem.objects.filter(queue=queue, queue__in=queues_of(user), complete=False))
     mine = Review.objects.filter(item__in=open_here, reviewer=user, state=ReviewState.DRAFT)
     drafts = mine.order_by("-saved").values_list("item_id", flat=True)
     return list(dict.fromkeys([*asked, *drafts[:TRIES], *free[:TRIES]]))

@@ -18,6 +18,7 @@ from experiments.core.errors import InvalidInput
 from experiments.core.params import ROW_DIGITS, parse_day, parse_day_end, parse_number
 from experiments.core.search_index.words import parse_words as read_words
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display import verdicts
 from experiments.display.narrowing import WORDS_CHARS, Condition, narrow_down, require_known
 from experiments.models import Run
@@ -74,7 +75,7 @@ def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Name
         "q": partial(by_words, names=names),
         "verdict": partial(_by_verdict, viewer=viewer),
     }
-    found = narrow_down(Run.objects.all(), params, conditions)
+    found = narrow_down(visible_to(Run.objects.all()), params, conditions)
     runs, values, problems = found.rows, found.values, found.problems
     if {"since", "until"} <= values.keys() and values["since"] > values["until"]:
         rest = runs_from({name: text for name, text in params.items() if name != "until"}, viewer, names)

@@ -19,6 +19,7 @@ from django.db.models.functions import StrIndex
 
 from experiments.core.search_index import backend
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import SearchText, TextKind
 from experiments.search import permissions
 
@@ -62,7 +63,7 @@ class SearchScope:
 
     def passages(self) -> QuerySet[SearchText]:
         given: dict[str, Any] = {name: value for name, value in self.__dict__.items() if value not in ("", None)}
-        return SearchText.objects.filter(**given)
+        return visible_to(SearchText.objects.filter(**given))
 
 
 @dataclass(frozen=True)

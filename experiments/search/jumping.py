@@ -14,6 +14,7 @@ from django.urls import reverse
 from experiments.core.blindness import may_see_agreement
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display import layout
 from experiments.display.run_pictures import THUMBNAIL, find_pictures
 from experiments.models import (
@@ -112,14 +113,15 @@ def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
     numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
     keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:FEW])
-    rows = list(Run.objects.filter(pk__in=[*keys, *(numbers if alone else ())]).order_by("-pk"))
+    asked = Run.objects.filter(pk__in=[*keys, *(numbers if alone else ())])
+    rows = list(visible_to(asked).order_by("-pk"))
     rows.sort(key=lambda run: not (alone and run.pk == numbers[0]))
     yield from _offer_runs(rows, terms)
 
 
 def _list_latest(user: User) -> Iterator[Option]:
     """What stands there before anything is typed: the person's newest runs."""
-    yield from _offer_runs(list(Run.objects.filter(owner=user).order_by("-pk")[:FEW]))
+    yield from _offer_runs(list(visible_to(Run.objects.filter(owner=user)).order_by("-pk")[:FEW]))
 
 
 def _offer_runs(rows: Sequence[Run], terms: Sequence[str] = ()) -> Iterator[Option]:

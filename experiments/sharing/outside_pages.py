@@ -16,8 +16,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from experiments.core.visibility import visible_to
 from experiments.gallery.images import serve_image, serve_thumbnail
-from experiments.models import Share
+from experiments.models import Run, Share
 from experiments.sharing import shared_run
 
 POLICY = (
@@ -39,7 +40,7 @@ def _serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse
     @require_safe
     @wraps(view)
     def answer(request: HttpRequest, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        share = Share.find(token)
+        share = _find_share(token)
         try:
             response = view(request, share, *args, **kwargs) if share else _answer_gone(request)
         except Http404:
@@ -49,6 +50,12 @@ def _serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse
         return response
 
     return answer
+
+
+def _find_share(token: str) -> Share | None:
+    """The share of a good token; of a run that is hidden while people write labels, none."""
+    share = Share.find(token)
+    return share if share and visible_to(Run.objects.filter(pk=share.run_id)).exists() else None
 
 
 def _answer_gone(request: HttpRequest) -> HttpResponse:

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from experiments.core.clock import tell_time
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
 from experiments.units.label_groups import LabelGroup, group_labels
 from workers.record.statuses import ACTIVE, Status
@@ -136,7 +137,7 @@ class SweptRun:
 
 def read_runs(sweep: Sweep, names: Names) -> list[SweptRun]:
     """All runs of a sweep, in two queries; those whose system the viewer is to judge unseen are left out."""
-    rows = sweep.runs.exclude(names.are_hidden()).order_by("pk")
+    rows = visible_to(sweep.runs.exclude(names.are_hidden())).order_by("pk")
     columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost")
     labels: dict[int, list[str]] = {}
     said = Label.objects.filter(run__sweep=sweep).order_by("pk").values_list("run_id", "text")

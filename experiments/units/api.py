@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from django.db import transaction
-from django.db.models import Avg
+from django.db.models import Avg, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
@@ -21,6 +21,7 @@ from experiments.api.problems import Refusal
 from experiments.api.versions import must_match
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, Layer, Role, Run, TokenScope, Unit, UnitProfile
 from experiments.units import actions
 from experiments.units.lists import SimilarUnits, find_similar
@@ -28,7 +29,6 @@ from workers.record.experiments import ActivationMap
 
 router = Router(tags=["Units"])
 LABELLED = ["Labels"]
-UNITS = Unit.objects.select_related("layer__model").prefetch_related("labels")
 LONGEST = 500
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST, pattern=NO_NUL)]
 
@@ -111,6 +111,11 @@ def _name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool)
     }
 
 
+def _list_units_with_labels() -> QuerySet[Unit]:
+    labels = Prefetch("labels", queryset=visible_to(Label.objects.all()))
+    return Unit.objects.select_related("layer__model").prefetch_related(labels)
+
+
 def _unit_out(names: Names, unit: Unit) -> UnitOut:
     is_hidden = names.holds_back(unit.layer.model.name, unit.layer.name, unit.number)
     return UnitOut(id=unit.pk, **_name_unit(unit.layer, unit.number, unit, is_hidden=is_hidden))
@@ -122,13 +127,13 @@ def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[
     names = Names(allow(request))
     fields = {"model": "layer__model__name", "layer": "layer__name", "number": "number"}
     given = filters.model_dump(exclude_none=True)
-    rows = UNITS.filter(**{field: given[name] for name, field in fields.items() if name in given})
+    rows = _list_units_with_labels().filter(**{field: given[name] for name, field in fields.items() if name in given})
     if filters.labelled is not None:
         rows = rows.filter(labels__isnull=not filters.labelled)
     if filters.label:
         rows = rows.filter(labels__text__icontains=filters.label)
     if filters.label or filters.labelled is not None:
-        rows = rows.exclude(names.are_hidden_at("layer__model__name", "layer__name", "number"))
+        rows = visible_to(rows).exclude(names.are_hidden_at("layer__model__name", "layer__name", "number"))
     return page(request, rows.distinct(), ["pk"], paging, partial(_unit_out, names))
 
 
@@ -138,8 +143,8 @@ def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
     names = Names(allow(request))
     layer = find_layer(pk, number)
     is_hidden = names.holds_back(layer.model.name, layer.name, number)
-    unit = UNITS.filter(layer=layer, number=number).first()
-    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number).count()
+    unit = _list_units_with_labels().filter(layer=layer, number=number).first()
+    runs = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)).count()
     return UnitDetail(
         runs=0 if is_hidden else runs,
         profiles=profiles(unit) if unit else [],
@@ -290,7 +295,7 @@ def _label_out(row: Label, names: Names | None = None) -> LabelOut:
 def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> ListPage[LabelOut]:
     """The newest first."""
     names = Names(allow(request))
-    rows = LABELS.all()
+    rows = visible_to(LABELS.all())
     of_units = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
     given = filters.model_dump(exclude_none=True)
     units = {field: given[name] for name, field in of_units.items() if name in given}
@@ -304,7 +309,7 @@ def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Quer
 @router.get("/labels/{pk}", response=LabelOut, summary="Read a label", tags=LABELLED)
 def read_label(request: HttpRequest, pk: Id) -> LabelOut:
     names = Names(allow(request))
-    return _label_out(find(LABELS.all(), pk=pk), names)
+    return _label_out(find(visible_to(LABELS.all()), pk=pk), names)
 
 
 @router.post("/labels", response={201: LabelOut}, summary="Create a label", tags=LABELLED)
@@ -315,7 +320,7 @@ def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -
     def make() -> tuple[LabelOut, str]:
         places = [(find_layer(place.layer_id, place.number), place.number) for place in label.units]
         row = actions.create_label(Actor.behind(request, user), label.text, places)
-        return _label_out(find(LABELS.all(), pk=row.pk)), reverse("api:read_label", args=[row.pk])
+        return _label_out(find(visible_to(LABELS.all()), pk=row.pk)), reverse("api:read_label", args=[row.pk])
 
     return Status(201, answer_once(request, response, user, make))
 
@@ -328,7 +333,7 @@ def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
         row = actions.lock_label(pk)
         must_match(request, _label_out(row))
         actions.edit_label(actor, row, changed.text)
-    return _label_out(find(LABELS.all(), pk=pk))
+    return _label_out(find(visible_to(LABELS.all()), pk=pk))
 
 
 @router.delete("/labels/{pk}", response={204: None}, summary="Delete a label", tags=LABELLED)

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Label, LabelCheck, Layer, Run
 from experiments.units.lists import find_layer
@@ -45,7 +46,7 @@ def _read_card(layer: Layer, number: int, names: Names) -> UnitCard:
     """What there is to say of the unit in a glance."""
     (tile,) = read_tiles([(layer, number)], names, PICTURES)
     is_hidden = names.holds_back(layer.model.name, layer.name, number)
-    of_unit = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number).order_by()
+    of_unit = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)).order_by()
     statuses = [] if is_hidden else list(of_unit.values_list("status", flat=True))
     known = {state_of(status) for status in statuses}
     if tile.label:

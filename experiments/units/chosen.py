@@ -9,6 +9,7 @@ from django.http import QueryDict
 from experiments.core.errors import StateConflict
 from experiments.core.params import parse_number
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import Layer, Run
 from experiments.units.stretches import read_stretches
 from workers.record.statuses import ENDED, Status
@@ -31,7 +32,8 @@ def find_runs(layer: Layer, numbers: Sequence[int], names: Names, most: int) -> 
     """The newest run of each that concluded, else the newest that ended. Raises StateConflict with what is wrong."""
     if not numbers:
         raise StateConflict("Choose units first: tick them, or take all that the filter shows.")
-    rows = Run.objects.filter(model=layer.model.name, layer=layer.name, unit__in=numbers, status__in=ENDED)
+    of_units = Run.objects.filter(model=layer.model.name, layer=layer.name, unit__in=numbers)
+    rows = visible_to(of_units.filter(status__in=ENDED))
     newest: dict[int, tuple[bool, int]] = {}
     for unit, pk, status in rows.exclude(names.are_hidden()).order_by().values_list("unit", "pk", "status"):
         newest[unit] = max(newest.get(unit, (False, 0)), (status == Status.CONCLUDED, pk))

@@ -20,6 +20,7 @@ from django.db.models import Q
 
 from experiments.core import label_nearness, queue
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import Label, Layer
 from experiments.units.label_groups import read_words
 from experiments.units.tiles import Place, UnitTile, read_tiles
@@ -60,7 +61,7 @@ def find_by_words(typed: str, names: Names, most: int = MOST) -> list[FoundUnit]
 
 def _read_pairs(meant: Q, names: Names) -> Sequence[tuple[int, int, str]]:
     """Layer, number and label of each pair of unit and label that is meant, and not hidden."""
-    rows = Label.units.through.objects.filter(meant).exclude(names.are_hidden("label__run__"))
+    rows = visible_to(Label.units.through.objects.filter(meant)).exclude(names.are_hidden("label__run__"))
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
     found = rows.exclude(hidden).order_by("-pk")
     return found.values_list("unit__layer_id", "unit__number", "label__text")  # type: ignore[return-value]

@@ -17,6 +17,7 @@ from django.urls import reverse
 from experiments.core import compatibility, queue
 from experiments.core.params import parse_number
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import (
     Dataset,
     Exemplar,
@@ -97,7 +98,9 @@ def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int
     for word in words:
         holds &= Q(labels__text__icontains=word)
     # One filter, so that all the words stand in one label.
-    for layer_id, number in Unit.objects.filter(holds).order_by().values_list("layer_id", "number").distinct():
+    for layer_id, number in (
+        visible_to(Unit.objects.filter(holds)).order_by().values_list("layer_id", "number").distinct()
+    ):
         found[layer_id].add(number)
     return {layer: numbers for layer, numbers in found.items() if numbers}
 
@@ -111,7 +114,7 @@ def find_labels(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[st
         pk: (layer, number) for pk, layer, number in Unit.objects.filter(meant).values_list("pk", "layer", "number")
     }
     pairs = (
-        Label.units.through.objects.filter(unit__in=units)
+        visible_to(Label.units.through.objects.filter(unit__in=units))
         .exclude(names.are_hidden("label__run__"))
         .order_by("-label_id")
         .values_list("unit_id", "label__text")

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from experiments.core import access, compatibility, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display import verdicts
 from experiments.display.answers import read_answer
 from experiments.display.evidence import read_evidence
@@ -128,7 +129,7 @@ def _read_known(
 ) -> dict[str, Any]:
     """Runs, labels, evidence and hypotheses."""
     viewer = access.require(request)
-    of_unit = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)
+    of_unit = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number))
     is_hidden = names.holds_back(layer.model.name, layer.name, number)
     of_unit = of_unit.none() if is_hidden else of_unit
     runs = list(of_unit.select_related("owner").defer(*UNSHOWN)[:RUNS])
@@ -163,7 +164,7 @@ def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_run
     """The newest labels of the unit, and the one that evidence is sorted by: the one asked for, or the current one."""
     every = request.GET.get("labels") == "all"
     most = MOST_LABELS if every else LABELS
-    rows = Label.objects.filter(units__layer=layer, units__number=number).order_by("-pk")
+    rows = visible_to(Label.objects.filter(units__layer=layer, units__number=number)).order_by("-pk")
     rows = rows.filter(run=None) if without_runs else rows
     rows = rows.select_related("run").only("text", "source", "position", "scores", "label_check", "run__id")
     rows = rows.prefetch_related(fetch_checks())

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, LabelCheck, Layer
 from experiments.units.lists import Numbers
 
@@ -105,7 +106,7 @@ def _match_places(numbers: Numbers, prefix: str = "") -> Q:
 def choose_labels(meant: Q, names: Names) -> dict[Place, UnitLabel]:
     """By place the label that stands for the unit, of the pairs of unit and label that `meant` chooses; units without
     one are left out."""
-    rows = Label.units.through.objects.filter(meant).exclude(names.are_hidden("label__run__")).order_by()
+    rows = visible_to(Label.units.through.objects.filter(meant)).exclude(names.are_hidden("label__run__")).order_by()
     about = ("label__text", "label_id", "label__run_id", "label__position")
     best: dict[Place, tuple[tuple[Any, ...], str]] = {}
     count: dict[Place, int] = {}
@@ -127,7 +128,7 @@ def _find_scores(meant: Q, names: Names) -> dict[Place, float]:
     """By place the best r of a check of the unit's labels, of the checks that `meant` chooses; units without one are
     left out."""
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
-    rows = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(hidden)
+    rows = visible_to(LabelCheck.objects.filter(meant, pearson__isnull=False)).exclude(hidden)
     found = rows.order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson")
     return {(layer, number): r for layer, number, r in found if r is not None}
 

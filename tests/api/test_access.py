@@ -37,7 +37,15 @@ RUN = {
     "finish_judging",
 }
 """What takes a researcher and the scope to run."""
-NOT_FOR_VIEWERS = {"list_shares", "list_all_shares", "read_agreement", "list_people", "list_invitations", "list_audit"}
+NOT_FOR_VIEWERS = {
+    "fetch_judged_image",
+    "list_shares",
+    "list_all_shares",
+    "read_agreement",
+    "list_people",
+    "list_invitations",
+    "list_audit",
+}
 """What takes a researcher or an admin to read, or, while a queue is blind, somebody who has reviewed it."""
 ADMIN = {
     *("add_model", "add_dataset", "delete_model", "delete_dataset"),

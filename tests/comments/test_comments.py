@@ -322,7 +322,7 @@ def test_the_number_of_queries_does_not_grow(
     for count in (0, 8):
         for like in [said.thread, on_image] * count:
             copied(like)
-        for address, most in (("?tab=comments", 34), ("comments/at/4/", 22), ("comments/marks/", 8)):
+        for address, most in (("?tab=comments", 35), ("comments/at/4/", 23), ("comments/marks/", 9)):
             with django_assert_max_num_queries(most):
                 as_owner.get(f"/runs/{run.pk}/{address}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -17,12 +16,11 @@ from experiments.core import system_names, transcript
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.display import events as rendering
-from experiments.exchange import export_query, tables
+from experiments.exchange import export_query
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import (
     Exemplar,
     ExportSubject,
-    Format,
     Label,
     Layer,
     Observation,
@@ -36,12 +34,12 @@ from experiments.models import (
 from experiments.reviews import actions, reservation
 from tests.support import builders
 from tests.support.address_rows import make_ids
-from tests.support.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ
 from tests.support.api_operations import READING, call
 from tests.support.api_world import KEY, World, fill
 from tests.support.blind_runs import LAYER, MODEL, NUMBER, TOLD, as_json_spec, blind_run, catalogue, queued
 from tests.support.builders import make_run
 from tests.support.people import member, signed_in
+from tests.support.read_pages import TELLING, pages, table
 from tests.support.reviewing import submit
 from tests.support.streams import text_of
 from tests.support.viewer import Viewer, tell
@@ -84,52 +82,6 @@ def ids(run: Run) -> dict[str, int]:
 
 
 # --- every address ---
-
-TELLING = [
-    "/",
-    "/runs/",
-    "/runs/{run}/?tab=raw",
-    "/runs/{run}/events.jsonl",
-    "/runs/{run}/experiments/1/",
-    "/runs/{run}/fork/",
-    "/runs/{parent}/",
-    "/experiments/",
-    "/experiments/?view=list",
-    "/images/{key}/",
-    "/compare/?run={run}&run={parent}",
-    "/compare/?run={run}",
-    "/search/?q=red",
-    "/review/{queue}/",
-    "/review/{queue}/items/1/",
-    "/api/v1/runs",
-    "/api/v1/runs/{run}",
-    "/api/v1/runs/{run}/events",
-    "/api/v1/runs/{run}/events/stream",
-    "/api/v1/observations",
-    "/api/v1/search?q=red",
-    "/api/v1/comparisons?run={run}&run={parent}",
-]
-"""What names the system once it may."""
-MORE = [
-    *(
-        f"/runs/{{run}}/?tab={name}"
-        for name in ("experiments", "images", "activations", "hypotheses", "cost", "comments")
-    ),
-    "/jump/?q=red",
-    "/search/?q=likes",
-    "/compare/?run={run}&run={child}",
-    "/exports/?what=labels",
-    "/settings/audit/audit.jsonl",
-    "/query/?from={run}",
-    "/query/?like={run}",
-    "/query/command/?parent={run}",
-]
-
-
-def pages() -> list[str]:
-    tables_here = (READ, RESEARCH, REVIEW_READ, ADMIN_READ)
-    known = [path for table in tables_here for name, path in table.items() if name != "exports-file"]
-    return list(dict.fromkeys([*known, *MORE, *TELLING]))
 
 
 def test_no_address_tells_a_blind_reviewer_and_all_tell_who_has_judged(
@@ -281,13 +233,6 @@ class RunOf:
 
 
 # --- files and links ---
-
-
-def table(what: ExportSubject, viewer: User) -> str:
-    target = io.BytesIO()
-    rows = export_query.select_rows(what, "", viewer)
-    tables.write(tables.TABLES[what], Format.CSV, rows, target, lambda *_: None, viewer)
-    return target.getvalue().decode()
 
 
 def test_a_file_names_what_its_maker_may_read(run: Run, owner: User, first: User) -> None:

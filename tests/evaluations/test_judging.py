@@ -12,12 +12,13 @@ from django.test import Client
 
 from experiments.core.label_checks import choose_method, request_check
 from experiments.evaluations import judging
-from experiments.models import AuditEntry, CheckStatus, LabelCheck, PresenceAnswer, Role, Run, Unit
+from experiments.models import AuditEntry, CheckStatus, Image, LabelCheck, PresenceAnswer, Role, Run, Unit
 from tests.support import trials
 from tests.support.api_world import Script
 from tests.support.builders import make_run
 from tests.support.judged_images import make_waiting
 from tests.support.people import member, signed_in
+from tests.support.pictures import stored
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_url")]
 SCRIPT = {"HX-Request": "true"}
@@ -99,6 +100,24 @@ def test_images_are_offered_by_lot_and_the_least_judged_first(unit: Unit) -> Non
     assert judging.list_pending(check, ben)[-1].pk == first.pk
     PresenceAnswer.objects.create(question=first, user=ben, answer="yes")
     assert first.pk not in {row.pk for row in judging.list_pending(check, people[2])}, "it has enough answers"
+
+
+def test_a_judge_is_not_told_where_an_image_is_from(reviewer: User, owner: User, unit: Unit, redis_url: str) -> None:
+    key = stored("red")
+    Image.objects.filter(pk=key).update(origin="generated", prompt="a large brown pyramid")
+    check = make_waiting(unit, natural=1, known=0, keys=[key])
+    script, client = Script(reviewer), signed_in(member("another", "REVIEWER"))
+    question = script.get(f"/checks/{check.pk}/next").json()["question"]
+    page = client.get(f"/checks/{check.pk}/judge/").content.decode()
+    image = script.get(question["image"].removeprefix("/api/v1"))
+    assert (image.status_code, image["Content-Type"]) == (200, "image/png")
+    assert client.get(f"/checks/{check.pk}/images/{question['id']}/").status_code == 200
+    assert not [text for text in (page, str(question), str(image.headers)) if key[:16] in text]
+    assert script.get(f"/images/{key}").status_code == client.get(f"/images/{key}/").status_code == 404
+    assert Script(owner).get(f"/images/{key}").json()["prompt"] == "a large brown pyramid"
+    script.post(f"/checks/{check.pk}/answers", {"question": question["id"], "answer": "yes"})
+    assert script.get(f"/images/{key}").json()["prompt"] == "a large brown pyramid"
+    assert script.get(question["image"].removeprefix("/api/v1")).status_code == 404
 
 
 # --- answers ---
@@ -263,6 +282,7 @@ def test_who_may_judge_finds_the_images(as_reviewer: Client, owner: User, check:
     make_run(owner)
     page = as_reviewer.get(path).content.decode()
     assert f'href="/checks/{check.pk}/judge/"' in page
+    assert f'href="/checks/{check.pk}/"' not in page
     assert "red balls" in page
     viewer = signed_in(member("viewer", "VIEWER"))
     assert f'href="/checks/{check.pk}/judge/"' not in viewer.get(path).content.decode()

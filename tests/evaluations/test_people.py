@@ -52,9 +52,11 @@ def test_a_page_asks_people_and_shows_how_far_they_are(neurons: Evaluation, owne
 def test_while_one_writes_the_neuron_has_no_name(neurons: Evaluation, owner: User) -> None:
     client = signed_in(member("colleague", "RESEARCHER"))
     (item,) = actions.ask_people(Actor(owner), neurons)
-    assert client.get(neurons.get_absolute_url()).content.decode().count("hidden until people have written") == 2
+    assert "Left out until people have written their labels: 2 items" in (
+        client.get(neurons.get_absolute_url()).content.decode()
+    )
     told = Script(owner).get(f"/evaluations/{neurons.pk}/items").json()["items"]
-    assert [each["label"] for each in told] == ["", "", ""]
+    assert [(each["label"], each["run"]) for each in told] == [("", item.run_id)]
     assert "toys / unit 0" not in client.get(neurons.get_absolute_url()).content.decode()
     assert not re.search(r"\btoys\b", client.get(f"/runs/{item.run_id}/").content.decode())
     Run.objects.update(status="concluded")

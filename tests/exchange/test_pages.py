@@ -113,7 +113,7 @@ def test_the_lists_take_a_constant_number_of_queries(
                 job=Job.objects.create(kind="import", asked_by=run.owner), kind="bundle", name=HOSTILE
             )
         for path in ("/exports/", "/imports/"):
-            with django_assert_max_num_queries(16):
+            with django_assert_max_num_queries(17):
                 as_owner.get(path)
 
 

@@ -59,7 +59,7 @@ def test_an_exemplar_names_its_units_and_queries_stay_few(
         profile = UnitProfile.objects.create(unit=Unit.objects.create(layer=layer, number=number), dataset=dataset)
         Exemplar.objects.create(profile=profile, rank=1, activation=number, image_id=red.image, masked_id=red.masked)
         run_with(owner, red)
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(20):
         text = page(as_owner, red.image)
     assert "Exemplar of 15 units" in text
     assert "toybox / layer4 / unit 14" in text

@@ -198,9 +198,9 @@ def test_the_number_of_queries_does_not_grow(
     red = seen("a red ball", 30.0, "red")
     for n in range(3):
         run_with(owner, red, edit("a blue ball", float(n), "blue", red))
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(20):
         page(as_owner, query)
     for n in range(12):
         run_with(owner, red, edit("a blue ball", float(n), "blue", red))
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(20):
         page(as_owner, query)

@@ -72,7 +72,7 @@ def test_right_labels_part_the_pool_and_wrong_ones_do_not() -> None:
     assert figures["pooled.difference.import:milan"].n == 1
     table = next(each for each in result.tables if each.key == "pooled")
     assert [len(row) for row in table.rows] == [5, 5] == [len(table.columns)] * 2
-    assert any("has no part in 1 of 2: mono / unit 1" in note for note in result.notes)
+    assert any("has no part in 1 of 2: mono / unit 1" in str(note) for note in result.notes)
 
 
 @pytest.mark.more
@@ -129,7 +129,7 @@ def test_where_nobody_can_pair_the_result_says_so() -> None:
     items = pool(evaluation)
     assert all("Nobody here can say" in str(item.scores["pooled_problem"]) for item in items)
     result = summarise(evaluation, items)
-    assert any("2 labels: Nobody here can say" in note for note in result.notes)
+    assert any("2 labels: Nobody here can say" in str(note) for note in result.notes)
     assert next(each for each in result.figures if each.key == "pooled.agent.positive").value is None
 
 

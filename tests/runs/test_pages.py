@@ -80,7 +80,7 @@ def test_a_list_of_any_length_takes_the_same_number_of_queries(
 ) -> None:
     for _ in range(20):
         make_run(owner)
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(19):
         page(as_owner)
 
 

@@ -74,7 +74,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     short, long = long_run(owner, 4, 2), long_run(owner, 60, 2)
     for tab in TABS:
         shown(as_owner, short, f"tab={tab}")  # what a process reads once is read
-        with django_assert_max_num_queries(29 if tab == "transcript" else 15) as few:
+        with django_assert_max_num_queries(31 if tab == "transcript" else 18) as few:
             shown(as_owner, short, f"tab={tab}")
         with django_assert_max_num_queries(len(few)):
             shown(as_owner, long, f"tab={tab}")

@@ -180,6 +180,7 @@ REVIEW_READ = {
     "pairwise-new": "/pairwise/new/",
     "pairwise-judge": "/pairwise/{trial}/judge/",
     "check-judge": "/checks/{check}/judge/",
+    "check-image": "/checks/{check}/images/1/",
 }
 
 

@@ -96,11 +96,27 @@ class ResultPlot:
 
 
 @dataclass(frozen=True)
+class ResultNote:
+    """A sentence beside the figures; `named` are the items that it names, whose names come after the words."""
+
+    words: str
+    named: tuple[Cell, ...] = ()
+    more: int = 0
+    """How many items it counts and does not name."""
+
+    def __str__(self) -> str:
+        if not self.named:
+            return self.words
+        shown = ", ".join(each.text for each in self.named)
+        return f"{self.words}: {shown}" + (f" and {self.more} more." if self.more else ".")
+
+
+@dataclass(frozen=True)
 class EvaluationResult:
     """All that an evaluation found so far."""
 
     figures: tuple[Figure, ...] = ()
     tables: tuple[ResultTable, ...] = ()
     plots: tuple[ResultPlot, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Sentences: which units which source lacks, what could not be measured and why."""
+    notes: tuple[ResultNote, ...] = ()
+    """Which units which source lacks, what could not be measured and why."""

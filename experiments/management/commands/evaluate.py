@@ -98,10 +98,11 @@ class Command(FetchingCommand):
             result = foreground.work(_claim(evaluation), line)
         evaluation.refresh_from_db()
         self.stderr.write(result)
-        for figure in map(encode, read_result(evaluation).figures):
+        found = read_result(evaluation)
+        for figure in map(encode, found.figures):
             self.stderr.write(_in_words(figure))
-        for note in evaluation.result.get("notes", []):
-            self.stderr.write(note)
+        for note in found.notes:
+            self.stderr.write(str(note))
         self.stderr.write(CAVEAT)
         return _nest(evaluation)
 

@@ -8,6 +8,7 @@ from typing import Any
 from experiments.core import compatibility, notify, unit_names, worker_status
 from experiments.core.errors import InvalidInput
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
 from experiments.runs.asking import form as forms
 from experiments.runs.asking import questions
@@ -104,7 +105,8 @@ def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | No
     except InvalidInput as error:
         return {"written": text, "problem": str(error)}
     number = numbers[0]
-    runs = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__units__isnull=False)
+    asked = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__units__isnull=False)
+    runs = visible_to(asked)
     hidden = names.holds_back(layer.model.name, layer.name, number)
     context = {
         "written": unit_names.format_unit(number, layer.names) if len(numbers) == 1 else text,

@@ -19,6 +19,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields, InvalidInput
 from experiments.core.params import parse_key
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display.number_format import compact, count_noun, dollars, duration
 from experiments.models import Role, Run
 from experiments.runs import actions
@@ -105,7 +106,7 @@ def _look_again(given: QueryDict) -> dict[str, Any]:
 
 def _run_named(number: Any) -> Run | None:
     """The run with a number that stands in an address or a form."""
-    return Run.objects.filter(pk=parse_key(str(number))).first()
+    return visible_to(Run.objects.filter(pk=parse_key(str(number)))).first()
 
 
 def differing(values: Any, names: Names) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import RowNumber, RowOut
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidInput
+from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Run
 from experiments.runs.comparing import comparison
@@ -79,7 +80,7 @@ def compare_runs(request: HttpRequest, wanted: Query[ComparisonQuery]) -> Compar
     # The runs in this order. Raises Refusal if one is not there, or comes twice.
     if len(set(wanted.run)) < len(wanted.run):
         raise InvalidInput("A run is named twice. Name each once.")
-    rows = Run.objects.select_related("owner").prefetch_related(fetch_checks()).in_bulk(wanted.run)
+    rows = visible_to(Run.objects.select_related("owner")).prefetch_related(fetch_checks()).in_bulk(wanted.run)
     absent = [str(number) for number in wanted.run if number not in rows]
     if absent:
         raise Refusal("missing", f"There is no run {', '.join(absent)}.")

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.params import ROW_DIGITS, parse_key, parse_number
+from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Run
 from experiments.runs.comparing import comparison, drawing
@@ -91,7 +92,7 @@ def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
             problems.append(f"“{text[:40]}” is no number of a run. Runs are named by whole numbers, such as 12.")
         elif number not in numbers:
             numbers.append(number)
-    rows = Run.objects.select_related("owner").prefetch_related(fetch_checks()).in_bulk(numbers)
+    rows = visible_to(Run.objects.select_related("owner")).prefetch_related(fetch_checks()).in_bulk(numbers)
     problems += [f"There is no run {number}." for number in numbers if number not in rows]
     there = [rows[number] for number in numbers if number in rows]
     runs = there[:MOST]
@@ -109,7 +110,7 @@ def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
 
 def _list_offered(runs: Sequence[Run]) -> Sequence[Run]:
     """The newest other runs of the same units; of all, while none is chosen."""
-    rows = Run.objects.exclude(pk__in=[run.pk for run in runs]).select_related("owner")
+    rows = visible_to(Run.objects.exclude(pk__in=[run.pk for run in runs])).select_related("owner")
     same = Q()
     for run in runs:
         same |= Q(model=run.model, layer=run.layer, unit=run.unit)

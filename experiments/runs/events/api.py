@@ -28,6 +28,7 @@ from experiments.core import notify, transcript
 from experiments.core.params import parse_number
 from experiments.core.sockets import end
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.models import Event, Run
 from workers.record import events
 
@@ -123,7 +124,9 @@ class Reader:
     def read(self) -> Events:
         """The next events, with the names that this person reads now. Raises Refusal where there is no such run."""
         found = transcript.list_events(self.run_id, self.after, self.limit)
-        run = find(Run.objects.all(), pk=self.run_id)  # after its events, so that it has ended if its end is among them
+        run = find(
+            visible_to(Run.objects.all()), pk=self.run_id
+        )  # after its events, so that it has ended if its end is among them
         last = found[-1].seq if found else self.after
         names = Names(self.request.user)
         for event in found:

@@ -24,6 +24,7 @@ from experiments.core import access, notify, sockets, transcript
 from experiments.core.params import parse_number
 from experiments.core.sockets import NOT_YOURS, OVER, Listener
 from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
 from experiments.display import events as rendering
 from experiments.display.answers import render_answer
 from experiments.models import Run
@@ -46,7 +47,7 @@ MOST_DRAWN = 200
 def read_news(run_id: int, after: int, names: Names) -> News:
     """The next events, and the parts of the page that sum the run up, with the names that a viewer may read. Raises
     Run.DoesNotExist."""
-    run = Run.objects.get(pk=run_id)
+    run = visible_to(Run.objects.all()).get(pk=run_id)
     events = transcript.list_events(run_id, after, BATCH) if run.last_seq > after else []
     messages = [
         Message.of("event", event.kind, seq=event.seq, html=html)

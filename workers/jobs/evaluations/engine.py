@@ -24,6 +24,7 @@ from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.evaluations.two_by_two import PROBLEM, find_judge
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
+from workers.record.evaluations import ResultNote
 
 log = logging.getLogger(__name__)
 
@@ -178,5 +179,5 @@ def summarise(evaluation: Evaluation) -> None:
     items = list(evaluation.items.select_related("label_check", "run", "unit__layer").order_by("position"))
     result = PROCEDURES[EvaluationKind(evaluation.kind)].summarise(evaluation, items)
     if problem := evaluation.prepared.get(PROBLEM):
-        result = replace(result, notes=(*result.notes, str(problem)))
+        result = replace(result, notes=(*result.notes, ResultNote(str(problem))))
     Evaluation.objects.filter(pk=evaluation.pk).update(result=msgspec.to_builtins(result))

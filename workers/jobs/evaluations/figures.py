@@ -18,11 +18,13 @@ from experiments.pairwise.of_evaluation import name_source
 from workers.metrics.intervals import estimate_difference, estimate_mean, estimate_median, estimate_share
 from workers.metrics.significance import compare_ranks, holm
 from workers.record.estimates import Estimate
-from workers.record.evaluations import Cell, Figure, Point, ResultPlot, ResultTable, Series
+from workers.record.evaluations import Cell, Figure, Point, ResultNote, ResultPlot, ResultTable, Series
 
 Score = Callable[[EvaluationItem], float | None]
 SEED = 0
 """Of every bootstrap."""
+NAMED = 8
+"""Units that a note names."""
 
 
 def score_of(name: str) -> Score:
@@ -139,17 +141,21 @@ def strip_plot(
     return ResultPlot(key, title, "strip", "", y, tuple(series))
 
 
-def tell_lacking(items: Sequence[EvaluationItem]) -> list[str]:
+def name_items(words: str, items: Iterable[EvaluationItem]) -> ResultNote:
+    """A note that names the units of these items, the first few."""
+    cells = [Cell(item.unit_name.partition(" / ")[2], item=item.pk) for item in items]
+    return ResultNote(words, tuple(cells[:NAMED]), max(0, len(cells) - NAMED))
+
+
+def tell_lacking(items: Sequence[EvaluationItem]) -> list[ResultNote]:
     """Which units which source lacks, and what failed."""
     notes = []
     for status, words in ((ItemStatus.LACKING, "has no label of"), (ItemStatus.FAILED, "failed on")):
-        lacking: dict[str, list[str]] = defaultdict(list)
+        lacking: dict[str, list[EvaluationItem]] = defaultdict(list)
         for item in items:
             if item.status == status:
-                lacking[item.source].append(item.unit_name.partition(" / ")[2])
-        for source, names in lacking.items():
-            shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-            notes.append(f"{name_source(source)} {words} {len(names)}: {shown}.")
+                lacking[item.source].append(item)
+        notes += [name_items(f"{name_source(each)} {words} {len(some)}", some) for each, some in lacking.items()]
     return notes
 
 

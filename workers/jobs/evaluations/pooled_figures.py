@@ -9,7 +9,7 @@ from dataclasses import replace
 from experiments.models import EvaluationItem
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
-from workers.record.evaluations import EvaluationResult, Figure, ResultTable
+from workers.record.evaluations import EvaluationResult, Figure, ResultNote, ResultTable
 
 _NOTE = "A label that is too narrow does not lose by them, it may win: r and AUPRC on natural images decide."
 _SIDES = (("positive", "entailed most"), ("neutral", "entailed least"))
@@ -79,20 +79,18 @@ def _write_table(items: Sequence[EvaluationItem], groups: Sequence[str], sources
     return replace(positive, columns=("", *columns), rows=rows, note=f"{positive.note} {_NOTE}")
 
 
-def _tell_lacking(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[str]:
+def _tell_lacking(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[ResultNote]:
     """Which units which source has no part in, and why."""
-    units = {item.unit_id: item.unit_name.partition(" / ")[2] for item in items}
+    units = {item.unit_id: item for item in items}
     notes = []
     for source in sources:
         has = {item.unit_id for item in items if item.source == source and "pooled_positive" in item.scores}
-        lacking = [name for unit, name in units.items() if unit not in has]
+        lacking = [item for unit, item in units.items() if unit not in has]
         if lacking:
-            shown = ", ".join(lacking[:8]) + (f" and {len(lacking) - 8} more" if len(lacking) > 8 else "")
-            notes.append(
-                f"Pooled prompts: {name_source(source)} has no part in {len(lacking)} of {len(units)}: {shown}."
-            )
+            words = f"Pooled prompts: {name_source(source)} has no part in {len(lacking)} of {len(units)}"
+            notes.append(figures.name_items(words, lacking))
     problems: dict[str, int] = defaultdict(int)
     for item in items:
         if problem := item.scores.get("pooled_problem"):
             problems[str(problem)] += 1
-    return [*notes, *(f"Pooled prompts, {count} labels: {problem}" for problem, count in problems.items())]
+    return [*notes, *(ResultNote(f"Pooled prompts, {count} labels: {problem}") for problem, count in problems.items())]

@@ -20,7 +20,16 @@ from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.laboratory import laboratory
 from workers.metrics.intervals import estimate_student
 from workers.protocols import Progress, no_progress
-from workers.record.evaluations import Cell, EvaluationResult, Figure, Point, ResultPlot, ResultTable, Series
+from workers.record.evaluations import (
+    Cell,
+    EvaluationResult,
+    Figure,
+    Point,
+    ResultNote,
+    ResultPlot,
+    ResultTable,
+    Series,
+)
 from workers.spurious.evaluation import PreparedUnits, SpuriousSpec, prepare, repair, score
 from workers.spurious.table import Table2, TableRow, compute_headline
 
@@ -97,7 +106,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         elif own:
             notes.append(f"Seed {seed} is unfinished: {len(judged)} of {len(own)} units are judged.")
     if not found:
-        return EvaluationResult(notes=tuple(notes))
+        return EvaluationResult(notes=tuple(map(ResultNote, notes)))
     tables = [table for _, _, table in found]
     figures = [*_list_headlines(tables, notes), *_list_accuracies(tables)]
     factor = float(evaluation.options.get("repair") or 0.0)
@@ -106,7 +115,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         tuple(figures),
         (_write_table(tables), *seeds, *(_write_repair(ready, judged, factor) for ready, judged, _ in found)),
         (_plot_curves(tables[0]),),
-        tuple(notes),
+        tuple(map(ResultNote, notes)),
     )
 
 
