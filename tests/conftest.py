@@ -39,8 +39,15 @@ FIRST = (
     "management/test_up",
     "sandbox/test_attacks_ordinary",
     "runs/test_browser",
+    "jobs/test_checks",
+    "jobs/test_people",
+    "jobs/test_grading",
+    "house/test_keyboard_browser",
+    "house/test_faults",
+    "management/test_demo_whole",
+    "house/test_odd_rows",
 )
-"""Files that take longest, and mostly wait: begun first, so that the others run beside them."""
+"""Files that take longest: begun first, so that the others run beside them. Those that mostly wait come first."""
 
 
 def pytest_configure() -> None:
