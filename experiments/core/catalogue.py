@@ -26,7 +26,7 @@ def find_unknown(run: Run) -> str:
 
 
 def _explain_backbone(run: Run) -> str:
-    """Why its backbone cannot be asked for the model that the run names; "" if it names none, or one that is offered."""
+    """Why its backbone cannot be asked for the model that the run names; "" if it names none or one that is offered."""
     row = Backbone.objects.filter(key=run.backbone).first()
     if row is None or row.available or not run.backbone_model:
         return explain_unoffered(run, row.model_names) if row else ""

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO, cast
 
 from django.conf import settings
 from django.core.management import call_command
@@ -45,8 +45,8 @@ class PreparedCommand(BaseCommand):
     told in a sentence, and what it prints of programs, agents and files does nothing to the terminal."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        self.stdout = EscapedOutput(options.pop("stdout", None) or self.stdout)
-        self.stderr = EscapedOutput(options.pop("stderr", None) or self.stderr)
+        self.stdout = EscapedOutput(cast("TextIO", options.pop("stdout", None) or self.stdout))
+        self.stderr = EscapedOutput(cast("TextIO", options.pop("stderr", None) or self.stderr))
         self.stderr.style_func = self.style.ERROR
         prepare()
         try:
