@@ -31,8 +31,8 @@ class PriceList(Mapping[str, Price]):
     def __init__(self, own: Path) -> None:
         """`own` is the installation's file, which need not be there."""
         self.own = own
-        self._seen: object = None
-        self._prices: Mapping[str, Price] = {}
+        self._read: tuple[object, Mapping[str, Price]] = (None, {})
+        """What the file was like when it was read, and its prices: set together, since several threads ask."""
 
     def __getitem__(self, model: str) -> Price:
         return self._now()[model]
@@ -49,10 +49,11 @@ class PriceList(Mapping[str, Price]):
             seen: object = (found.st_ino, found.st_size, found.st_mtime_ns)
         except OSError:
             seen = "absent"
-        if seen != self._seen:
-            self._prices = read_prices(DEFAULT_PRICES) | ({} if seen == "absent" else read_prices(self.own))
-            self._seen = seen
-        return self._prices
+        before, prices = self._read
+        if seen != before:
+            prices = read_prices(DEFAULT_PRICES) | ({} if seen == "absent" else read_prices(self.own))
+            self._read = (seen, prices)
+        return prices
 
 
 def read_prices(path: Path) -> dict[str, Price]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ from workers.errors import MachineryError, MissingPart
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+loading = threading.Lock()
+"""Held by whatever loads with transformers or diffusers: meanwhile they change what all threads share."""
 
 _SIGNS = ("out of memory", "can't allocate memory", "alloc_failed")
 _DEPTH = 4
@@ -106,7 +110,8 @@ def load_part(kind: Any, folder: Path, **options: Any) -> Any:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        return kind.from_pretrained(folder, local_files_only=True, **options)
+        with loading:
+            return kind.from_pretrained(folder, local_files_only=True, **options)
     except Exception as error:  # whatever a damaged file makes transformers raise
         raise MissingPart(
             f"{folder} holds no {kind.__name__} that can be loaded ({first_line(error)}). Fetch or save it again."

@@ -60,6 +60,13 @@ def role_in(request: HttpRequest) -> Role | None:
     return held
 
 
+def may_change(user: User, *owners: int | None) -> bool:
+    """Whether the user, who has the role for such a change, may change a row of these owners: one of them, and admins;
+    others read it. What nobody owns, as a label that was imported, is everybody's."""
+    known = {owner for owner in owners if owner is not None}
+    return not known or user.pk in known or role_of(user) == Role.ADMIN
+
+
 def get_run(request: HttpRequest, pk: int, role: Role = Role.VIEWER) -> Run:
     """The run, for a member who has at least this role."""
     require(request, role)

@@ -49,6 +49,12 @@ class Actor:
             own = held.label if held else "none"
             raise PermissionDenied(f"This needs the role {least.label}; yours is {own}. Ask an admin of your team.")
 
+    def require_own(self, what: str, *owners: int | None) -> None:
+        """Raises PermissionDenied for a row that is another's: see `access.may_change`. `what` is what they did to it,
+        as "started this sweep"."""
+        if not access.may_change(self.person, *owners):
+            raise PermissionDenied(f"Somebody else {what}: ask them, or an admin of your team.")
+
     @property
     def name(self) -> str:
         return person(self.user) if self.user else ""

@@ -137,6 +137,12 @@ def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = No
     ).save()
 
 
+def list_authors(row: models.Model, *verbs: Verb) -> list[int | None]:
+    """Keys of the people who did one of these to the row, where it has no column that says so."""
+    found = AuditEntry.objects.filter(row_kind=str(row._meta.verbose_name), row_pk=row.pk, verb__in=verbs)
+    return list(found.values_list("user_id", flat=True).distinct())
+
+
 def _clean_detail(value: Detail) -> Detail:
     """A detail as every database's JSON takes it."""
     if isinstance(value, float) and not math.isfinite(value):

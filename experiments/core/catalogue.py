@@ -22,8 +22,18 @@ LONGEST = 80
 
 def find_unknown(run: Run) -> str:
     """What the run names and this installation does not know or offer, with the remedy; "" if there is nothing."""
-    row = Backbone.objects.filter(key=run.backbone, available=True).first()
-    return find_unknown_part(run) or (explain_unoffered(run, row.model_names) if row else "")
+    return find_unknown_part(run) or _explain_backbone(run)
+
+
+def _explain_backbone(run: Run) -> str:
+    """Why its backbone cannot be asked for the model that the run names; "" if it names none or one that is offered."""
+    row = Backbone.objects.filter(key=run.backbone).first()
+    if row is None or row.available or not run.backbone_model:
+        return explain_unoffered(run, row.model_names) if row else ""
+    return (
+        f"The backbone “{run.backbone}” cannot be used here yet, so nobody can tell whether it offers the model "
+        f"“{run.backbone_model[:LONGEST]}”. {row.remedy}".rstrip()
+    )
 
 
 def find_unknown_part(run: Run) -> str:

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 
 from experiments.core.security import SECRET
+from workers.record.terminal import escape_controls
 
 _about: ContextVar[dict[str, str]] = ContextVar("about", default={})  # noqa: B039 - never changed, only replaced
 
@@ -37,7 +38,7 @@ class Plain(logging.Formatter):
         about = " ".join(f"{name}={value}" for name, value in _about.get().items())
         text = super().format(record)
         first, line, rest = text.partition("\n")
-        return _leave_out_tokens(f"{first} [{about}]{line}{rest}" if about else text)
+        return _clean(f"{first} [{about}]{line}{rest}" if about else text)
 
 
 class Json(logging.Formatter):
@@ -53,8 +54,9 @@ class Json(logging.Formatter):
         }
         if record.exc_info:
             said["error"] = self.formatException(record.exc_info)
-        return _leave_out_tokens(json.dumps(said, ensure_ascii=False, default=str))
+        return _clean(json.dumps(said, ensure_ascii=False, default=str))
 
 
-def _leave_out_tokens(line: str) -> str:
-    return SECRET.sub(r"/\1/…", line)
+def _clean(line: str) -> str:
+    """Without tokens, and without what would act on the terminal that shows it."""
+    return SECRET.sub(r"/\1/…", escape_controls(line))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import QueryDict
 
@@ -175,8 +174,7 @@ def delete(by: Actor, evaluation: Evaluation) -> None:
 def _require_own(by: Actor, evaluation: Evaluation) -> None:
     """Whoever started it, and admins, while they may start any."""
     by.require(STARTS)
-    if evaluation.owner_id != by.person.pk and by.role != Role.ADMIN:
-        raise PermissionDenied("Somebody else started this evaluation: ask them, or an admin of your team.")
+    by.require_own("started this evaluation", evaluation.owner_id)
 
 
 # --- labels ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
+from experiments.core.audit import Verb, list_authors
 from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.label_checks import PEOPLE
 from experiments.core.presence_questions import MOST_JUDGES, count_answers, count_judged, count_wanted, list_judges
@@ -55,6 +56,7 @@ def check(request: HtmxRequest, pk: int) -> HttpResponse:
         **_describe_people(row),
         "may_judge": role >= Role.REVIEWER,
         "may_ask": role >= actions.STARTS,
+        "may_finish": role >= actions.STARTS and access.may_change(user, *list_authors(row, Verb.LABEL_CHECKED)),
         "caveat": CAVEAT,
         **read_evidence(row, names),
     }

@@ -63,9 +63,11 @@ def undo_answer(by: Actor, check_id: int) -> PresenceAnswer | None:
 @transaction.atomic
 def finish(by: Actor, check_id: int) -> LabelCheck:
     """Ask nobody any more, and have a worker measure the label by the images judged so far: a random part of all, since
-    they are offered by lot. Raises StateConflict before anybody has judged a natural image."""
+    they are offered by lot. For who asked for the check, and admins. Raises PermissionDenied, and StateConflict
+    before anybody has judged a natural image."""
     by.require(STARTS)
     check = _lock_open(check_id)
+    by.require_own("asked for this check", *audit.list_authors(check, Verb.LABEL_CHECKED))
     judged = check.questions.filter(expected=None, answers__isnull=False).distinct().count()
     if not judged:
         raise StateConflict("Nobody has judged a natural image yet, so there is nothing to measure the label by.")

@@ -120,7 +120,7 @@ def undo_answer(request: HttpRequest, pk: Id) -> NextQuestionOut:
 
 @router.post("/checks/{pk}/finish", response={202: FinishOut}, summary="Finish a check with the images judged so far")
 def finish_judging(request: HttpRequest, pk: Id) -> Status[FinishOut]:
-    """Takes a researcher. Nobody is asked any more; a worker measures the label by the answers that there are."""
+    """For who asked for the check, and admins. Nobody is asked any more; a worker measures what is there."""
     user = allow(request, actions.STARTS, TokenScope.RUN)
     find(visible_to(LabelCheck.objects.all()), pk=pk)
     row = judging_actions.finish(Actor.behind(request, user), pk)

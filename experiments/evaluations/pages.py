@@ -131,7 +131,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
     state, names = lists.state_of(row), Names(user)
     role = access.role_in(request) or Role.VIEWER
-    may_change = role >= actions.STARTS and (role == Role.ADMIN or row.owner_id == user.pk)
+    may_change = role >= actions.STARTS and access.may_change(user, row.owner_id)
     context: dict[str, Any] = {
         "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url())),
         "row": row,

@@ -7,18 +7,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO, cast
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from experiments.core.schema_version import refuse_older_schema
 from workers.errors import Cancelled, MaiaError
+from workers.record.terminal import escape_controls
 
 EVERY = 0.1
 """Seconds between two changes of the line."""
@@ -30,11 +31,23 @@ WIDEST = 110
 """A line that is wider than the terminal would not replace itself."""
 
 
+class EscapedOutput(OutputWrapper):
+    """What a command writes to."""
+
+    def write(  # type: ignore[override]
+        self, msg: str = "", style_func: Callable[[str], str] | None = None, ending: str | None = None
+    ) -> None:
+        super().write(escape_controls(msg), style_func, ending)
+
+
 class PreparedCommand(BaseCommand):
     """A command that needs the database; on a fresh state folder it makes it. What goes wrong by our own account is
-    told in a sentence."""
+    told in a sentence, and what it prints of programs, agents and files does nothing to the terminal."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
+        self.stdout = EscapedOutput(cast("TextIO", options.pop("stdout", None) or self.stdout))
+        self.stderr = EscapedOutput(cast("TextIO", options.pop("stderr", None) or self.stderr))
+        self.stderr.style_func = self.style.ERROR
         prepare()
         try:
             return super().execute(*args, **options)
@@ -91,7 +104,7 @@ class ProgressLine:
     def __call__(self, what: str, done: int, total: int) -> None:
         if self.stop.is_set():
             raise Cancelled("Stopped by Ctrl+C.")
-        now = time.monotonic()
+        what, now = escape_controls(what), time.monotonic()
         is_terminal = sys.stderr.isatty()
         left = self.pace.tell_left(done, total, now)
         if is_terminal and (done == total or now - self.shown > EVERY):

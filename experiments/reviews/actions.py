@@ -16,7 +16,7 @@ from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from experiments.core import audit, blindness, notifications, notify
-from experiments.core.access import role_of
+from experiments.core.access import may_change, role_of
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.blindness import MAKES_QUEUES, UNDO
@@ -100,7 +100,7 @@ def ended_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 def may_put_up(run: Run, user: User, role: Role) -> bool:
     """Whether this person, who has this role, may have the run reviewed."""
-    return run.has_ended and (role == Role.ADMIN or (role >= MAKES_QUEUES and run.owner_id == user.pk))
+    return run.has_ended and role >= MAKES_QUEUES and may_change(user, run.owner_id)
 
 
 @transaction.atomic
@@ -133,7 +133,7 @@ def _tell_reviewers(queue: ReviewQueue, by: Actor, words: str) -> None:
 
 def may_close(user: User, queue: ReviewQueue) -> bool:
     """An admin, and who made the queue."""
-    return queue.closed is None and (role_of(user) == Role.ADMIN or queue.owner_id == user.pk)
+    return queue.closed is None and may_change(user, queue.owner_id)
 
 
 @transaction.atomic

@@ -71,6 +71,7 @@ def share(actor: Actor, run: Run, expires: datetime, *, names: bool, comments: b
 
 @transaction.atomic
 def revoke(actor: Actor, share: Share) -> None:
-    """From now on it opens nothing. Twice is once."""
+    """From now on it opens nothing. Twice is once. Raises PermissionDenied but for who made it or asked for the run."""
+    actor.require_own("made this link", share.created_by_id, share.run.owner_id)
     if share.revoke():
         audit.record(actor, Verb.RUN_UNSHARED, share.run, share=share.pk)

@@ -73,7 +73,7 @@ def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareM
 
 @router.delete("/shares/{pk}", response={204: None}, summary="Revoke a share link")
 def revoke_share(request: HttpRequest, pk: Id) -> Status[None]:
-    """From now on it opens nothing. Twice is once."""
+    """From now on it opens nothing. Twice is once. For who made it, who asked for the run, and admins."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     actions.revoke(actor, find(Share.objects.select_related("run"), pk=pk))
     return Status(204, None)

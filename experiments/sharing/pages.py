@@ -38,7 +38,10 @@ def of_run(request: HttpRequest, pk: int) -> HttpResponse:
             form.add_error(None, str(error))
     context: dict[str, Any] = {
         "run": run,
-        "shares": list(run.shares.select_related("created_by")[: 5 * actions.MOST]),
+        "shares": [
+            (each, access.may_change(actor.person, each.created_by_id, run.owner_id))
+            for each in run.shares.select_related("created_by")[: 5 * actions.MOST]
+        ],
         "form": actions.ShareForm() if address else form,
         "spans": actions.SPANS,
         "address": address,
@@ -62,5 +65,5 @@ def every(request: HttpRequest) -> HttpResponse:
     access.require(request, Role.ADMIN)
     rows = Share.objects.select_related("run", "created_by")
     page = Page(number_of(request.GET.get("page", "")) or 1, PER_PAGE, count(rows), {})
-    shares = list(rows[page.start : page.end])
+    shares = [(each, True) for each in rows[page.start : page.end]]
     return render(request, "sharing/every.html", {"page": page, "shares": shares, "everywhere": True})

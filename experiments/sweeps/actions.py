@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
@@ -145,8 +144,7 @@ def _lock(by: Actor, pk: int) -> Iterator[Sweep]:
     by.require(STARTS)
     with transaction.atomic():
         sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
-        if sweep.owner_id != by.person.pk and by.role != Role.ADMIN:
-            raise PermissionDenied("Somebody else started this sweep: ask them, or an admin of your team.")
+        by.require_own("started this sweep", sweep.owner_id)
         yield sweep
 
 

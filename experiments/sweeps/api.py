@@ -21,7 +21,7 @@ from experiments.runs.spread import Spread
 from experiments.sweeps import actions, lists
 from experiments.sweeps.forecast import SweepForecast, predict, predict_rest
 from experiments.sweeps.form import PRIORITIES, NewSweep
-from experiments.sweeps.unit_list import MOST_CHARS
+from experiments.sweeps.unit_list import MOST_SENT
 from workers.record import tasks
 from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS
 
@@ -51,7 +51,9 @@ class SweepIn(Body):
     words: Words = Field("", description="filter: words of labels or names")
     sample: Annotated[int, Field(ge=1, le=10**9)] | None = Field(None, description="sample: how many")
     below: Annotated[float, Field(ge=-1, le=1)] | None = Field(None, description="unlabelled: a good label reaches it")
-    units: str = Field("", max_length=MOST_CHARS, pattern=NO_NUL, description="list: CSV of model, layer, unit")
+    units: str = Field(
+        "", max_length=MOST_SENT, pattern=NO_NUL, description="list: CSV of model, layer, unit; a unit may be 8-12"
+    )
     name: str = Field("", max_length=120, pattern=NO_NUL)
     question: str = Field(
         "", max_length=QUESTION_CHARS, pattern=NO_NUL, description="with {unit}, {name}, {layer}, {model}; or empty"

@@ -12,7 +12,9 @@ from experiments.models import Layer
 from workers.errors import UnknownName
 
 MOST_CHARS = 4_000_000
-"""Of a list."""
+"""Of a list in a file."""
+MOST_SENT = 500_000
+"""Of a list in a request, whose body has at most `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes: a line feed takes two in JSON."""
 _COLUMNS = ("model", "layer", "unit")
 
 

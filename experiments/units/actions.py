@@ -68,13 +68,15 @@ def create_label(actor: Actor, text: str, places: Iterable[tuple[Layer, int]]) -
     return row
 
 
-def lock_label(pk: int) -> Label:
-    """A person's label, to be changed in this transaction. Raises Http404, StateConflict for labels of others."""
+def lock_label(actor: Actor, pk: int) -> Label:
+    """A label that this person wrote, to be changed in this transaction. Raises Http404, PermissionDenied for another
+    person's, StateConflict for one of a run or an import."""
     row = Label.objects.select_for_update().filter(pk=pk).first()
     if row is None:
         raise Http404(f"There is no label {pk}.")
     if row.source != PERSON:
         raise StateConflict(f"Label {pk} comes from a {row.source}: only labels of people are edited.")
+    actor.require_own("wrote this label", *audit.list_authors(row, Verb.LABEL_CREATED))
     return row
 
 

@@ -327,10 +327,10 @@ def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -
 
 @router.patch("/labels/{pk}", response=LabelOut, summary="Edit a label", tags=LABELLED)
 def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
-    """Needs the ETag of the label in If-Match, so that no edit of somebody else is lost."""
+    """Your own; an admin may edit any. Needs the ETag of the label in If-Match, so that no other edit is lost."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
-        row = actions.lock_label(pk)
+        row = actions.lock_label(actor, pk)
         must_match(request, _label_out(row))
         actions.edit_label(actor, row, changed.text)
     return _label_out(find(visible_to(LABELS.all()), pk=pk))
@@ -338,10 +338,10 @@ def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
 
 @router.delete("/labels/{pk}", response={204: None}, summary="Delete a label", tags=LABELLED)
 def delete_label(request: HttpRequest, pk: Id) -> Status[None]:
-    """Needs its ETag too."""
+    """Your own; an admin may delete any. Needs its ETag too."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
-        row = actions.lock_label(pk)
+        row = actions.lock_label(actor, pk)
         must_match(request, _label_out(row))
         actions.delete_label(actor, row)
     return Status(204, None)

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 import schemathesis
+from django.conf import settings as project
 from django.contrib.auth.models import User
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
+from django.test import Client
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
@@ -55,6 +57,33 @@ def document() -> Any:
     schema = schemathesis.openapi.from_dict(json.loads(json.dumps(api.get_openapi_schema())))
     schema.app = get_wsgi_application()
     return schema
+
+
+def test_no_text_of_a_body_may_be_longer_than_the_body() -> None:
+    """JSON may take two bytes for a character."""
+    most = project.DATA_UPLOAD_MAX_MEMORY_SIZE
+    found = {
+        f"{name}.{field}": part["maxLength"]
+        for name, schema in api.get_openapi_schema()["components"]["schemas"].items()
+        for field, about in schema.get("properties", {}).items()
+        for part in (about, about.get("items", {}), *about.get("anyOf", []))
+        if 2 * part.get("maxLength", 0) > most
+    }
+    assert found == {}
+
+
+def test_a_list_of_units_as_long_as_the_document_says_is_read(owner: User) -> None:
+    about = api.get_openapi_schema()["components"]["schemas"]["SweepIn"]["properties"]["units"]
+    fill(owner)
+    text = "7\n" * (about["maxLength"] // 2)
+    wanted = {"model": "toybox", "layers": ["layer4"], "choose": "list", "units": text, "agents": ["scripted"]}
+    headers = token(owner)
+    said = Client().post("/api/v1/sweeps/forecast", wanted, "application/json", headers=headers)
+    assert (said.status_code, said.json().get("units")) == (200, 1)
+    longer = Client().post(
+        "/api/v1/sweeps/forecast", wanted | {"units": text + "7\n"}, "application/json", headers=headers
+    )
+    assert longer.status_code == 422
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))

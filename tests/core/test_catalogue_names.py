@@ -61,6 +61,22 @@ def test_a_run_that_names_what_is_not_here_does_not_go_on(owner: User, fields: d
     assert kinds(run) == ["cancelled"]
 
 
+def test_a_run_does_not_go_on_with_a_model_of_a_backbone_that_cannot_be_used(owner: User) -> None:
+    row = Backbone.objects.create(key="tiny", available=False, remedy="Set OPENAI_API_KEY.")
+    run = named(owner, {"backbone_model": "of-somebody-else"})
+    transcript.append(run.pk, "cancelled", Ended("Stopped."))
+    with pytest.raises(
+        ActionRefused, match=r"“tiny” cannot be used here yet.*“of-somebody-else”\. Set OPENAI_API_KEY\."
+    ):
+        actions.resume(Actor(owner), run.pk)
+    assert kinds(run) == ["cancelled"]
+    Backbone.objects.filter(pk=row.pk).update(available=True, model_names=["ours"])
+    with pytest.raises(ActionRefused, match="“of-somebody-else” is not offered here"):
+        actions.resume(Actor(owner), run.pk)
+    Backbone.objects.filter(pk=row.pk).update(model_names=["of-somebody-else"])
+    assert actions.resume(Actor(owner), run.pk)
+
+
 def test_what_an_admin_added_may_be_named(owner: User) -> None:
     model = VisionModelRow.objects.create(name="tiny")
     Layer.objects.create(model=model, name="patches", path="patches", position=1, kind="conv", units=8)

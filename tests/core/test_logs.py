@@ -37,6 +37,14 @@ def test_a_line_says_what_it_is_about(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
+def test_a_line_does_nothing_to_the_terminal(kind: str) -> None:
+    said = line(kind, "Trouble with %s.", "\x1b[2J\x9b2J\u202etxt")
+    assert {"\x1b", "\x9b", "\u202e"}.isdisjoint(said)
+    assert said.isprintable()
+    assert "\\u202etxt" in said
+
+
+@pytest.mark.parametrize("kind", FORMATS)
 def test_a_traceback_tells_no_secret_and_json_stays_one_line(kind: str) -> None:
     try:
         raise ValueError("GET /shared/a1b2c3/images\nand a second line")

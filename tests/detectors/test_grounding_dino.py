@@ -141,6 +141,18 @@ def test_the_detectors_of_the_published_code_are_asked_as_there(folders: tuple[P
     assert all(height == width for height, width in shapes)
 
 
+def test_loading_in_half_precision_changes_no_default_of_other_threads(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[torch.dtype] = []
+    choose = torch.set_default_dtype
+    monkeypatch.setattr(torch, "set_default_dtype", lambda dtype: (chosen.append(dtype), choose(dtype)))
+    half = GroundingDino(*folders, LabSettings(Path("unused"), precision="bfloat16"), "half")
+    with half._dino as dino, half._sam as sam:
+        assert {dino.network.dtype, sam.network.dtype} == {torch.bfloat16}
+    assert set(chosen) == {torch.float32}
+
+
 # --- what is found --------------------------------------------------------------------------------------
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -84,6 +87,31 @@ def test_threads_get_what_one_gets_alone(folder: Path) -> None:
         said = list(pool.map(lambda label: judge.judge(label, PICTURES), [*expected] * 3))
     for found, label in zip(said, [*expected] * 3, strict=True):
         assert found == pytest.approx(expected[label], abs=1e-5)
+
+
+def test_one_thread_at_a_time_loads_with_transformers(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile transformers changes what all threads share: a judge and a model under study wait for each other."""
+    both = threading.Barrier(2, timeout=1)
+    together: list[bool] = []
+    load_network = transformers.PreTrainedModel.from_pretrained.__func__
+
+    def watch(kind: Any, *given: Any, **options: Any) -> Any:
+        with suppress(threading.BrokenBarrierError):
+            both.wait()
+            together.append(True)
+        return load_network(kind, *given, **options)
+
+    monkeypatch.setattr(transformers.PreTrainedModel, "from_pretrained", classmethod(watch))
+    settings = LabSettings(tmp_path)
+    model = registry.load(registry.VISION_MODELS, f"hf:{checkpoints.vit(tmp_path / 'vit')}")(settings)
+    judge = load(folder, settings)
+    with ThreadPoolExecutor(2) as pool:
+        judged = pool.submit(judge.judge, "ball", PICTURES[:1])
+        pool.submit(model.maps, checkpoints.noise(1), [model.layers()[0].name]).result()
+        judged.result()
+    assert not together
 
 
 def test_a_long_label_is_cut_and_nothing_to_judge_is_no_error(folder: Path) -> None:

@@ -69,6 +69,26 @@ def test_it_tells_a_person_the_same(tmp_path: Path) -> None:
     assert any(line.endswith("second") for line in lines)
 
 
+HOSTILE = "\x1b]0;ours\x07\x1b[2J\x9b2J\r\x7f\u202etxt\u2066"
+
+
+def test_what_a_program_writes_does_nothing_to_the_terminal(tmp_path: Path) -> None:
+    program = f"""
+def run_experiment(system, tools):
+    activations, masked = tools.dataset_exemplars(system)
+    tools.log_experiment(activations[:1], masked[:1], [{HOSTILE!r}], {HOSTILE!r})
+    print({HOSTILE!r} + "\\tand more")
+    raise ValueError({HOSTILE!r})
+"""
+    told = experiment(tmp_path, program)
+    assert told.count("\\u001b[2J\\u009b2J") == 4
+    assert "\tand more\n" in told
+    assert all(each.isprintable() or each in "\n\t" for each in told)
+    as_json = experiment(tmp_path, program, "--json")
+    assert as_json.rstrip("\n").isprintable()
+    assert json.loads(as_json)["texts"] == [HOSTILE]
+
+
 @pytest.mark.parametrize(
     ("program", "status", "words"),
     [

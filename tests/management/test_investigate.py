@@ -8,17 +8,23 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from experiments.management.commands.investigate import suggest_question
 from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
+from tests.support.builders import make_run, replied
 from tests.support.installation import ROOT
+from workers.jobs.console import Console, ConsoleRunLog
+from workers.jobs.images import ImagesInDatabase
 from workers.jobs.plugin_keys import system_named
+from workers.record.events import Note
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox")]
 UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
@@ -126,6 +132,16 @@ def test_the_question_it_asks_by_itself_names_the_class_of_a_logit() -> None:
         assert "“day” (unit 38 of logits)" in suggest_question(spec, "bias")
         assert "“day” (unit 38 of logits)" in suggest_question(spec, "spurious")
     assert suggest_question(system_named("toybox", "layer4", "7"), "describe").startswith("What does unit 7 of layer4")
+
+
+def test_the_transcript_of_a_run_does_nothing_to_the_terminal(owner: User) -> None:
+    hostile = "\x1b]0;ours\x07\x1b[2J\x9b2J\x7f\u202etxt"
+    shown = StringIO()
+    run_log = ConsoleRunLog(make_run(owner), ImagesInDatabase(), threading.Event(), Console(shown))
+    run_log.append("reply", replied(author=hostile, text=hostile))
+    run_log.append("note", Note(1, hostile, hostile))
+    assert shown.getvalue().count("\\u001b]0;ours\\u0007\\u001b[2J\\u009b2J\\u007f\\u202etxt") == 4
+    assert all(each.isprintable() or each == "\n" for each in shown.getvalue())
 
 
 @pytest.mark.more

@@ -6,19 +6,22 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 
 from maia_web.asgi import application
+from maia_web.http_protocol import TimedHeaders
 
 PATIENCE = 60.0
 """Seconds in which it has to have started."""
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """Its address, for the length of a block."""
-    config = uvicorn.Config(application, port=0, log_level="error", lifespan="off", timeout_graceful_shutdown=2)
+def served(application: Any = application) -> Iterator[str]:
+    """Its address, or that of another application, for the length of a block."""
+    plain = {"port": 0, "log_level": "error", "lifespan": "off", "timeout_graceful_shutdown": 2}
+    config = uvicorn.Config(application, http=TimedHeaders, **plain)  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

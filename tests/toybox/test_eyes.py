@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -52,6 +53,23 @@ def describer() -> ToyboxDescriber:
 def dark_all_over(image: Image.Image) -> Image.Image:
     """As masks were stored once in which nothing is bright."""
     return image.point(lambda value: value // 4)
+
+
+# --- memory -------------------------------------------------------------------------------------------
+
+
+def test_a_round_keeps_its_images_while_another_fills_the_memory(tmp_path: Path) -> None:
+    settings = LabSettings(tmp_path)
+    describer: ToyboxDescriber = registry.load(registry.DESCRIBERS, "toybox")(settings)
+    known, new, *others = [Image.new("RGB", (224, 224), (grey, grey, grey)) for grey in range(66)]
+    alone = describer.describe([known])
+    with ThreadPoolExecutor(1) as other_round:
+        with describer._eyes:  # so that the other round waits for them
+            described = other_round.submit(describer.describe, [known, new])
+            while not settings.model_cache._waiting and not described.done():
+                time.sleep(0.001)
+            describer.describe(others)  # as many as are remembered, so `known` is not any more
+        assert described.result()[:1] == alone
 
 
 # --- unmasking ----------------------------------------------------------------------------------------

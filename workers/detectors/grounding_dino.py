@@ -239,5 +239,5 @@ def _fill_mask(mask: Bools, box: _Box) -> Bools:
 
 def _network(kind: Any, folder: Path, settings: LabSettings) -> Any:
     """A network ready to look. Raises MissingPart if the checkpoint is of another kind or lacks weights."""
-    network = load_network(kind, folder, dtype=getattr(torch, settings.precision))
-    return network.eval().requires_grad_(False).to(settings.device)
+    network = load_network(kind, folder, dtype=torch.float32)  # any other would be the default of all threads meanwhile
+    return network.eval().requires_grad_(False).to(settings.device, getattr(torch, settings.precision))

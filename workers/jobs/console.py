@@ -14,6 +14,7 @@ from workers.jobs.run_log import DatabaseRunLog
 from workers.record import events, limits
 from workers.record.events import Event, ExperimentEnded, Payload
 from workers.record.figures import format_activation
+from workers.record.terminal import escape_controls
 
 WIDTH = 100
 
@@ -54,11 +55,11 @@ class Console:
     def line(self, text: str) -> None:
         """Replace the progress line."""
         if self.terminal.isatty():
-            print(f"\r\033[K{text[:WIDTH]}", end="", file=self.terminal, flush=True)
+            print(f"\r\033[K{escape_controls(text)[:WIDTH]}", end="", file=self.terminal, flush=True)
 
     def show(self, event: Event) -> None:
         self.line("")
-        print(in_words(event.payload, event.kind), file=self.transcript, flush=True)
+        print(escape_controls(in_words(event.payload, event.kind)), file=self.transcript, flush=True)
 
 
 def in_words(payload: Payload, kind: str) -> str:

@@ -9,7 +9,6 @@ Loaded through the registry, as "clip:" with a hub id or folder. transformers is
 from __future__ import annotations
 
 import re
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +39,6 @@ _KINDS = {
 """Kind of the config -> classes of transformers; the image processors are those that need no torchvision."""
 _KEPT = 4096
 """Embeddings of images that are kept, since floors ask of the same images again: at most 20 MB."""
-_ALONE = threading.Lock()  # while transformers loads, it changes what is shared by all threads
 
 
 def load(settings: LabSettings, name: str) -> ClipJudge:
@@ -123,10 +121,9 @@ class _Towers:
                 "as clip:google/siglip-base-patch16-224."
             )
         network_class, processor_class = (getattr(transformers, each) for each in _KINDS[kind])
-        with _ALONE:
-            network = load_network(network_class, folder, dtype=torch.float32, weights_only=True)
-            processor = load_part(processor_class, folder)
-            tokenizer = load_part(transformers.PreTrainedTokenizerFast, folder)
+        network = load_network(network_class, folder, dtype=torch.float32, weights_only=True)
+        processor = load_part(processor_class, folder)
+        tokenizer = load_part(transformers.PreTrainedTokenizerFast, folder)
         network = network.to(settings.device, getattr(torch, settings.precision)).eval().requires_grad_(False)
         return cls(network, processor, tokenizer, kind == "siglip")
 

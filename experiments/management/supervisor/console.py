@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from workers.record.terminal import escape_controls
+
 OURS = "maia"
 COLOURS = {OURS: "1", "web": "36", "worker": "33", "beat": "35", "redis": "32"}
 """Who speaks -> ANSI code."""
@@ -21,7 +23,7 @@ class Console:
     def say(self, text: str, who: str = OURS) -> None:
         """Write the text, led by `who` on every line."""
         try:
-            for line in text.splitlines() or [""]:
+            for line in escape_controls(text).splitlines() or [""]:
                 self.stream.write(f"{self.lead(who)} {line}\n")
             self.stream.flush()
         except OSError:

@@ -21,9 +21,10 @@ from experiments.management.supervisor.processes import Child
 def web(port: int) -> Child:
     """Pages, API and WebSockets, by the ASGI server."""
     options = ["--host", "127.0.0.1", "--port", str(port), "--lifespan", "off", "--timeout-graceful-shutdown", "3"]
-    quiet = ["--log-level", "warning", "--no-access-log", "--ws-max-size", "4096"]
+    quiet = ["--log-level", "warning", "--no-access-log"]
+    bounded = ["--ws-max-size", "4096", "--http", "maia_web.http_protocol:TimedHeaders"]
     plain = ["--no-proxy-headers"]  # experiments/core/client_ip.py reads them, and knows which to believe
-    return python("web", "uvicorn", "maia_web.asgi:application", *options, *quiet, *plain, opens=True)
+    return python("web", "uvicorn", "maia_web.asgi:application", *options, *quiet, *bounded, *plain, opens=True)
 
 
 def workers(count: int, threads: int) -> list[Child]:

@@ -17,10 +17,8 @@ def find_price(prices: Mapping[str, tuple[float, float]], model: str) -> tuple[f
 
     A version of a model costs what the model does, where the table does not name the version itself.
     """
-    if model in prices:
-        return prices[model]
     fitting = (name for name in prices if model.startswith(name) and _VERSION.match(model, len(name)))
-    return prices.get(max(fitting, key=len, default=""))
+    return prices.get(model) or prices.get(max(fitting, key=len, default=""))
 
 
 def price_usage(prices: Mapping[str, tuple[float, float]], model: str, prompt: int, completion: int) -> Usage:

@@ -13,7 +13,7 @@ import torch
 
 from workers.image_models.diffusion.source import PipelineSource, load_diffusers, variant_of
 from workers.protocols import LabSettings
-from workers.weights import first_line, out_of_memory
+from workers.weights import first_line, loading, out_of_memory
 
 
 def load_pipeline(source: PipelineSource, settings: LabSettings) -> Any:
@@ -22,9 +22,10 @@ def load_pipeline(source: PipelineSource, settings: LabSettings) -> Any:
     dtype: torch.dtype = getattr(torch, settings.precision)
     modules = {name: _module(source, name, dtype) for name in source.modules}
     try:
-        found = diffusers.DiffusionPipeline.from_pretrained(
-            str(source.folder), **modules, local_files_only=True, low_cpu_mem_usage=False
-        )
+        with loading:
+            found = diffusers.DiffusionPipeline.from_pretrained(
+                str(source.folder), **modules, local_files_only=True, low_cpu_mem_usage=False
+            )
     except Exception as error:  # a broken folder raises anything
         raise source.broken(first_line(error)) from error
     found.set_progress_bar_config(disable=True)
@@ -38,9 +39,9 @@ def _module(source: PipelineSource, name: str, dtype: torch.dtype) -> Any:
         more: dict[str, Any] = {"variant": variant_of(folder)}
         if issubclass(kind, diffusers.ModelMixin):
             more["low_cpu_mem_usage"] = diffusers.utils.is_accelerate_available()
-        module, report = kind.from_pretrained(
-            str(folder), dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True, **more
-        )
+        more |= {"dtype": dtype, "use_safetensors": True, "local_files_only": True, "output_loading_info": True}
+        with loading:
+            module, report = kind.from_pretrained(str(folder), **more)
     except Exception as error:  # a broken checkpoint raises anything
         if out_of_memory(error):
             raise

@@ -5,7 +5,6 @@ No image and no layer is known here. transformers is imported where it is used: 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,8 +16,7 @@ import torch
 from workers import hub
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.vision_models.huggingface.file_checks import find_mismatch
-
-_ALONE = threading.Lock()  # while transformers loads, it changes what is shared by all threads
+from workers.weights import loading
 
 
 class Checkpoint:
@@ -95,7 +93,7 @@ class Checkpoint:
     def _read(self) -> tuple[Any, list[str]]:
         """The network, and the names of the weights it needs that are not in the files."""
         try:
-            with _ALONE, silence_transformers():
+            with loading, silence_transformers():
                 network, report = self.network_class.from_pretrained(
                     self.folder,
                     config=self.config,
