@@ -11,11 +11,11 @@ from experiments.core.audit import Verb, list_authors, record
 from experiments.evaluations.actions import check_label
 from experiments.models import HumanReply, Label, LabelCheck, PresenceAnswer, Share, TokenScope, Unit
 from experiments.runs.human.drafts import find_current
-from tests.conftest import member
 from tests.support import api_world
 from tests.support.api_world import Script
 from tests.support.builders import make_run
 from tests.support.judged_images import make_waiting
+from tests.support.people import member
 from tests.support.shared_run import link
 
 pytestmark = pytest.mark.usefixtures("redis_url")
