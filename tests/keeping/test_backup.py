@@ -85,7 +85,7 @@ def test_everything_comes_back_as_it_was(backup: Path, tmp_path: Path, store: Pa
     counts = {each: each.objects.count() for each in (Run, Event, Observation, Image, SearchText)}
     empty()
     settings.MEDIA_ROOT = tmp_path / "elsewhere"
-    made = restore_backup(backup, ignore)
+    made = restore_backup(backup, ignore, key_of_file).manifest
     assert made.images == counts[Image] >= 3
     assert {each: each.objects.count() for each in counts} == counts
     assert find_problems(key_of_file) == []
@@ -99,7 +99,7 @@ def test_what_is_back_is_found_and_goes_on(backup: Path, owner: User) -> None:
     last = Run.objects.order_by("pk").last()
     assert last is not None
     empty()
-    restore_backup(backup, ignore)
+    restore_backup(backup, ignore, key_of_file)
     assert SearchText.objects.filter(run__isnull=False).exists()
     user = User.objects.get(username=owner.username)
     words = SearchText.objects.filter(kind=TextKind.QUESTION, run=last.pk)
@@ -147,7 +147,7 @@ def test_without_images_their_rows_come_alone(played: Played, tmp_path: Path) ->
     assert made.images is None
     assert [name for name in members(tmp_path / "one.maia") if name.startswith("images/")] == []
     empty()
-    restore_backup(tmp_path / "one.maia", ignore)
+    restore_backup(tmp_path / "one.maia", ignore, key_of_file)
     assert find_problems(key_of_file) == []  # the store is where it was
 
 
@@ -158,12 +158,12 @@ def test_an_image_that_is_lost_is_counted_and_the_rest_is_kept(played: Played, t
     made = write_backup(tmp_path / "one.maia", ignore)
     assert (made.images, made.lost) == (len(keys) - 1, 1)
     empty()
-    assert restore_backup(tmp_path / "one.maia", ignore).images == len(keys) - 1
+    assert restore_backup(tmp_path / "one.maia", ignore, key_of_file).manifest.images == len(keys) - 1
 
 
 def test_nobody_restores_into_an_installation_that_holds_runs_or_people(backup: Path) -> None:
     with pytest.raises(BackupError, match=r"holds 2 runs, 1 people, .* Name an empty place"):
-        restore_backup(backup, ignore)
+        restore_backup(backup, ignore, key_of_file)
     assert Run.objects.count() == 2
 
 
@@ -215,7 +215,7 @@ def test_a_file_that_is_not_right_is_refused_before_anything_is_written(
     empty()
     settings.MEDIA_ROOT = tmp_path / "elsewhere"
     with pytest.raises(BackupError, match=said.replace("(", "[(]")):
-        restore_backup(wrong, ignore)
+        restore_backup(wrong, ignore, key_of_file)
     assert (User.objects.count(), Run.objects.count()) == (0, 0)
     assert not (tmp_path / "elsewhere").exists()
 
@@ -225,7 +225,7 @@ def test_links_and_other_odd_members_are_refused(backup: Path, tmp_path: Path, k
     wrong = pack(tmp_path / "wrong.maia", {**members(backup), f"images/{'a' * 64}.png": b""}, kind=kind)
     empty()
     with pytest.raises(BackupError, match="is no ordinary file"):
-        restore_backup(wrong, ignore)
+        restore_backup(wrong, ignore, key_of_file)
 
 
 def test_a_file_that_is_cut_or_no_archive_is_refused(backup: Path, tmp_path: Path) -> None:
@@ -234,10 +234,10 @@ def test_a_file_that_is_cut_or_no_archive_is_refused(backup: Path, tmp_path: Pat
     for size in (0, 700, len(whole) // 2, len(whole) - 12_000):
         (tmp_path / "cut.maia").write_bytes(whole[:size])
         with pytest.raises(BackupError):
-            restore_backup(tmp_path / "cut.maia", ignore)
+            restore_backup(tmp_path / "cut.maia", ignore, key_of_file)
     (tmp_path / "cut.maia").write_bytes(b"no archive" * 1000)
     with pytest.raises(BackupError, match=r"is no backup of MAIA Web, or it was cut"):
-        restore_backup(tmp_path / "cut.maia", ignore)
+        restore_backup(tmp_path / "cut.maia", ignore, key_of_file)
     assert User.objects.count() == 0
 
 
@@ -259,7 +259,7 @@ def test_rows_that_the_database_refuses_leave_nothing(backup: Path, tmp_path: Pa
     empty()
     VisionModelRow.objects.create(name="kept")
     with pytest.raises(BackupError, match="The database does not take what is in the file"):
-        restore_backup(wrong, ignore)
+        restore_backup(wrong, ignore, key_of_file)
     assert (User.objects.count(), VisionModelRow.objects.count()) == (0, 1)
 
 
@@ -268,7 +268,7 @@ def test_what_workers_wrote_down_before_gives_way(backup: Path) -> None:
     empty()
     model = VisionModelRow.objects.create(name="of this place")
     Layer.objects.create(model=model, position=0, name="a", kind="conv", units=3)
-    restore_backup(backup, ignore)
+    restore_backup(backup, ignore, key_of_file)
     assert (Layer.objects.count(), VisionModelRow.objects.filter(name="of this place").count()) == (layers, 0)
 
 

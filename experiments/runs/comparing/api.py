@@ -11,13 +11,14 @@ from experiments.api.entry import allow
 from experiments.api.fields import RowNumber, RowOut
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidInput
+from experiments.core.params import MAX_COUNT
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Run
 from experiments.runs.comparing import comparison
 
 router = Router(tags=["Runs"])
 
-Round = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Round = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
 class ComparisonQuery(Schema):
