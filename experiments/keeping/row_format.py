@@ -25,7 +25,7 @@ from experiments.models import SearchText
 AT_ONCE, BYTES_AT_ONCE = 1_000, 32 << 20
 """Rows that are read or written together, and the bytes of their lines: no further row is added to so many."""
 PLAIN = 64 << 10
-"""Bytes of a row outside its texts, at most: a short list of numbers. Brackets and commas unfold to forty times that."""
+"""Bytes of a row outside its texts, at most: a short list of numbers. Brackets unfold to forty times their bytes."""
 REASON_CHARS = 200
 UNREADABLE = (ValueError, RecursionError)
 """What a line raises that is no JSON, or too deep."""

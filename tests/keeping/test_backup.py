@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -20,65 +19,20 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from experiments.core import code_version, transcript
-from experiments.core.actors import Actor
 from experiments.core.search_index import backend
 from experiments.keeping.backup import write_backup
 from experiments.keeping.backup_format import BackupError, Manifest, hold_lock
 from experiments.keeping.restoring import restore_backup
 from experiments.keeping.verification import find_problems
 from experiments.models import Event, Image, Layer, Observation, Run, SearchText, TextKind, VisionModelRow
-from experiments.runs.steering import actions
 from tests import ROOT
+from tests.support.backup_files import RUNS, Members, empty, ignore, members, pack, with_runs
 from tests.support.backup_rows import read_rows
 from tests.support.builders import make_run, started
 from workers.jobs.images import key_of_file
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Played = Callable[[], Run]
-Members = dict[str, bytes]
-
-
-def ignore(what: str, done: int, total: int) -> None:
-    """Nobody watches."""
-
-
-def members(path: Path) -> Members:
-    with tarfile.open(path) as tar:
-        return {each.name: tar.extractfile(each).read() for each in tar}  # type: ignore[union-attr]
-
-
-def pack(path: Path, parts: Members, *, kind: bytes = tarfile.REGTYPE) -> Path:
-    """A backup of these members; `kind` is what the last of them is."""
-    with tarfile.open(path, "w") as tar:
-        for place, (name, data) in enumerate(parts.items(), 1):
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            if place == len(parts) and kind != tarfile.REGTYPE:
-                member.type, member.linkname, member.size = kind, "/etc/passwd", 0
-            tar.addfile(member, io.BytesIO(data))
-    return path
-
-
-def empty() -> None:
-    """An installation that was just made."""
-    call_command("flush", verbosity=0, interactive=False)
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            for table in ("experiments_trigrams", "experiments_ngrams"):
-                cursor.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
-
-
-@pytest.fixture
-def backup(played: Played, tmp_path: Path, owner: User) -> Path:
-    """Of an installation with a run that was played, one with odd options, and an entry of the audit."""
-    played()
-    odd = make_run(owner, question="é \U0001f600 “quoted”\nand a line")
-    Run.objects.filter(pk=odd.pk).update(cost=1e-17)
-    with connection.cursor() as cursor:  # not the shape that its readers want, and kept all the same
-        cursor.execute("UPDATE experiments_run SET options = %s WHERE id = %s", ['{"dataset": 7}', odd.pk])
-    actions.stop(Actor(owner), odd.pk)
-    write_backup(tmp_path / "one.maia", ignore)
-    return tmp_path / "one.maia"
 
 
 def test_everything_comes_back_as_it_was(backup: Path, tmp_path: Path, store: Path, settings: Any) -> None:
@@ -175,9 +129,6 @@ def flip(data: bytes) -> bytes:
     return data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
 
 
-RUNS = "rows/experiments_run.jsonl.gz"
-
-
 def without(parts: Members, name: str) -> Members:
     return {key: data for key, data in parts.items() if key != name}
 
@@ -243,19 +194,10 @@ def test_a_file_that_is_cut_or_no_archive_is_refused(backup: Path, tmp_path: Pat
 
 def test_rows_that_the_database_refuses_leave_nothing(backup: Path, tmp_path: Path) -> None:
     """A file whose hashes are right, and whose rows refer to what is not there."""
-    import hashlib
-
-    parts = members(backup)
-    columns, *lines = gzip.decompress(parts[RUNS]).splitlines()
+    columns, *lines = gzip.decompress(members(backup)[RUNS]).splitlines()
     place = json.loads(columns).index("owner_id")
-    changed = [
-        json.dumps([9_999 if at == place else value for at, value in enumerate(json.loads(line))]) for line in lines
-    ]
-    parts[RUNS] = gzip.compress(b"\n".join([columns, *(line.encode() for line in changed)]) + b"\n")
-    manifest = json.loads(parts["manifest.json"])
-    manifest["hashes"][RUNS] = hashlib.sha256(parts[RUNS]).hexdigest()
-    parts["manifest.json"] = json.dumps(manifest).encode()
-    wrong = pack(tmp_path / "wrong.maia", parts)
+    changed = [[9_999 if at == place else value for at, value in enumerate(json.loads(line))] for line in lines]
+    wrong = with_runs(backup, *(json.dumps(row).encode() for row in changed))
     empty()
     VisionModelRow.objects.create(name="kept")
     with pytest.raises(BackupError, match="The database does not take what is in the file"):

@@ -33,6 +33,6 @@ class Command(PreparedCommand):
             self.stderr.write(each)
         if (more := len(restored.left_out) - LISTED) > 0:
             self.stderr.write(f"{more:,} further images are left out: manage.py verify names them.")
-        restored = restored.manifest
+        made = restored.manifest
         images = "no images" if made.images is None else f"{made.images - len(restored.left_out):,} images"
         self.stdout.write(f"{sum(made.rows.values()):,} rows and {images} are back. Look: manage.py verify.")
