@@ -41,6 +41,22 @@ def issuer(url: str, client: str) -> str:
     return url.removesuffix("/.well-known/openid-configuration").rstrip("/")
 
 
+def endpoint(url: str) -> str:
+    """The address of a store of objects, "" for that of AWS."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    labels = r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*|[0-9a-f:]+:[0-9a-f.:]*"
+    if url and not (parts.scheme in {"http", "https"} and re.fullmatch(labels, host)):
+        raise ImproperlyConfigured(
+            f"MAIA_S3_ENDPOINT={url!r} is no address of a store: write http://host:port or https://host, or unset it "
+            "for AWS."
+        )
+    return url
+
+
 def storage(url: str, cache: Path) -> dict[str, object]:
     """Where images and files of exports and imports lie: the state folder, or the bucket of `s3://bucket/prefix`."""
     if not url:
@@ -57,7 +73,7 @@ def storage(url: str, cache: Path) -> dict[str, object]:
     options = {
         "bucket": parts.netloc,
         "prefix": parts.path.strip("/"),
-        "endpoint": text("MAIA_S3_ENDPOINT"),
+        "endpoint": endpoint(text("MAIA_S3_ENDPOINT")),
         "region": text("MAIA_S3_REGION", "us-east-1"),
         "keys": keys,
         "cache": (cache, int(number("MAIA_CACHE_GB", 5) * 2**30)),

@@ -13,12 +13,20 @@ from experiments.api.problems import MEDIA_TYPE, Problem
 
 Json = dict[str, Any]
 
-ANY = (400, 401, 403, 404, 413, 422, 429, 500)
+ANY = (400, 401, 403, 404, 413, 422, 429, 500, 503)
 """What any operation may answer."""
 WITH_BODY = (411,)
 CONFLICTS = frozenset(
     {
-        *("try_run_again", "ask_for_exemplars", "ask_for_layer_exemplars", "resume_job", "edit_label", "delete_label"),
+        *(
+            "try_run_again",
+            "ask_for_exemplars",
+            "ask_for_layer_exemplars",
+            "stop_job",
+            "resume_job",
+            "edit_label",
+            "delete_label",
+        ),
         *("set_role", "deactivate_person", "remove_person"),
         *("create_view", "edit_view", "delete_model", "delete_dataset"),
         *("reserve_next_item", "save_review", "submit_review"),
@@ -98,6 +106,6 @@ def problem(status: int) -> Json:
         "description": HTTPStatus(status).phrase,
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    if status == 429:
+    if status in (429, 503):
         part["headers"] = {"Retry-After": integer()}
     return part

@@ -23,15 +23,15 @@ from pydantic import (
 from experiments.api.problems import Refusal
 from experiments.core import notify
 from experiments.core.display_name import person
+from experiments.core.params import MAX_COUNT, MAX_INTEGER
 from experiments.models import Job
 from workers.record.limits import USUAL
 
-LARGEST = 2**63 - 1
 NO_NUL = r"^[^\x00]*$"
 KEY = r"^[0-9a-f]{64}$"
 
-Id = Annotated[int, Path(ge=1, le=LARGEST)]
-Number = Annotated[int, Path(ge=0, le=2**31 - 1)]
+Id = Annotated[int, Path(ge=1, le=MAX_INTEGER)]
+Number = Annotated[int, Path(ge=0, le=MAX_COUNT)]
 ImageKey = Annotated[str, Path(pattern=KEY, description="SHA-256 of the pixels, in lower-case hex")]
 
 Words = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
@@ -39,8 +39,11 @@ Name = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
 OwnName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=NO_NUL)]
 """Of what somebody keeps for themselves."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-RowNumber = Annotated[int, Field(ge=1, le=LARGEST)]
-UnitNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
+RowNumber = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
+Whole = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+UnitNumber = Whole
+Amount = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+"""A whole number that is judged further in; every database keeps it."""
 
 Row = TypeVar("Row", bound=Model)
 
@@ -97,10 +100,10 @@ class Body(Schema):
 class RunLimitsIn(Body):
     """What a run may use; null for no limit."""
 
-    rounds: int | None = int(USUAL["rounds"])
-    tokens: int | None = int(USUAL["tokens"])
+    rounds: Amount | None = int(USUAL["rounds"])
+    tokens: Amount | None = int(USUAL["tokens"])
     cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(USUAL["cost"])
-    seconds: int | None = int(USUAL["seconds"])
+    seconds: Amount | None = int(USUAL["seconds"])
 
 
 def find(rows: QuerySet[Row], **which: Any) -> Row:

@@ -94,6 +94,7 @@ def serve(view: View) -> View:
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
+            bodies.require_kept(request)
             # Refuse a body that is too large, or does not say how large it is, before it is read
             if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
                 raise problems.Refusal("length", "Send the body whole, with its Content-Length.")

@@ -14,6 +14,7 @@ from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 
 from experiments.core.errors import ActionRefused, InvalidFields, InvalidInput
+from experiments.core.outages import RETRY_AFTER, explain_to_visitor
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "if-match": (428, "An If-Match header is missing"),
     "too-many": (429, "Too many requests"),
     "broken": (500, "Something broke here"),
+    "unavailable": (503, "This is not possible at the moment"),
 }
 """Kind of problem -> status and title. The docs page explains each under #problem-KIND."""
 OF_STATUS = {status: kind for kind, (status, _) in reversed(KINDS.items())}
@@ -102,6 +104,9 @@ def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> Ht
         return answer("forbidden", str(error) or "You may not do this.")
     if isinstance(error, SuspiciousOperation | MultiPartParserError | UnreadablePostError):
         return answer("too-large" if isinstance(error, RequestDataTooBig) else "unreadable", str(error))
+    if isinstance(error, Exception) and (words := explain_to_visitor(error)):
+        log.error("%s %s met an outage", request.method, request.path, exc_info=error)
+        return answer("unavailable", words, headers={"Retry-After": str(RETRY_AFTER)})
     log.error("%s %s broke", request.method, request.path, exc_info=error if isinstance(error, Exception) else None)
     return answer("broken", "This is our fault; it was noted. Try again, and tell an admin if it stays.")
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Mapping
 from django.utils.html import strip_tags
 
 from experiments.core.errors import InvalidInput
-from experiments.core.params import clean_line, parse_number
+from experiments.core.params import MAX_COUNT, clean_line, parse_number
 from experiments.display import events as rendering
 from experiments.models import Event, Observation, Run, Thread
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, On
 
-LARGEST = 2**31 - 1
 PROGRAMS = frozenset({"experiment", "result"})
 """Kinds of events that are drawn as the card of an experiment."""
 
@@ -65,7 +64,7 @@ def read_anchor(run: Run, params: Mapping[str, str]) -> Thread:
 
 def _number_of(text: str, noun: str) -> int:
     number = parse_number(text, digits=10) or 0
-    if not 0 < number <= LARGEST:
+    if not 0 < number <= MAX_COUNT:
         raise InvalidInput(f"“{text[:40]}” is no number of an {noun}.")
     return number
 
@@ -85,7 +84,7 @@ def _words_of(run: Run, event: Event, params: Mapping[str, str]) -> Thread:
         quote=quote,
         before=clean_line(params.get("before", ""))[-NEARBY_CHARS:],
         after=clean_line(params.get("after", ""))[:NEARBY_CHARS],
-        place=min(parse_number(params.get("place"), digits=10) or 0, LARGEST),
+        place=min(parse_number(params.get("place"), digits=10) or 0, MAX_COUNT),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.comments import anchors
+from experiments.core.params import MAX_COUNT
 from experiments.models import Experiment, ImportedOpinions, Observation, Run, Thread
 
 
@@ -70,4 +71,4 @@ def _numbers_of(given: Iterable[Mapping[str, Any]], name: str) -> set[int]:
 def _number_of(thread: Mapping[str, Any], name: str) -> int | None:
     """A number that a row can have; None for anything else."""
     found = thread.get(name)
-    return found if type(found) is int and 0 < found <= anchors.LARGEST else None
+    return found if type(found) is int and 0 < found <= MAX_COUNT else None

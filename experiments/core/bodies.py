@@ -20,6 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from experiments.core import access
+from experiments.core.outages import explain_to_visitor
 from experiments.core.sessions import SessionStore
 from experiments.models import ApiToken, Role, TokenScope
 
@@ -36,6 +37,8 @@ ROOM = 1 << 20
 """What a form with a file may bring beside the file."""
 REFUSED = "maia.refused"
 """Set in the scope of a request whose body was not read: the most bytes that it might have had."""
+UNKEPT = "maia.unkept"
+"""Set in the scope of a request whose body the disk did not take: the OSError."""
 
 
 class Bounded:
@@ -61,11 +64,18 @@ class Bounded:
             answered = True
             await send(message)
 
-        too_long = _read_length(scope) > most
-        if not too_long:
-            await self.app(scope, count, note)
-        if not answered and (too_long or left < 0):
-            await self.app({**scope, REFUSED: most}, _nothing_more(), send)
+        refused: Message = {REFUSED: most}
+        unread = refused if _read_length(scope) > most else {}
+        if not unread:
+            try:
+                await self.app(scope, count, note)
+                unread = refused if left < 0 else {}
+            except OSError as error:  # a large body is spooled to a file before any of our code is called
+                if answered or not explain_to_visitor(error):
+                    raise
+                unread = {UNKEPT: error}
+        if unread and not answered:
+            await self.app({**scope, **unread}, _nothing_more(), send)
 
 
 def _nothing_more() -> Receive:
@@ -115,11 +125,18 @@ class BodyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         most = find_refused_size(request)
-        if most and not request.path.startswith("/api/"):
-            return render(request, "413.html", {"most": most}, status=413)
-        return self.get_response(request)
+        if request.path.startswith("/api/"):
+            return self.get_response(request)
+        require_kept(request)
+        return render(request, "413.html", {"most": most}, status=413) if most else self.get_response(request)
 
 
 def find_refused_size(request: HttpRequest) -> int:
     """The most bytes the body might have had that was not read; 0 if it was, or if its sender may send none."""
     return int(getattr(request, "scope", {}).get(REFUSED, 0))
+
+
+def require_kept(request: HttpRequest) -> None:
+    """Raise the OSError with which the disk refused the body, if it did."""
+    if error := getattr(request, "scope", {}).get(UNKEPT):
+        raise error

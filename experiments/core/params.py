@@ -11,6 +11,10 @@ from experiments.core.errors import InvalidInput
 
 ROW_DIGITS = 18
 """Digits of a row's key that every database compares."""
+MAX_COUNT = 2**31 - 1
+"""The largest whole number that an ordinary column keeps."""
+MAX_INTEGER = 2**63 - 1
+"""The largest whole number that any column keeps, and that a query may name."""
 
 
 def parse_number(text: str | None, digits: int = 9) -> int | None:

@@ -24,6 +24,8 @@ BUDGETS: Mapping[str, tuple[str, str]] = {
     "seconds_limit": ("seconds", "{:,.0f} s of work"),
 }
 """Column of each limit -> the column that it limits, and how such a figure is written."""
+MAX_TOKENS = 10**15
+"""Of a budget."""
 NAME_CHARS = 60
 """Characters of a sweep's name in a notification."""
 _OVER = (SweepStatus.DONE, SweepStatus.STOPPED)

@@ -11,7 +11,7 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, FullName, Given, Id, JobProgress, RowOut, Words, find
+from experiments.api.fields import NO_NUL, Body, FullName, Given, Id, JobProgress, RowNumber, RowOut, Whole, Words, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
@@ -28,7 +28,6 @@ from workers.record.evaluations import CAVEAT, Figure
 
 router = Router(tags=["Evaluations"])
 Kind = Literal["labels", "synthetic", "units", "ablation", "spurious", "bias"]
-Whole = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -237,7 +236,7 @@ def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpR
 
 
 @router.get("/evaluations/compare", response=EvaluationsComparedOut, summary="Compare two evaluations")
-def compare_two_evaluations(request: HttpRequest, a: int, b: int) -> EvaluationsComparedOut:
+def compare_two_evaluations(request: HttpRequest, a: RowNumber, b: RowNumber) -> EvaluationsComparedOut:
     """Of the same kind: figures with their differences, items that got worse, items unfinished in either."""
     user = allow(request)
     one, other = _find(a), _find(b)

@@ -9,6 +9,7 @@ from django import forms
 from django.http import QueryDict
 
 from experiments.core import compatibility
+from experiments.core.params import MAX_COUNT
 from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS, PAPER, Kind
 from experiments.models import Dataset, Evaluation, EvaluationKind, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
@@ -16,7 +17,6 @@ from experiments.pairwise.sources import LabelSource
 
 MOST_UNITS, MOST_REPEATS, MOST_REFLECTIONS = 5_000, 20, 10
 MOST_COST, MOST_SECONDS = 10_000.0, 30 * 86_400.0
-BIGGEST = 2**31 - 1
 PLACE = 480
 """Characters of a folder's path."""
 
@@ -38,7 +38,7 @@ class NewEvaluation(forms.Form):
     judge = forms.CharField(required=False, max_length=300)
     repeats = forms.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
     reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
-    seed = forms.IntegerField(required=False, min_value=0, max_value=BIGGEST)
+    seed = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
     cost = forms.FloatField(required=False, min_value=0, max_value=MOST_COST)
     seconds = forms.FloatField(required=False, min_value=0, max_value=MOST_SECONDS)
     unpriced = forms.BooleanField(required=False)

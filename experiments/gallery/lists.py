@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments.core import tagging
+from experiments.core.params import MAX_COUNT
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
@@ -31,7 +32,6 @@ SORTS = {
     "drop": "Largest drop by an edit",
 }
 LIST_SORTS = ("recent", "strongest")
-BIGGEST = 2**31 - 1
 
 
 class Filters(forms.Form):
@@ -48,8 +48,8 @@ class Filters(forms.Form):
     high = forms.FloatField(label="Highest activation", required=False)
     model = forms.CharField(required=False, max_length=200)
     layer = forms.CharField(required=False, max_length=200)
-    unit = forms.IntegerField(label="Unit", required=False, min_value=0, max_value=BIGGEST)
-    run = forms.IntegerField(label="Run", required=False, min_value=1, max_value=BIGGEST)
+    unit = forms.IntegerField(label="Unit", required=False, min_value=0, max_value=MAX_COUNT)
+    run = forms.IntegerField(label="Run", required=False, min_value=1, max_value=MAX_COUNT)
     owner = forms.CharField(required=False, max_length=150)
     tag = forms.CharField(label="Tag", required=False, max_length=TAG_CHARS)
     differs = forms.BooleanField(required=False)

@@ -22,9 +22,13 @@ NEEDS = {
     JobKind.EXPORT: Role.ADMIN,
     JobKind.IMPORT: Role.RESEARCHER,
     JobKind.JUDGE: Role.REVIEWER,
+    JobKind.EVALUATION: Role.RESEARCHER,
+    JobKind.SWEEP: Role.RESEARCHER,
 }
 """Who may stop and resume such work. Adding has a worker read a place that somebody names, so it takes an admin; an
 export belongs to whoever asked for it."""
+STEPS = {JobKind.EVALUATION: "evaluation", JobKind.SWEEP: "sweep"}
+"""Jobs that are one step of something larger, which has a state of its own. A stopped step would leave it hanging."""
 
 
 # --- work of any kind ---
@@ -52,10 +56,20 @@ def _require_own(actor: Actor, job: Job) -> None:
         actor.require(NEEDS[JobKind(job.kind)])
 
 
+def _refuse_step(job: Job, act: str) -> None:
+    """Raise StateConflict for a job that is stopped and resumed with what it belongs to."""
+    if whole := STEPS.get(JobKind(job.kind)):
+        raise StateConflict(f"Job {job.pk} is a step of the {whole} “{job.subject}”: {act} the {whole} itself.")
+
+
 @transaction.atomic
 def stop_job(actor: Actor, job: Job) -> None:
-    """End it; one that runs ends at its next step, what was done is kept. One that has ended stays as it is."""
+    """End it; one that runs ends at its next step, what was done is kept. One that has ended stays as it is.
+
+    Raises StateConflict for a step of a sweep or an evaluation.
+    """
     _require_own(actor, job)
+    _refuse_step(job, "stop")
     waiting = Job.objects.filter(pk=job.pk, status=JobStatus.QUEUED)
     running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
     if waiting.update(status=JobStatus.STOPPED, result="Stopped before it began.") or running.update(
@@ -68,6 +82,7 @@ def stop_job(actor: Actor, job: Job) -> None:
 def resume_job(actor: Actor, job: Job) -> None:
     """Have work that was stopped, or failed, done after all. Raises StateConflict for other work."""
     _require_own(actor, job)
+    _refuse_step(job, "resume")
     ended = Job.objects.filter(pk=job.pk, status__in=[JobStatus.STOPPED, JobStatus.FAILED])
     if not ended.update(status=JobStatus.QUEUED, stop_requested=False, result=""):
         raise StateConflict(f"Job {job.pk} is {job.status}: it would have to be stopped or failed.")

@@ -7,7 +7,7 @@ are sent, and nothing moves under the reader's eyes.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from hashlib import blake2s
 from typing import Any
 
@@ -42,6 +42,8 @@ PAGES = {
     JobKind.EXPORT: "exports",
     JobKind.IMPORT: "imports",
     JobKind.JUDGE: "pairwise",
+    JobKind.EVALUATION: "evaluations",
+    JobKind.SWEEP: "sweeps",
 }
 """Where work of each kind is listed."""
 
@@ -216,17 +218,20 @@ def add_index(request: HttpRequest) -> HttpResponse:
 @require_POST
 def stop_job(request: HttpRequest, pk: int) -> HttpResponse:
     """End it; one that runs ends at its next step. What was done is kept."""
-    actor, job = Actor.of(request), get_object_or_404(Job, pk=pk)
-    actions.stop_job(actor, job)
-    return redirect(PAGES[JobKind(job.kind)])
+    return _do(request, pk, actions.stop_job)
 
 
 @require_POST
 def resume_job(request: HttpRequest, pk: int) -> HttpResponse:
     """Have work that was stopped, or failed, done after all."""
+    return _do(request, pk, actions.resume_job)
+
+
+def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Job], None]) -> HttpResponse:
+    """Do something with a job, and go to where such work is listed; what is refused is told there."""
     actor, job = Actor.of(request), get_object_or_404(Job, pk=pk)
     try:
-        actions.resume_job(actor, job)
+        act(actor, job)
     except ActionRefused as error:
         messages.error(request, str(error))
     return redirect(PAGES[JobKind(job.kind)])

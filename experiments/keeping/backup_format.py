@@ -29,8 +29,11 @@ FORMAT, VERSION = "maia-backup", 1
 HEAD, MANIFEST = "format.json", "manifest.json"
 ROWS = re.compile(r"rows/(\w+)\.jsonl\.gz")
 IMAGES = re.compile(r"images/([0-9a-f]{64})\.png")
-LINE = 512 << 20
-"""Bytes of a row, at most."""
+LINE = 128 << 20
+"""Bytes of a row, at most. An imported event has 32 MiB, and thrice that if every letter of it is written as an escape;
+what a program leaves to the next has 43 MiB in Base64."""
+IMAGE = 128 << 20
+"""Bytes of an image, at most."""
 SMALL = 1 << 20
 """Bytes of the head and of the manifest, at most."""
 

@@ -90,6 +90,11 @@ def _explain_file(key_of: KeyOf, key: str) -> str:
         return "its file is gone."
     except OSError as error:
         return f"its file cannot be read ({error})."
+    return explain_data(key_of, key, data)
+
+
+def explain_data(key_of: KeyOf, key: str, data: bytes) -> str:
+    """What is wrong with what the file of an image holds, in a sentence; "" for nothing."""
     try:
         really = key_of(data)
     except (ValueError, OSError) as error:

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
+import itertools
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,9 +24,11 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Model
 
 from experiments.core import code_version
+from experiments.keeping import image_files
 from experiments.keeping.backup_format import (
     FORMAT,
     HEAD,
+    IMAGE,
     IMAGES,
     LINE,
     MANIFEST,
@@ -38,15 +41,26 @@ from experiments.keeping.backup_format import (
     hold_lock,
     list_tables,
 )
-from experiments.keeping.row_format import columns_of, write_rows
+from experiments.keeping.image_files import KeyOf
+from experiments.keeping.row_format import UNREADABLE, columns_of, parse_line, write_rows
 from experiments.models import AuditEntry, Image, Run
 
 Progress = Callable[[str, int, int], None]
 _ANEW = "Name an empty place (MAIA_STATE, MAIA_DATABASE_URL), run manage.py migrate, and restore there."
 
 
-def restore_backup(path: Path, progress: Progress) -> Manifest:
-    """Bring back all that is in the file. Returns what that is.
+@dataclass(frozen=True)
+class Restored:
+    """What was in the file, and what of it is not back."""
+
+    manifest: Manifest
+    left_out: list[str]
+    """Images that are not what their key says, each with the reason in a sentence. One that was damaged before the
+    backup keeps nobody from all the rest."""
+
+
+def restore_backup(path: Path, progress: Progress, key_of: KeyOf) -> Restored:
+    """Bring back all that is in the file. `key_of` is `workers.jobs.images.key_of_file`.
 
     Raises BackupError for a file that is cut, changed, of another version or none at all, and for a database that
     holds something: nothing is written then. OSError where the file cannot be read.
@@ -54,14 +68,14 @@ def restore_backup(path: Path, progress: Progress) -> Manifest:
     _refuse_full_database()
     with hold_lock(), _open(path) as tar:
         manifest = _check(tar, progress)
-        _write_images(tar, manifest, progress)
+        left_out = _write_images(tar, manifest, progress, key_of)
         try:
             with transaction.atomic():
                 _refuse_full_database()
                 _write_tables(tar, manifest, progress)
         except DatabaseError as error:
             raise BackupError(f"The database does not take what is in the file: {error}") from None
-    return manifest
+    return Restored(manifest, left_out)
 
 
 def _refuse_full_database() -> None:
@@ -114,6 +128,8 @@ def _list_members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
             raise BackupError(f"{name[:100]!r} belongs to no backup of MAIA Web.")
         if not member.isreg() or member.issparse():
             raise BackupError(f"{name!r} is no ordinary file.")
+        if IMAGES.fullmatch(name) and member.size > IMAGE:
+            raise BackupError(f"{name} has {member.size:,} bytes, at most {IMAGE:,} are possible.")
         if members.setdefault(name, member) is not member:
             raise BackupError(f"{name!r} is in the file twice.")
     return members
@@ -174,15 +190,22 @@ def _digest(file: IO[bytes], digest: Any) -> None:
 # --- writing ---------------------------------------------------------------------------------------------
 
 
-def _write_images(tar: tarfile.TarFile, manifest: Manifest, progress: Progress) -> None:
-    """Files that no row knows yet harm nobody, should the rows not come after them."""
-    done = 0
+def _write_images(tar: tarfile.TarFile, manifest: Manifest, progress: Progress, key_of: KeyOf) -> list[str]:
+    """Write those that are what their key says; the others, with the reason. Files that no row knows yet harm nobody,
+    should the rows not come after them."""
+    done, left_out = 0, []
     for member in tar.getmembers():
         if found := IMAGES.fullmatch(member.name):
             done += 1
             progress("Images", done, manifest.images or 0)
-            if not default_storage.exists(path := Image.path_of(found[1])):
-                default_storage.save(path, ContentFile(_extract(tar, member).read()))
+            if default_storage.exists(path := Image.path_of(found[1])):
+                continue
+            data = _extract(tar, member).read()
+            if reason := image_files.explain_data(key_of, found[1], data):
+                left_out.append(f"{member.name} is left out: {reason}")
+            else:
+                default_storage.save(path, ContentFile(data))
+    return left_out
 
 
 def _write_tables(tar: tarfile.TarFile, manifest: Manifest, progress: Progress) -> None:
@@ -203,19 +226,24 @@ def _write_tables(tar: tarfile.TarFile, manifest: Manifest, progress: Progress) 
     _reset_sequences(tables)
 
 
-def _read_lines(lines: gzip.GzipFile, model: type[Model]) -> Iterator[Any]:
-    """The rows of a table. Raises BackupError if they are of other columns."""
-    if _parse(lines.readline(LINE)) != columns_of(model):
-        raise BackupError(f"The columns of {model._meta.db_table} are others in the file than here.")
-    while line := lines.readline(LINE):
-        yield _parse(line)
-
-
-def _parse(line: bytes) -> Any:
+def _read_lines(lines: gzip.GzipFile, model: type[Model]) -> Iterator[bytes]:
+    """The rows of a table, a line each. Raises BackupError if they are of other columns, or one is too long."""
+    name = model._meta.db_table
     try:
-        return json.loads(line)
-    except ValueError as error:
-        raise BackupError(f"A line of the file is no JSON: {error}.") from None
+        columns = parse_line(lines.readline(SMALL))
+    except UNREADABLE:
+        columns = None
+    if columns != columns_of(model):
+        raise BackupError(f"The columns of {name} are others in the file than here.")
+    for number in itertools.count(1):
+        line = lines.readline(LINE + 1)
+        if not line:
+            return
+        if len(line) > LINE:
+            raise BackupError(
+                f"Row {number:,} of {name} has more than {LINE >> 20} MiB: no row of MAIA Web is so long."
+            )
+        yield line
 
 
 def _reset_sequences(tables: list[type[Model]]) -> None:

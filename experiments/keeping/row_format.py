@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,12 +17,19 @@ from django.db import connection
 from django.db.models import BinaryField, Field, JSONField, Model, TextField
 from django.db.models.functions import Cast
 
+from experiments.core.params import MAX_INTEGER
 from experiments.core.search_index import backend
-from experiments.keeping.backup_format import BackupError, split
+from experiments.keeping.backup_format import BackupError
 from experiments.models import SearchText
 
-AT_ONCE = 1_000
-"""Rows that are read or written together."""
+AT_ONCE, BYTES_AT_ONCE = 1_000, 32 << 20
+"""Rows that are read or written together, and the bytes of their lines: no further row is added to so many."""
+PLAIN = 64 << 10
+"""Bytes of a row outside its texts, at most: a short list of numbers. Brackets unfold to forty times their bytes."""
+REASON_CHARS = 200
+UNREADABLE = (ValueError, RecursionError)
+"""What a line raises that is no JSON, or too deep."""
+_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 def columns_of(model: type[Model]) -> list[str]:
@@ -38,25 +46,49 @@ def read_rows(model: type[Model]) -> Iterator[list[Any]]:
         yield [_encode(value) for value in row]
 
 
-def write_rows(model: type[Model], rows: Iterable[Any]) -> int:
+def write_rows(model: type[Model], lines: Iterable[bytes]) -> int:
     """Insert rows in the transaction under way, keys and all; they are found by search. Returns how many.
 
     Raises BackupError for a row that is none of this table. What refers to what is checked by the database, at the end.
     """
     fields, count = model._meta.local_concrete_fields, 0
     statement = _insertion_of(model, fields)
-    for some in split(rows, AT_ONCE):
-        try:
-            values = [_decode_row(fields, row) for row in some]
-        except (ValueError, TypeError, ValidationError) as error:
-            raise BackupError(f"A row of {model._meta.db_table} is none: {error}.") from None
+    for some in _split_by_size(lines):
+        values = []
+        for number, line in enumerate(some, count + 1):
+            try:
+                values.append(_decode_row(fields, parse_line(line)))
+            except (*UNREADABLE, TypeError, ArithmeticError, ValidationError) as error:
+                reason = f"{type(error).__name__}: {str(error)[:REASON_CHARS]}"
+                raise BackupError(f"Row {number:,} of {model._meta.db_table} is not right ({reason}).") from None
         with connection.cursor() as cursor:
             cursor.executemany(statement, values)
         if model is SearchText:
             places = [columns_of(model).index(name) for name in ("id", "normalized")]
-            backend.here().index([(row[places[0]], row[places[1]]) for row in some])
+            backend.here().index([(row[places[0]], row[places[1]]) for row in values])
         count += len(some)
     return count
+
+
+def parse_line(line: bytes) -> Any:
+    """What a line holds. Raises one of UNREADABLE."""
+    if len(line) > PLAIN and len(_TEXTS.sub(b"", line)) > PLAIN:
+        raise ValueError(f"it has more than {PLAIN:,} bytes outside its texts")
+    return json.loads(line)
+
+
+def _split_by_size(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """In lists that are not too long, and not too large."""
+    some: list[bytes] = []
+    size = 0
+    for line in lines:
+        some.append(line)
+        size += len(line)
+        if len(some) == AT_ONCE or size >= BYTES_AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def _insertion_of(model: type[Model], fields: Sequence[Field[Any, Any]]) -> str:
@@ -93,4 +125,7 @@ def _decode(field: Field[Any, Any], value: Any) -> Any:
     if isinstance(field, BinaryField):
         value = base64.b64decode(value, validate=True)
         return field.get_db_prep_save(value, connection)
-    return field.get_db_prep_save(field.to_python(value), connection)
+    found = field.get_db_prep_save(field.to_python(value), connection)
+    if isinstance(found, int) and not -MAX_INTEGER <= found <= MAX_INTEGER:
+        raise ValueError(f"{field.column} is a larger number than a database keeps")
+    return found

@@ -73,20 +73,30 @@ class FetchingCommand(PreparedCommand):
 def prepare() -> None:
     """Make the tables of a database that has none. Raises CommandError for one of another version, or none at all."""
     settings.STATE.mkdir(parents=True, exist_ok=True)
-    try:
+    with explain_database():
         refuse_older_schema(connection)
         executor = MigrationExecutor(connection)
         due = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if due and not executor.loader.applied_migrations:
             call_command("migrate", verbosity=0, interactive=False)
             return
-    except DatabaseError as error:
-        raise CommandError(f"The database cannot be used: {error}. See MAIA_DATABASE_URL and MAIA_STATE.") from error
     if due:
         raise CommandError(
             f"The database lacks {len(due)} changes of this version, the first of them {due[0][0]}. "
             "Stop MAIA Web, then run: python manage.py migrate"
         )
+
+
+@contextmanager
+def explain_database() -> Iterator[None]:
+    """Raise CommandError, with the remedy, for a database that cannot be used within the block."""
+    try:
+        yield
+    except DatabaseError as error:
+        raise CommandError(
+            f"The database cannot be used: {str(error).strip()}. See MAIA_DATABASE_URL and MAIA_STATE; if it is "
+            "damaged, name an empty place there and bring a backup back: manage.py restore FILE"
+        ) from error
 
 
 class ProgressLine:

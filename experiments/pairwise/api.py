@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, Words, binary, find
+from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, Whole, Words, binary, find
 from experiments.api.once import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
@@ -29,7 +29,6 @@ router = Router(tags=["Pairwise trials"])
 
 Text = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
 Percent = Annotated[int, Field(ge=0, le=100)]
-Whole = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class TrialIn(Body):

@@ -9,6 +9,7 @@ from django import forms
 from django.db.models import Count, QuerySet
 from django.http import QueryDict
 
+from experiments.core.params import MAX_COUNT
 from experiments.models import Pair, PairwiseTrial, Unit, UnitProfile
 from experiments.pairwise import sources
 from experiments.pairwise.sampling import plan_pairs
@@ -19,7 +20,6 @@ MOST, USUAL = 2_000, 100
 USUALLY = {"most": str(USUAL), "repeats": "10", "known_answers": "10", "seed": "0"}
 OF_UNITS = ("model", "layer", "unit", "q")
 WORDS = 10
-BIGGEST = 2**31 - 1
 CONCEPT = "concept"
 """Kind of a layer whose units respond to what their names say."""
 
@@ -31,12 +31,12 @@ class NewTrial(forms.Form):
     source = forms.MultipleChoiceField(error_messages={"required": "Choose two sources or more."})
     model = forms.CharField(required=False, max_length=200)
     layer = forms.CharField(required=False, max_length=200)
-    unit = forms.IntegerField(required=False, min_value=0, max_value=BIGGEST)
+    unit = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
     q = forms.CharField(required=False, max_length=200)
     most = forms.IntegerField(min_value=1, max_value=MOST)
     repeats = forms.IntegerField(min_value=0, max_value=100)
     known_answers = forms.IntegerField(min_value=0, max_value=100)
-    seed = forms.IntegerField(min_value=0, max_value=BIGGEST)
+    seed = forms.IntegerField(min_value=0, max_value=MAX_COUNT)
 
     NAMES = {
         "name": "Name",

@@ -14,7 +14,7 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, RowOut, UserName, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Number, RowNumber, RowOut, UserName, Whole, Words, find
 from experiments.api.once import answer_once
 from experiments.api.problems import Refusal
 from experiments.api.versions import must_match, tag_of
@@ -140,7 +140,7 @@ class ReviewOut(RowOut):
 class Submission(Body):
     """`run_seq`: the run's last event that you have seen; `additional`: even if another took your place."""
 
-    run_seq: int = Field(ge=0)
+    run_seq: Whole
     additional: bool = False
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -103,14 +102,12 @@ class QueueForm(forms.Form):
     reviewers_per_item = forms.IntegerField(min_value=1, max_value=actions.MOST_REVIEWERS, initial=1)
     blind = forms.BooleanField(required=False, initial=True)
     only_ended = forms.BooleanField(required=False, initial=True)
-    reviewers = forms.ModelMultipleChoiceField(queryset=User.objects.none(), required=False)
+    reviewers = forms.MultipleChoiceField(required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["reviewers"]
-        assert isinstance(field, forms.ModelMultipleChoiceField)
-        field.queryset = lists.reviewers()
         self.choices = [(str(user.pk), person(user)) for user in lists.reviewers()]
+        cast("forms.MultipleChoiceField", self.fields["reviewers"]).choices = self.choices
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -126,7 +123,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if sent and form.is_valid():
         given = form.cleaned_data
         runs = actions.ended_runs(theirs) if given.pop("only_ended") else theirs
-        reviewers = given.pop("reviewers")
+        reviewers = list(lists.reviewers().filter(pk__in=given.pop("reviewers")))
         queue = ReviewQueue(**given, filters=query.urlencode())
         try:
             return redirect(actions.make_queue(Actor.behind(request, user), runs, queue, reviewers))

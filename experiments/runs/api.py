@@ -15,7 +15,7 @@ from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import LARGEST, NO_NUL, Body, Day, Id, Number, UnitNumber, Words, find
+from experiments.api.fields import NO_NUL, Body, Day, Id, Number, RowNumber, UnitNumber, Words, find
 from experiments.api.versions import must_match
 from experiments.core import tagging
 from experiments.core.actors import Actor
@@ -133,7 +133,7 @@ class RunFilters(Schema):
     layer: Words | None = None
     unit: UnitNumber | None = None
     backbone: Words | None = Field(None, description="a backbone, or one with its model, as openai:gpt-4o")
-    sweep: Annotated[int, Field(ge=1, le=LARGEST)] | None = Field(None, description="number of the sweep they are of")
+    sweep: RowNumber | None = Field(None, description="number of the sweep they are of")
     owner: Words | None = None
     label: Words | None = Field(None, description="words of its labels")
     tag: Words | None = None

@@ -17,7 +17,7 @@ from experiments.core import audit, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidFields, InvalidInput, StateConflict
-from experiments.core.sweep_totals import BUDGETS, find_reached
+from experiments.core.sweep_totals import BUDGETS, MAX_TOKENS, find_reached
 from experiments.models import Flow, Job, JobKind, Role, Sweep, SweepPriority, SweepStatus
 from experiments.sweeps.form import NewSweep
 from workers.record.statuses import Status
@@ -164,6 +164,10 @@ def _set_budget(sweep: Sweep, budget: Mapping[str, float | None]) -> None:
             raise InvalidInput(f"There is no budget “{column[:40]}”. Choose of: {', '.join(BUDGETS)}.")
         if value is not None and not (math.isfinite(value) and value > 0):
             raise InvalidInput(f"A budget of {value:g} lets nothing run: write more, or none.", column)
+        if column == "token_limit" and value is not None and value > MAX_TOKENS:
+            raise InvalidInput(
+                f"A budget of {value:g} tokens is more than {MAX_TOKENS:g}: write less, or none.", column
+            )
         setattr(sweep, column, int(value) if column == "token_limit" and value is not None else value)
     sweep.save(update_fields=list(budget))
 

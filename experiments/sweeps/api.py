@@ -11,10 +11,23 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, FullName, Id, JobProgress, RowOut, RunLimitsIn, Words, find
+from experiments.api.fields import (
+    NO_NUL,
+    Amount,
+    Body,
+    FullName,
+    Id,
+    JobProgress,
+    RowOut,
+    RunLimitsIn,
+    Whole,
+    Words,
+    find,
+)
 from experiments.api.once import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidFields
+from experiments.core.sweep_totals import MAX_TOKENS
 from experiments.core.system_names import Names
 from experiments.models import Sweep, TokenScope
 from experiments.runs.spread import Spread
@@ -26,7 +39,6 @@ from workers.record import tasks
 from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS
 
 router = Router(tags=["Sweeps"])
-Whole = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Priority = Literal["low", "normal", "high"]
 Choose = Literal["layers", "filter", "sample", "unlabelled", "list"]
 Budget = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -37,7 +49,7 @@ class SweepBudgetIn(Body):
     """What the whole may take; null for no limit."""
 
     cost: Annotated[float, Field(allow_inf_nan=False, description="US dollars")] | None = None
-    tokens: int | None = None
+    tokens: Amount | None = None
     seconds: Annotated[float, Field(allow_inf_nan=False, description="of work, all runs together")] | None = None
 
 
@@ -77,7 +89,7 @@ class SweepChangesIn(Body):
 
     priority: Priority | None = None
     cost: Budget | None = None
-    tokens: Annotated[int, Field(gt=0)] | None = None
+    tokens: Annotated[int, Field(gt=0, le=MAX_TOKENS)] | None = None
     seconds: Budget | None = None
 
 

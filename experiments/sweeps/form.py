@@ -13,6 +13,8 @@ from django.http import QueryDict
 
 from experiments.core import compatibility
 from experiments.core.errors import InvalidInput
+from experiments.core.params import MAX_COUNT
+from experiments.core.sweep_totals import MAX_TOKENS
 from experiments.core.system_names import Names
 from experiments.models import Backbone, Layer, Sweep, SweepPriority
 from experiments.models.stored import Variant
@@ -51,7 +53,7 @@ class NewSweep(LimitFields):
     sample = forms.IntegerField(required=False, min_value=1, max_value=10**9)
     below = forms.FloatField(required=False, min_value=-1, max_value=1)
     units = forms.CharField(required=False, strip=False)
-    seed = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    seed = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
     agent = forms.MultipleChoiceField(error_messages={"required": "Choose who writes the replies."})
     toolset = forms.MultipleChoiceField(required=False)
     dataset = forms.CharField(required=False, max_length=500)
@@ -60,7 +62,7 @@ class NewSweep(LimitFields):
     label_check = forms.ChoiceField(required=False, choices=[(each, each) for each in _CHECKS])
     priority = forms.ChoiceField(required=False, choices=[(key, key) for key in PRIORITIES])
     budget_cost = forms.FloatField(required=False, max_value=10**9)
-    budget_tokens = forms.IntegerField(required=False, max_value=10**15)
+    budget_tokens = forms.IntegerField(required=False, max_value=MAX_TOKENS)
     budget_seconds = forms.FloatField(required=False, max_value=10**10)
     unpriced = forms.BooleanField(required=False)
 

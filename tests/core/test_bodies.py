@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,6 +152,20 @@ def test_a_researcher_may_send_a_large_file(path: str, owner: User, monkeypatch:
     read = post(path, 2 * MOST // len(CHUNK), **headers)
     assert (read.taken, read.status in {400, 403, 422}) == (2 * MOST, True)
     assert post(path, 4 * MOST // len(CHUNK), **headers).taken == 0
+
+
+@pytest.mark.parametrize("path", UPLOADS)
+def test_a_body_that_the_disk_does_not_take_is_answered(
+    path: str, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Django spools it to a file before any view is called: here to a device that the kernel says is full."""
+    headers = {"content-type": MULTIPART, "cookie": cookie(owner)}
+    with Path("/dev/full").open("w+b", buffering=0) as full:
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
+        answer = post(path, 2 * settings.FILE_UPLOAD_MAX_MEMORY_SIZE // len(CHUNK), **headers)
+    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+    assert b"There is no room left on the disk of the web server." in answer.body
+    assert path.startswith("/api/") == (answer.headers["content-type"] == "application/problem+json")
 
 
 def cookie(user: User) -> str:

@@ -11,13 +11,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError
 
+from experiments.core.outages import explain_outage
 from experiments.core.sweep_totals import explain_wait
 from experiments.models import Run
 from tests.support.tiny_run import CONCLUSION, LOOK, Seeing, install, kinds, tiny_run
 from workers.errors import MachineryError, Outage
 from workers.jobs import laboratory as place
 from workers.jobs import lease, rounds
-from workers.jobs.outages import explain_outage
 
 pytestmark = [pytest.mark.usefixtures("redis_url"), pytest.mark.django_db(transaction=True)]
 

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
+from django.db import connection
 
 from experiments.core import notify
+from experiments.core.actors import Actor
+from experiments.keeping.backup import write_backup
 from experiments.models import Run
+from experiments.runs.steering import actions
+from tests.support.backup_files import ignore
+from tests.support.builders import make_run
 from tests.support.tiny_run import CONCLUSION, PROGRAM, Seeing, install, play, tiny_run
 from workers.jobs import laboratory as place
 from workers.jobs import thumbnails
@@ -49,3 +55,16 @@ def played(
     yield play_one
     place.build_laboratory.cache_clear()
     notify.muted.clear()
+
+
+@pytest.fixture
+def backup(played: Callable[[], Run], tmp_path: Path, owner: User) -> Path:
+    """Of an installation with a run that was played, one with odd options, and an entry of the audit."""
+    played()
+    odd = make_run(owner, question="é \U0001f600 “quoted”\nand a line")
+    Run.objects.filter(pk=odd.pk).update(cost=1e-17)
+    with connection.cursor() as cursor:  # not the shape that its readers want, and kept all the same
+        cursor.execute("UPDATE experiments_run SET options = %s WHERE id = %s", ['{"dataset": 7}', odd.pk])
+    actions.stop(Actor(owner), odd.pk)
+    write_backup(tmp_path / "one.maia", ignore)
+    return tmp_path / "one.maia"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -20,72 +19,27 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from experiments.core import code_version, transcript
-from experiments.core.actors import Actor
 from experiments.core.search_index import backend
 from experiments.keeping.backup import write_backup
 from experiments.keeping.backup_format import BackupError, Manifest, hold_lock
 from experiments.keeping.restoring import restore_backup
 from experiments.keeping.verification import find_problems
 from experiments.models import Event, Image, Layer, Observation, Run, SearchText, TextKind, VisionModelRow
-from experiments.runs.steering import actions
 from tests import ROOT
+from tests.support.backup_files import RUNS, Members, empty, ignore, members, pack, with_runs
 from tests.support.backup_rows import read_rows
 from tests.support.builders import make_run, started
 from workers.jobs.images import key_of_file
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Played = Callable[[], Run]
-Members = dict[str, bytes]
-
-
-def ignore(what: str, done: int, total: int) -> None:
-    """Nobody watches."""
-
-
-def members(path: Path) -> Members:
-    with tarfile.open(path) as tar:
-        return {each.name: tar.extractfile(each).read() for each in tar}  # type: ignore[union-attr]
-
-
-def pack(path: Path, parts: Members, *, kind: bytes = tarfile.REGTYPE) -> Path:
-    """A backup of these members; `kind` is what the last of them is."""
-    with tarfile.open(path, "w") as tar:
-        for place, (name, data) in enumerate(parts.items(), 1):
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            if place == len(parts) and kind != tarfile.REGTYPE:
-                member.type, member.linkname, member.size = kind, "/etc/passwd", 0
-            tar.addfile(member, io.BytesIO(data))
-    return path
-
-
-def empty() -> None:
-    """An installation that was just made."""
-    call_command("flush", verbosity=0, interactive=False)
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            for table in ("experiments_trigrams", "experiments_ngrams"):
-                cursor.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
-
-
-@pytest.fixture
-def backup(played: Played, tmp_path: Path, owner: User) -> Path:
-    """Of an installation with a run that was played, one with odd options, and an entry of the audit."""
-    played()
-    odd = make_run(owner, question="é \U0001f600 “quoted”\nand a line")
-    Run.objects.filter(pk=odd.pk).update(cost=1e-17)
-    with connection.cursor() as cursor:  # not the shape that its readers want, and kept all the same
-        cursor.execute("UPDATE experiments_run SET options = %s WHERE id = %s", ['{"dataset": 7}', odd.pk])
-    actions.stop(Actor(owner), odd.pk)
-    write_backup(tmp_path / "one.maia", ignore)
-    return tmp_path / "one.maia"
 
 
 def test_everything_comes_back_as_it_was(backup: Path, tmp_path: Path, store: Path, settings: Any) -> None:
     counts = {each: each.objects.count() for each in (Run, Event, Observation, Image, SearchText)}
     empty()
     settings.MEDIA_ROOT = tmp_path / "elsewhere"
-    made = restore_backup(backup, ignore)
+    made = restore_backup(backup, ignore, key_of_file).manifest
     assert made.images == counts[Image] >= 3
     assert {each: each.objects.count() for each in counts} == counts
     assert find_problems(key_of_file) == []
@@ -99,7 +53,7 @@ def test_what_is_back_is_found_and_goes_on(backup: Path, owner: User) -> None:
     last = Run.objects.order_by("pk").last()
     assert last is not None
     empty()
-    restore_backup(backup, ignore)
+    restore_backup(backup, ignore, key_of_file)
     assert SearchText.objects.filter(run__isnull=False).exists()
     user = User.objects.get(username=owner.username)
     words = SearchText.objects.filter(kind=TextKind.QUESTION, run=last.pk)
@@ -147,7 +101,7 @@ def test_without_images_their_rows_come_alone(played: Played, tmp_path: Path) ->
     assert made.images is None
     assert [name for name in members(tmp_path / "one.maia") if name.startswith("images/")] == []
     empty()
-    restore_backup(tmp_path / "one.maia", ignore)
+    restore_backup(tmp_path / "one.maia", ignore, key_of_file)
     assert find_problems(key_of_file) == []  # the store is where it was
 
 
@@ -158,12 +112,12 @@ def test_an_image_that_is_lost_is_counted_and_the_rest_is_kept(played: Played, t
     made = write_backup(tmp_path / "one.maia", ignore)
     assert (made.images, made.lost) == (len(keys) - 1, 1)
     empty()
-    assert restore_backup(tmp_path / "one.maia", ignore).images == len(keys) - 1
+    assert restore_backup(tmp_path / "one.maia", ignore, key_of_file).manifest.images == len(keys) - 1
 
 
 def test_nobody_restores_into_an_installation_that_holds_runs_or_people(backup: Path) -> None:
     with pytest.raises(BackupError, match=r"holds 2 runs, 1 people, .* Name an empty place"):
-        restore_backup(backup, ignore)
+        restore_backup(backup, ignore, key_of_file)
     assert Run.objects.count() == 2
 
 
@@ -173,9 +127,6 @@ def change(parts: Members, name: str, **fields: Any) -> Members:
 
 def flip(data: bytes) -> bytes:
     return data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
-
-
-RUNS = "rows/experiments_run.jsonl.gz"
 
 
 def without(parts: Members, name: str) -> Members:
@@ -215,7 +166,7 @@ def test_a_file_that_is_not_right_is_refused_before_anything_is_written(
     empty()
     settings.MEDIA_ROOT = tmp_path / "elsewhere"
     with pytest.raises(BackupError, match=said.replace("(", "[(]")):
-        restore_backup(wrong, ignore)
+        restore_backup(wrong, ignore, key_of_file)
     assert (User.objects.count(), Run.objects.count()) == (0, 0)
     assert not (tmp_path / "elsewhere").exists()
 
@@ -225,7 +176,7 @@ def test_links_and_other_odd_members_are_refused(backup: Path, tmp_path: Path, k
     wrong = pack(tmp_path / "wrong.maia", {**members(backup), f"images/{'a' * 64}.png": b""}, kind=kind)
     empty()
     with pytest.raises(BackupError, match="is no ordinary file"):
-        restore_backup(wrong, ignore)
+        restore_backup(wrong, ignore, key_of_file)
 
 
 def test_a_file_that_is_cut_or_no_archive_is_refused(backup: Path, tmp_path: Path) -> None:
@@ -234,32 +185,23 @@ def test_a_file_that_is_cut_or_no_archive_is_refused(backup: Path, tmp_path: Pat
     for size in (0, 700, len(whole) // 2, len(whole) - 12_000):
         (tmp_path / "cut.maia").write_bytes(whole[:size])
         with pytest.raises(BackupError):
-            restore_backup(tmp_path / "cut.maia", ignore)
+            restore_backup(tmp_path / "cut.maia", ignore, key_of_file)
     (tmp_path / "cut.maia").write_bytes(b"no archive" * 1000)
     with pytest.raises(BackupError, match=r"is no backup of MAIA Web, or it was cut"):
-        restore_backup(tmp_path / "cut.maia", ignore)
+        restore_backup(tmp_path / "cut.maia", ignore, key_of_file)
     assert User.objects.count() == 0
 
 
 def test_rows_that_the_database_refuses_leave_nothing(backup: Path, tmp_path: Path) -> None:
     """A file whose hashes are right, and whose rows refer to what is not there."""
-    import hashlib
-
-    parts = members(backup)
-    columns, *lines = gzip.decompress(parts[RUNS]).splitlines()
+    columns, *lines = gzip.decompress(members(backup)[RUNS]).splitlines()
     place = json.loads(columns).index("owner_id")
-    changed = [
-        json.dumps([9_999 if at == place else value for at, value in enumerate(json.loads(line))]) for line in lines
-    ]
-    parts[RUNS] = gzip.compress(b"\n".join([columns, *(line.encode() for line in changed)]) + b"\n")
-    manifest = json.loads(parts["manifest.json"])
-    manifest["hashes"][RUNS] = hashlib.sha256(parts[RUNS]).hexdigest()
-    parts["manifest.json"] = json.dumps(manifest).encode()
-    wrong = pack(tmp_path / "wrong.maia", parts)
+    changed = [[9_999 if at == place else value for at, value in enumerate(json.loads(line))] for line in lines]
+    wrong = with_runs(backup, *(json.dumps(row).encode() for row in changed))
     empty()
     VisionModelRow.objects.create(name="kept")
     with pytest.raises(BackupError, match="The database does not take what is in the file"):
-        restore_backup(wrong, ignore)
+        restore_backup(wrong, ignore, key_of_file)
     assert (User.objects.count(), VisionModelRow.objects.count()) == (0, 1)
 
 
@@ -268,7 +210,7 @@ def test_what_workers_wrote_down_before_gives_way(backup: Path) -> None:
     empty()
     model = VisionModelRow.objects.create(name="of this place")
     Layer.objects.create(model=model, position=0, name="a", kind="conv", units=3)
-    restore_backup(backup, ignore)
+    restore_backup(backup, ignore, key_of_file)
     assert (Layer.objects.count(), VisionModelRow.objects.filter(name="of this place").count()) == (layers, 0)
 
 

@@ -6,6 +6,7 @@ import http.client
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -156,12 +157,37 @@ def test_killed_outright_or_by_ctrl_c_it_leaves_no_process_and_the_next_start_ti
         ("MAIA_DATABASE_URL", "mysql://there", "MAIA_DATABASE_URL='mysql://there' starts with neither"),
         ("MAIA_HTTPS", "perhaps", "MAIA_HTTPS='perhaps' is neither yes nor no"),
         ("MAIA_LOG_LEVEL", "loud", "MAIA_LOG_LEVEL='loud' is none of"),
+        *(
+            ("MAIA_S3_ENDPOINT", wrong, f"MAIA_S3_ENDPOINT={wrong!r} is no address of a store: write http://host:port")
+            for wrong in (
+                "localhost:9000",
+                "http://",
+                "http://host:x",
+                "http://a_b",
+                "ftp://host",
+                "http://bad host",
+                "http://h..h",
+            )
+        ),
         ("MAIA_STATE", "/proc/nowhere", "MAIA_STATE=/proc/nowhere: the state folder cannot be used"),
     ],
 )
 def test_a_wrong_setting_stops_the_start_with_a_sentence_that_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
 ) -> None:
+    monkeypatch.setenv("MAIA_STORAGE", "s3://bucket")
     monkeypatch.setenv(name, value)
     state = Path(value) if name == "MAIA_STATE" else tmp_path
     assert sentence in start_in_vain(state)
+
+
+@pytest.mark.parametrize("harm", ["cut", "overwritten"])
+def test_a_damaged_database_stops_the_start_with_the_remedy(migrated: Path, tmp_path: Path, harm: str) -> None:
+    whole = (migrated / "maia.sqlite3").read_bytes()
+    harmed = whole[: len(whole) // 2] if harm == "cut" else b"x" * 100 + whole[100:]
+    (tmp_path / "maia.sqlite3").write_bytes(harmed)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    sentence = start_in_vain(tmp_path, "--port", str(port))
+    assert sentence.startswith("CommandError: The database cannot be used: ")
+    assert "bring a backup back: manage.py restore FILE" in sentence

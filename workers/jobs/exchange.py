@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from experiments.core import transfers
 from experiments.core.actors import Actor
+from experiments.core.outages import explain_outage
 from experiments.exchange import (
     export_bundle,
     export_query,
@@ -39,7 +40,6 @@ from experiments.models.exchange import NOUNS
 from experiments.models.job import MOVING
 from workers import registry
 from workers.errors import ToolMisuse
-from workers.jobs.outages import explain_outage
 
 log = logging.getLogger(__name__)
 

@@ -19,11 +19,11 @@ from django.conf import settings
 from experiments.core import notify
 from experiments.core.clock import tell_time
 from experiments.core.logs import logging_about
+from experiments.core.outages import explain_outage
 from experiments.core.queue import ask_for, ask_for_work
 from experiments.models import CheckStatus, Job, JobKind, JobStatus, LabelCheck, UnitProfile
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import lease
-from workers.jobs.outages import explain_outage
 from workers.jobs.routine import Routine
 from workers.protocols import Progress
 

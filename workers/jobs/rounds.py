@@ -10,10 +10,10 @@ from datetime import timedelta
 from experiments.core import label_checks
 from experiments.core.clock import tell_time
 from experiments.core.logs import logging_about
+from experiments.core.outages import explain_outage
 from experiments.models import Run
 from workers.errors import LeaseLost, MachineryError
 from workers.jobs import claims, counters, lease
-from workers.jobs.outages import explain_outage
 from workers.record.statuses import Status
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from experiments.core import notify, transcript
+from experiments.core.outages import explain_outage
 from experiments.models import Run
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import counters, lease
 from workers.jobs.images import ImagesInDatabase
-from workers.jobs.outages import explain_outage
 from workers.record.events import Event, ExperimentEnded, Note, Payload, Replied
 from workers.record.experiments import LogEntry
 

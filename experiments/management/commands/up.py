@@ -23,6 +23,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from experiments.management.prepared import explain_database
 from experiments.management.supervisor import claims, parts, welcome
 from experiments.management.supervisor.console import Console
 from experiments.management.supervisor.processes import Child, Keeper
@@ -62,8 +63,9 @@ class Command(BaseCommand):
                 url = parts.redis_address(folder)
                 os.environ["MAIA_REDIS_URL"] = url
                 current_app.conf.update(broker_url=url.replace("unix://", "redis+socket://"))
-            call_command("migrate", verbosity=0, interactive=False)
-            user, first = welcome.owner()
+            with explain_database():
+                call_command("migrate", verbosity=0, interactive=False)
+                user, first = welcome.owner()
             installation = make(console, port, redis, user, example=first and not options["no_example"])
             if not asyncio.run(installation.run()):
                 raise CommandError("Stopped, because a part could not be kept alive. See above.")

@@ -10,7 +10,7 @@ from django.urls import reverse
 from ninja import Field, Status
 
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, RunLimitsIn, find
+from experiments.api.fields import NO_NUL, Body, Id, RunLimitsIn, UnitNumber, Whole, find
 from experiments.api.once import answer_once
 from experiments.core import access
 from experiments.core.actors import Actor
@@ -33,7 +33,7 @@ class RunIn(Body):
     )
     model: Text = Field(examples=["toybox"])
     layer: Text = Field(examples=["layer4"])
-    unit: Annotated[int, Field(ge=0)] | Text = Field(description="number or name", examples=[7])
+    unit: UnitNumber | Text = Field(description="number or name", examples=[7])
     task: str = Field(tasks.USUAL, json_schema_extra={"enum": list(tasks.TASKS)})
     dataset: Text = Field("", description="its key; empty for that of the settings")
     surroundings: Literal["", "dim", "dark"] = Field(
@@ -43,7 +43,7 @@ class RunIn(Body):
     backbone: Text = forms.COMMAND_DEFAULTS["backbone"]
     backbone_model: Text = ""
     limits: RunLimitsIn = RunLimitsIn()
-    seed: int = Field(0, ge=0, le=2**31 - 1)
+    seed: Whole = 0
     reflections: int = Field(
         0, ge=0, le=MOST_REFLECTIONS, description="how often a label that fails its check goes back to the agent"
     )

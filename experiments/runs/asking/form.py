@@ -16,6 +16,7 @@ from django.core.exceptions import ValidationError
 from experiments.core import catalogue, compatibility, notify, queue, unit_names
 from experiments.core.catalogue import join_names
 from experiments.core.errors import InvalidInput
+from experiments.core.params import MAX_COUNT, MAX_INTEGER
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
 from workers import registry
 from workers.errors import UnknownName
@@ -104,11 +105,11 @@ class QueryForm(LimitFields):
     toolset = forms.ChoiceField(choices=lambda: [(key, one.label) for key, one in registry.TOOLSETS.items()])
     backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
     backbone_model = forms.CharField(label="Model of the backbone", max_length=200, required=False)
-    seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=2**31 - 1)
+    seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_COUNT)
     surroundings = forms.ChoiceField(label="Around the region", required=False, choices=SURROUNDINGS)
     reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_REFLECTIONS)
     unpriced = forms.BooleanField(label="Run without a known price", required=False)
-    parent = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    parent = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

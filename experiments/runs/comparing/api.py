@@ -11,6 +11,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import RowNumber, RowOut
 from experiments.api.problems import Refusal
 from experiments.core.errors import InvalidInput
+from experiments.core.params import MAX_COUNT
 from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Run
@@ -18,7 +19,7 @@ from experiments.runs.comparing import comparison
 
 router = Router(tags=["Runs"])
 
-Round = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Round = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
 class ComparisonQuery(Schema):

@@ -25,7 +25,7 @@ from experiments.api.entry import allow, is_still_allowed
 from experiments.api.fields import Id, find
 from experiments.api.problems import Refusal
 from experiments.core import notify, transcript
-from experiments.core.params import parse_number
+from experiments.core.params import MAX_COUNT, parse_number
 from experiments.core.sockets import end
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
@@ -68,7 +68,7 @@ class Events(Schema):
 
 
 class After(Schema):
-    after: int = Field(0, ge=0, le=2**31 - 1, description="the `seq` of the last event you have")
+    after: int = Field(0, ge=0, le=MAX_COUNT, description="the `seq` of the last event you have")
 
 
 class From(After):

@@ -10,6 +10,7 @@ from ninja import Field, Status
 from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Id, RunLimitsIn, find
 from experiments.core.actors import Actor
+from experiments.core.params import MAX_COUNT
 from experiments.models import Role, Run, TokenScope
 from experiments.runs import actions
 from experiments.runs.api import RunOut, router
@@ -25,12 +26,12 @@ Words = Annotated[str, Field(max_length=QUESTION_CHARS, pattern=NO_NUL)]
 class ForkIn(Body):
     """Where to leave the run, and what changes; what is left out stays as it is there."""
 
-    round: int = Field(ge=1, le=2**31 - 1, description="the last round that is copied", examples=[3])
+    round: int = Field(ge=1, le=MAX_COUNT, description="the last round that is copied", examples=[3])
     note: str = Field("", max_length=MOST_CHARS, pattern=NO_NUL)
     question: Words = ""
     backbone: Text = ""
     backbone_model: Text = ""
-    seed: int | None = Field(None, ge=0, le=2**31 - 1)
+    seed: int | None = Field(None, ge=0, le=MAX_COUNT)
     unpriced: bool = Field(False, description="as of a new run")
     limits: RunLimitsIn | None = Field(None, description="as of a new run; the rounds that are copied count")
 

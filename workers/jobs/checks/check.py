@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from experiments.core.clock import tell_time
 from experiments.core.label_checks import PEOPLE
+from experiments.core.outages import explain_outage
 from experiments.core.presence_questions import describe_waiting
 from experiments.models import CheckStatus, LabelCheck
 from workers.errors import Cancelled, MachineryError, MissingPart, RequestError
@@ -27,7 +28,6 @@ from workers.jobs.checks.known_cases import measure_error
 from workers.jobs.checks.natural import check_natural
 from workers.jobs.checks.people import measure_people, must_wait, try_generated
 from workers.jobs.checks.subject import CheckedUnit
-from workers.jobs.outages import explain_outage
 from workers.jobs.routine import Routine
 from workers.protocols import Progress
 from workers.record.label_checks import CheckResult
