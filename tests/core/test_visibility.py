@@ -159,6 +159,7 @@ def numbers(ids: dict[str, int], evaluation: Evaluation, world: World) -> dict[s
     return ids | known | {"comment": run.threads.get().comments.get().pk}
 
 
+@pytest.mark.more
 def test_no_address_tells_who_writes_and_all_tell_afterwards(
     numbers: dict[str, Any], evaluation: Evaluation, world: World, redis_url: str
 ) -> None:

@@ -117,6 +117,7 @@ def spoil(schema: Json, body: Json, number: int) -> Iterator[Json]:
         yield from (body | {name: [value] if found.get("type") == "array" else value} for value in written)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("number", LARGE, ids=["2^63", "2^64", "10^30"])
 def test_no_body_and_no_parameter_of_the_api_breaks_it(admin: User, world: World, number: int) -> None:
     script = Script(admin)
@@ -194,6 +195,7 @@ def list_forms(client: Client) -> dict[tuple[str, str], dict[str, str]]:
     return {key: fields for key, fields in found.items() if key[1] != "/sign-out/"}
 
 
+@pytest.mark.more
 def test_no_field_of_a_form_breaks_its_page(admin: User, world: World, client: Client) -> None:
     client.force_login(admin)
     client.raise_request_exception = False

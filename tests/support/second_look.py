@@ -23,6 +23,8 @@ RED_AT_ONCE = (
     "tests/house/test_walk_everything.py",
     "tests/api/test_access.py",
     "tests/core/test_blindness.py",
+    "tests/core/test_ownership.py",
+    "tests/core/test_visibility.py",
 )
 """Tests of the sandbox, of access and of what faults must not break: one failure in a thousand runs is a hole."""
 
