@@ -6,8 +6,8 @@ Used by `imaging`, which decodes, and by the sandbox, which bounds what one call
 from __future__ import annotations
 
 import base64
+import re
 from contextlib import suppress
-from functools import partial
 from io import BytesIO
 
 from PIL import Image
@@ -18,8 +18,9 @@ MAX_SCANS = 100
 """Most scans of a JPEG; encoders make some ten. Each asks, in a few bytes, for a pass over all pixels."""
 
 _SIGNATURES = (b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
-_START_OF_SCAN = b"\xff\xda"
-_BLOCK = 1 << 24
+_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+"""The beginning of a segment. In the data of a scan there are other markers alone, none of which has a length."""
+_SCAN, _END = b"\xda", b"\xd9"
 
 
 def decode_base64(text: str) -> bytes:
@@ -38,13 +39,26 @@ def count_pixels(text: str) -> int:
 
 
 def explain_scans(image: Image.Image) -> str:
-    """Why an opened JPEG would take too long to decode; "" if it would not, and for other formats.
-
-    In the data of a scan the two bytes of the marker cannot stand: each of them is a scan, or chance elsewhere.
-    """
+    """Why an opened JPEG would take too long to decode; "" if it would not, and for other formats."""
     if image.format not in {"JPEG", "MPO"}:
         return ""
     file = image.fp  # type: ignore[attr-defined]
     file.seek(0)  # loading seeks by itself
-    scans = sum(block.count(_START_OF_SCAN) for block in iter(partial(file.read, _BLOCK), b""))
-    return f"it is a JPEG of {scans:,} scans, over {MAX_SCANS}; save it as PNG" if scans > MAX_SCANS else ""
+    if count_scans(file.read()) <= MAX_SCANS:
+        return ""
+    return f"it is a JPEG of over {MAX_SCANS} scans; save it as PNG"
+
+
+def count_scans(data: bytes) -> int:
+    """Scans of a JPEG as a decoder meets them, at most one over `MAX_SCANS`.
+
+    What segments hold, as a thumbnail, and what follows the image, as a phone's film, is passed over.
+    """
+    at, scans = 2, 0
+    while scans <= MAX_SCANS and (found := _MARKER.search(data, at)):
+        marker, at = found[0][-1:], found.end()
+        if marker == _END:
+            break
+        scans += marker == _SCAN
+        at += int.from_bytes(data[at : at + 2], "big")
+    return scans
