@@ -20,7 +20,7 @@ from django.test import Client
 
 from tests.support.people import member
 from tests.support.quick_laboratory import draw_laboratory
-from tests.support.redis_server import redis_binary
+from tests.support.redis_server import forget_broker, redis_binary
 from tests.support.state_folders import copied, with_tables
 
 if TYPE_CHECKING:
@@ -224,10 +224,12 @@ def redis_url(redis_server: str, settings) -> Iterator[str]:
     channel_layers.backends.clear()
     before = current_app.conf.broker_url
     current_app.conf.broker_url = redis_server.replace("unix://", "redis+socket://")
+    forget_broker()
     with Redis.from_url(redis_server) as connection:
         connection.flushall()
     yield redis_server
     current_app.conf.broker_url = before
+    forget_broker()
     notify.end()
     channel_layers.backends.clear()
 

@@ -119,6 +119,7 @@ SAME: dict[str, str] = {
     "label-check-new": "ask_for_check",
     "run-check-new": "ask_for_check",
     "check-judge": "list_checks_to_judge next_question",
+    "check-image": "fetch_judged_image",
     "check-answer": "create_answer",
     "check-undo": "undo_answer",
     "check-finish": "finish_judging",
