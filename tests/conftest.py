@@ -43,8 +43,12 @@ FIRST = (
     "jobs/test_people",
     "jobs/test_grading",
     "house/test_keyboard_browser",
-    "house/test_faults",
     "management/test_demo_whole",
+    "house/test_walk_everything",
+    "management/test_applications",
+    "faults/test_campaign",
+    "house/test_accessibility_browser",
+    "house/test_faults",
     "house/test_odd_rows",
 )
 """Files that take longest: begun first, so that the others run beside them. Those that mostly wait come first."""
