@@ -86,12 +86,18 @@ def request_check(
     cost = {"cost_limit": settings.LABEL_CHECK_COST, "unpriced": unpriced}
     fields = {"unit": unit, "text": label, "dataset": method.dataset, "options": method.options | cost}
     check, _ = LabelCheck.objects.get_or_create(key=key, defaults={**fields, "beat": tell_time()})
-    if check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED) and not check.waits_for_people:
+    again = check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED) or _is_unread(check)
+    if again and not check.waits_for_people:
         LabelCheck.objects.filter(pk=check.pk).update(status=CheckStatus.QUEUED, beat=tell_time())
         check.refresh_from_db()
     if enqueue and check.status == CheckStatus.QUEUED:
         ask_for("check_label", check.pk)
     return check
+
+
+def _is_unread(check: LabelCheck) -> bool:
+    """Whether toybox measured it before it said how it read labels: what it did not understand was let pass then."""
+    return check.status == CheckStatus.DONE and not check.reading and check.options.get("judge") == compatibility.TOYBOX
 
 
 def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> LabelCheck | None:

@@ -11,7 +11,7 @@ from django.db.models import Prefetch
 from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
 from experiments.models import CheckStatus, LabelCheck
 from workers.record.figures import figure
-from workers.record.label_checks import CheckResult, GeneratedResult, NaturalResult, Reference
+from workers.record.label_checks import CheckResult, GeneratedResult, LabelReading, NaturalResult, Reference
 
 T = TypeVar("T")
 AXIS = Axis(-0.2, 1.0, 0, 1000)
@@ -72,7 +72,8 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
             check.status, words, "AUC", value, Interval.on(AXIS, check.generated_auc, None, None), title, check.pk
         )
     interval = Interval.on(AXIS, check.pearson, check.pearson_low, check.pearson_high)
-    return CheckMark(check.status, words, "r", figure(check.pearson), interval, _describe_figures(check), check.pk)
+    title = ". ".join(each for each in (_describe_figures(check), describe_reading(check, news=True)) if each)
+    return CheckMark(check.status, words, "r", figure(check.pearson), interval, title, check.pk)
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,14 @@ def _describe_figures(check: LabelCheck) -> str:
     return "On images that its author never saw: " + "; ".join(parts)
 
 
+def describe_reading(check: LabelCheck | None, *, news: bool = False) -> str:
+    """How the label of a check was read, in words; with `news` only if that is something else than what it says."""
+    reading = read_reading(check) if check else None
+    if reading is None or (news and reading.says_same(check.text if check else "")):
+        return ""
+    return reading.words
+
+
 def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
     known = low is not None and high is not None
     return f"{figure(value)} (95 % interval {figure(low)} to {figure(high)})" if known else figure(value)
@@ -150,7 +159,12 @@ def read_check(check: LabelCheck) -> CheckResult:
     """All of what a check found that has the shape; what has not is as if it were not there."""
     data = check.result if isinstance(check.result, dict) else {}
     natural = _read_part(data.get("natural"), NaturalResult)
-    return CheckResult(natural, _read_part(data.get("generated"), GeneratedResult))
+    return CheckResult(natural, _read_part(data.get("generated"), GeneratedResult), read_reading(check))
+
+
+def read_reading(check: LabelCheck) -> LabelReading | None:
+    """How the judge understood the label; None where it is taken as written."""
+    return _read_part(check.reading or None, LabelReading)
 
 
 def _read_part(data: Any, shape: type[T]) -> T | None:

@@ -17,13 +17,14 @@ from experiments.core.actors import Actor
 from experiments.core.presence_questions import MOST_JUDGES
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
-from experiments.display.label_checks import read_check
+from experiments.display.label_checks import read_check, read_reading
 from experiments.evaluations import actions, lists
 from experiments.evaluations.api import router
 from experiments.evaluations.check_evidence import hide_truth
 from experiments.models import Label, LabelCheck, Run, TokenScope, Unit
 from workers.record.decoding import encode
 from workers.record.evaluations import CAVEAT
+from workers.record.label_checks import LabelReading
 
 CheckState = Literal["queued", "running", "done", "unfinished", "untestable", "failed"]
 
@@ -62,6 +63,7 @@ class CheckOut(RowOut):
     auprc_high: float | None
     base_rate: float | None
     generated_auc: float | None
+    reading: LabelReading | None = Field(description="how the label was read; null where it is taken as written")
 
 
 class CheckResultOut(CheckOut):
@@ -84,7 +86,12 @@ def _describe(row: LabelCheck, names: Names) -> dict[str, Any]:
         model, layer, unit = None, None, None
     else:
         model, layer, unit = place
-    return {name: getattr(row, name) for name in SHARED} | {"model": model, "layer": layer, "unit": unit}
+    return {name: getattr(row, name) for name in SHARED} | {
+        "model": model,
+        "layer": layer,
+        "unit": unit,
+        "reading": read_reading(row),
+    }
 
 
 @router.get("/checks", response=ListPage[CheckOut], summary="List checks of labels")

@@ -11,7 +11,7 @@ from typing import Any
 from experiments.core.system_names import Names
 from experiments.core.thumbnails import is_key
 from experiments.display.image_cards import ImageCard
-from experiments.display.label_checks import AXIS, read_check
+from experiments.display.label_checks import AXIS, describe_reading, read_check
 from experiments.display.plots import Interval, Scale
 from experiments.evaluations import drawing, lists
 from experiments.models import CheckStatus, LabelCheck
@@ -46,6 +46,7 @@ def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
     cards = _read_cards(found)
     scale = Scale.of([*values, *(card.activation for group in cards.values() for card in group)], threshold)
     return {
+        "reading": describe_reading(check),
         "natural": natural,
         "generated": generated,
         "headline": _read_headline(natural) if natural else [],

@@ -57,6 +57,9 @@ class LabelCheck(models.Model):
     kept = stored.ShapedJSONField(
         default=dict, blank=True, help_text="prompts written and answers given, so that nothing is paid for twice"
     )
+    reading = stored.ShapedJSONField(
+        default=dict, blank=True, help_text="a `record.label_checks.LabelReading`; empty if it is taken as written"
+    )
     result = stored.ShapedJSONField(default=dict, blank=True, help_text="a `record.label_checks.CheckResult`")
 
     class Meta:

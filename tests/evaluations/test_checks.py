@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 
 from experiments.core import transcript
 from experiments.display.label_checks import describe_check, read_check
@@ -52,6 +53,15 @@ def test_every_state_says_what_is_so(viewer: Client, checks: list[LabelCheck], s
     assert words in page
     assert CAVEAT in page
     assert ('hx-trigger="every 3s"' in page) == (status in (CheckStatus.QUEUED, CheckStatus.RUNNING))
+
+
+def test_the_page_says_how_the_label_was_read(viewer: Client, done: LabelCheck) -> None:
+    assert "Read as" not in text(viewer, done.get_absolute_url())
+    LabelCheck.objects.filter(pk=done.pk).update(reading={"read_as": "<b>balls", "not_understood": ["purple unicorn"]})
+    page = text(viewer, done.get_absolute_url())
+    assert "Read as “&lt;b&gt;balls”. Not understood: “purple unicorn”." in page
+    answer = viewer.get(reverse("api:read_label_check", args=[done.pk])).json()
+    assert answer["reading"] == {"read_as": "<b>balls", "not_understood": ["purple unicorn"]}
 
 
 def test_the_headline_stands_with_floors_ceiling_and_base_rate(viewer: Client, done: LabelCheck) -> None:

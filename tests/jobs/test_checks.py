@@ -106,6 +106,20 @@ def test_a_label_without_content_that_can_be_tested_says_why(text: str) -> None:
     assert (row.pearson, row.result) == (None, {})
 
 
+def test_a_check_keeps_how_its_label_was_read() -> None:
+    natural, half = check("round balls of any colour"), check("balls OR purple unicorns")
+    assert natural.reading == {"read_as": "balls", "not_understood": []}
+    assert natural.pearson == check("balls").pearson
+    assert half.reading == {"read_as": "balls", "not_understood": ["purple unicorns"]}
+    assert (half.status, half.pearson) == (CheckStatus.UNTESTABLE, None)
+
+
+def test_what_was_measured_before_labels_were_read_whole_is_measured_anew() -> None:
+    old = check("balls OR red unicorns")
+    LabelCheck.objects.filter(pk=old.pk).update(status=CheckStatus.DONE, pearson=0.9, reading={})
+    assert check(old.text).status == CheckStatus.UNTESTABLE
+
+
 def test_a_stopped_check_goes_on_where_it_was() -> None:
     row = request_check(unit(), "cars", method(), enqueue=False)
 

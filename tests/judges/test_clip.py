@@ -136,6 +136,13 @@ def test_a_label_without_words_cannot_be_looked_for(folder: Path, label: str) ->
         load(folder).judge(label, PICTURES)
 
 
+@pytest.mark.parametrize("label", ["anything but balls", "dogs without a leash", "Not cats", "other than cars"])
+def test_a_negation_is_refused_since_it_would_be_looked_for(folder: Path, label: str) -> None:
+    with pytest.raises(RequestError, match="would look for the opposite"):
+        load(folder).judge(label, PICTURES)
+    assert load(folder).judge("nothings, knots or a notebook", PICTURES[:1])[0] is not None
+
+
 def test_what_is_not_there_is_named_with_the_command_that_gets_it() -> None:
     lack = registry.missing(registry.PRESENCE_JUDGES, "clip:google/siglip-base-patch16-224", SETTINGS)
     assert "hf download google/siglip-base-patch16-224" in lack

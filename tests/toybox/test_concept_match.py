@@ -18,6 +18,8 @@ from workers.vision_models.synthetic.neuron import TABLE_A4
         ("balls OR red balls", "ball"),
         ("dogs, when leashes are visible", "dog | leash"),
         ("cars in windows", "car window"),
+        ("boats with white sails", "boat"),
+        ("five-pointed stars of any colour OR ducks with an orange beak", "star or duck"),
     ],
 )
 def test_synonyms_plurals_and_order_make_no_difference(label: str, truth: str) -> None:
@@ -33,6 +35,8 @@ def test_synonyms_plurals_and_order_make_no_difference(label: str, truth: str) -
         ("balls on a boat", "ball | boat", (), ("on",)),
         ("balls OR boats", "ball | boat", (), ()),
         ("balls, not red ones", "ball", (), ("not not",)),
+        ("cups", "cup | handle", ("handle",), ()),
+        ("anything but balls", "ball", ("ball",), ("not not",)),
         ("cones", "ball", ("ball",), ("cone",)),
         ("", "ball", ("ball",), ()),
     ],

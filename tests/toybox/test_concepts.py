@@ -97,6 +97,8 @@ def test_a_concept_that_names_nothing_has_no_near_miss() -> None:
         ("red or blue balls", "red balls OR blue balls"),
         ("red, blue, or green cones", "red cones OR blue cones OR green cones"),
         ("red things or snowmen at sunset", "red things OR snowmen at sunset"),
+        ("red or blue balls on snow", "red balls on snow OR blue balls on snow"),
+        ("two or three cups", "two cups OR three cups"),
         ("large objects", "large things"),
         ("balls or balls", "balls"),
         ("shiny red mugs", "red cups"),

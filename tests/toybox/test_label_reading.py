@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from workers.errors import RequestError
-from workers.toybox.label_reading import read_label
+from workers.record.label_checks import LabelReading
+from workers.toybox.label_reading import describe_reading, read_label
 from workers.toybox.world.concepts import Concept, parse_label, phrase_label
-from workers.toybox.world.label_words import words_read
+from workers.toybox.world.label_grammar import find_unread
 from workers.toybox.world.prompts import read_prompt
 from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES, Scene, Thing
 
@@ -37,7 +38,7 @@ CONCEPTS = [random_concept(random.Random(f"label {number}")) for number in range
 @pytest.mark.parametrize("concept", CONCEPTS, ids=Concept.phrase)
 def test_a_concept_in_words_reads_back_to_it(concept: Concept) -> None:
     assert parse_label(concept.phrase()) == (concept,)
-    assert words_read(concept.phrase()).unread == ()
+    assert find_unread(concept.phrase()) == ()
 
 
 def test_alternatives_in_words_read_back_to_them() -> None:
@@ -123,11 +124,11 @@ def test_the_usual_ways_to_say_it_are_read(text: str, phrase: str) -> None:
     [
         ("", "names nothing that can be tested"),
         ("various things", "names nothing that can be tested"),
-        ("the meaning of life", "does not understand"),
-        ("balls, not red ones", '"not" is not read'),
-        ("balls behind a cube", '"behind" is not read'),
-        ("balls with wheels", '"wheels" is not read'),
-        ("balls with cubes and cars", '"cars" is not read'),
+        ("the meaning of life", "Not understood: “meaning life”"),
+        ("balls, not red ones", "“not”"),
+        ("balls behind a cube", "“behind”"),
+        ("balls with wheels", "“wheels”"),
+        ("balls with cubes and cars", "“cars”"),
         ("seven cars", "a count over 6"),
         ("two balls left of a cone", "one thing beside one"),
         ("four cars with three boats", "No scene shows"),
@@ -139,11 +140,15 @@ def test_a_label_that_cannot_be_tested_is_refused_with_the_reason(label: str, re
         read_label(label)
 
 
-def test_it_says_which_share_of_a_label_it_read() -> None:
-    assert read_label("red balls on snow at night OR small cones").read.share == 1
-    shiny = read_label("shiny red balls").read
-    assert (shiny.share, shiny.unread) == (pytest.approx(2 / 3), ("shiny",))
-    assert shiny.explanation == 'Not understood: "shiny".'
+def test_it_says_how_a_label_was_read() -> None:
+    assert describe_reading("crimson orbs with a mug") == LabelReading("red balls with a cup")
+    half = describe_reading("shiny balls OR purple unicorns")
+    assert half == LabelReading("balls", ("shiny", "purple unicorns"))
+    assert half.words == "Read as “balls”. Not understood: “shiny”, “purple unicorns”."
+
+
+def test_a_long_label_is_read_in_linear_time() -> None:
+    assert len(find_unread("mushrooms with white spots and unicorns " * 2_000)) > 0
 
 
 def test_a_condition_wants_another_thing() -> None:

@@ -14,7 +14,17 @@ from django.utils import timezone
 
 from experiments.core.system_names import Names
 from experiments.display.evidence import content, matches_words
-from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Unit, UnitProfile, VisionModelRow
+from experiments.models import (
+    Dataset,
+    Exemplar,
+    Label,
+    LabelCheck,
+    Layer,
+    LayerIndex,
+    Unit,
+    UnitProfile,
+    VisionModelRow,
+)
 from experiments.units.addresses import decode_name, encode_name
 from experiments.units.drawing import distribution
 from experiments.units.pages import LABELS, RUNS
@@ -255,9 +265,12 @@ def test_evidence_that_nobody_can_read_is_sorted_by_words_of_titles_and_claims_n
     assert "where they are strong" not in text
     other = Label.objects.create(text="blue things", source="import", scores={"auc": 0.9})
     other.units.add(Unit.objects.get())
+    check = LabelCheck.objects.create(key="k", unit=Unit.objects.get(), text=other.text, reading={"read_as": "cubes"})
+    Label.objects.filter(pk=other.pk).update(label_check=check)
     chosen = page_of(as_owner, label=str(other.pk))
     assert "no image has these words in title or prompt; 3 others" in chosen
     assert "auc 0.9" in chosen
+    assert "Read as “cubes”." in chosen
     assert "import" in chosen
 
 

@@ -25,6 +25,7 @@ from workers.errors import RequestError, UnknownName
 from workers.lab.imaging import image_key
 from workers.model_cache import in_batches
 from workers.protocols import LabSettings, Picture, Progress, no_progress
+from workers.record.negations import find_negations
 from workers.weights import check_finite, load_network, load_part
 
 TEMPLATE = "a photo of {}."
@@ -64,6 +65,9 @@ class ClipJudge:
         self._kept: OrderedDict[str, Tensor] = OrderedDict()
         self._network = settings.model_cache.slot(f"judge {name}", lambda: _Towers.load(folder, settings))
 
+    def read(self, label: str) -> None:
+        """A label is taken as it is written."""
+
     def judge(self, label: str, pictures: Sequence[Picture], progress: Progress = no_progress) -> list[float | None]:
         """See `protocols.PresenceJudge.judge`; raises Cancelled between batches."""
         texts = [TEMPLATE.format(each) for each in _cut_alternatives(label)]
@@ -92,7 +96,12 @@ class ClipJudge:
 
 
 def _cut_alternatives(label: str) -> list[str]:
-    """The alternatives of a label, lower case. Raises RequestError if there are no words in one."""
+    """The alternatives of a label, lower case. Raises RequestError for one without words, and for one that negates."""
+    if negations := find_negations(label):
+        raise RequestError(
+            f"The label {label!r} cannot be tested: the network that judges images does not understand "
+            f"“{negations[0]}” and would look for the opposite. Say what images show instead."
+        )
     found = [" ".join(each.lower().strip(" .").split()) for each in re.split(r"\s+OR\s+", label)]
     if not all(re.search(r"[^\W_]", each) for each in found):
         raise RequestError(f"The label {label!r} says nothing that can be looked for. Name what images show, in words.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from workers.metrics.quoting import quote, read_line
+from workers.metrics.quoting import DATA, quote, read_line
 from workers.protocols import Message
 
 Agreement = Literal["same", "partly", "different"]
@@ -30,7 +30,7 @@ _ANSWERS: dict[str, Agreement] = {"same": "same", "partly": "partly", "different
 def ask_for_agreement(label: str, truth: str, *, swapped: bool = False) -> list[Message]:
     """The conversation; `swapped` puts the truth first."""
     first, second = (truth, label) if swapped else (label, truth)
-    return [Message("system", (JUDGE,)), Message("user", (f"A: {quote(first)}\nB: {quote(second)}",))]
+    return [Message("system", (f"{JUDGE}\n\n{DATA}",)), Message("user", (f"A: {quote(first)}\nB: {quote(second)}",))]
 
 
 def parse_agreement(reply: str) -> Agreement | None:

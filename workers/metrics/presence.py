@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from workers.metrics.quoting import quote, read_lines
+from workers.metrics.quoting import DATA, quote, read_lines
 from workers.protocols import ImagePart, Message
 
 MOST_IMAGES = 8
@@ -32,7 +32,10 @@ def ask_for_presence(label: str, images: Sequence[str]) -> list[Message]:
     parts: list[str | ImagePart] = [f"Description: {quote(label)}"]
     for number, key in enumerate(images, 1):
         parts += [f"Image {number}:", ImagePart(key, f"image {number}")]
-    return [Message("system", (LOOKER,)), Message("user", (*parts, f"Answer for images 1 to {len(images)}."))]
+    return [
+        Message("system", (f"{LOOKER}\n\n{DATA}",)),
+        Message("user", (*parts, f"Answer for images 1 to {len(images)}.")),
+    ]
 
 
 def parse_presence(reply: str, count: int) -> list[float | None]:

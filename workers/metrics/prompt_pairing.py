@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workers.metrics.quoting import quote, read_line
+from workers.metrics.quoting import DATA, quote, read_line
 from workers.protocols import Message
 
 COUNT = 7
@@ -38,7 +38,7 @@ def ask_for_pairing(label: str, pool: Sequence[str], count: int = COUNT) -> list
         raise ValueError(f"{len(pool)} prompts are too few to choose {count} and {count}: pool more, or choose fewer.")
     lines = [f"{number}. {quote(prompt)}" for number, prompt in enumerate(pool, 1)]
     question = "\n".join([f"Label: {quote(label)}", "", "Descriptions:", *lines])
-    return [Message("system", (PAIRER.format(count=count),)), Message("user", (question,))]
+    return [Message("system", (f"{PAIRER.format(count=count)}\n\n{DATA}",)), Message("user", (question,))]
 
 
 def parse_pairing(reply: str, pool: int, count: int = COUNT) -> PairedPrompts | None:

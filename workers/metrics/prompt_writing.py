@@ -6,7 +6,7 @@ one attribute each (2510.21704). The writer knows nothing of the unit but the la
 
 from __future__ import annotations
 
-from workers.metrics.quoting import quote, read_lines
+from workers.metrics.quoting import DATA, quote, read_lines
 from workers.protocols import Message, WrittenPrompts
 
 COUNT = 7
@@ -36,7 +36,7 @@ def ask_for_prompts(
     label: str, positives: int = COUNT, neutrals: int = COUNT, *, vocabulary: str = "", contrast: bool = False
 ) -> list[Message]:
     """The conversation. `vocabulary` is what the generator can draw, "" if anything; `contrast`: near misses."""
-    rules = [WRITER, *([CONTRAST] if contrast else [])]
+    rules = [WRITER, DATA, *([CONTRAST] if contrast else [])]
     rules += [f"The text-to-image model is limited. {vocabulary}"] if vocabulary else []
     question = _FORM.format(label=quote(label), positives=positives, neutrals=neutrals)
     return [Message("system", ("\n\n".join(rules),)), Message("user", (question,))]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from workers.metrics.quoting import DATA, quote
 from workers.protocols import ImagePart, Message
 
 Answer = Literal["first", "second", "neither"]
@@ -35,13 +36,13 @@ def build_question(first: str, second: str, images: Sequence[tuple[str, str]], t
     """The conversation: the truth where it is known, else pairs of keys of a masked and its raw image."""
     parts: list[str | ImagePart]
     if truth:
-        parts = [f"The unit was built to respond to exactly this: {_quote(truth)}"]
+        parts = [f"The unit was built to respond to exactly this: {quote(truth)}"]
     else:
         parts = [EXEMPLARS]
         for rank, (masked, raw) in enumerate(images, 1):
             parts += [ImagePart(masked, f"exemplar {rank}, masked"), ImagePart(raw, f"exemplar {rank}, whole")]
-    parts.append(f"Label A: {_quote(first)}\nLabel B: {_quote(second)}\n\nWhich label is better?")
-    return [Message("system", (JUDGE,)), Message("user", tuple(parts))]
+    parts.append(f"Label A: {quote(first)}\nLabel B: {quote(second)}\n\nWhich label is better?")
+    return [Message("system", (f"{JUDGE}\n\n{DATA}",)), Message("user", tuple(parts))]
 
 
 def parse_answer(reply: str) -> Answer | None:
@@ -51,8 +52,3 @@ def parse_answer(reply: str) -> Answer | None:
             said = found[1].casefold()
             return "first" if said == "a" else "second" if said == "b" else "neither"
     return None
-
-
-def _quote(text: str) -> str:
-    """In one line, so that a label cannot pass for a part of the question."""
-    return f"“{' '.join(text.split())}”"

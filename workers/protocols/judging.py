@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workers.protocols.images import Picture, Progress, no_progress
+from workers.record.label_checks import LabelReading
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -46,6 +47,9 @@ class PresenceJudge(Protocol):
     revision: str
     kind: Literal["exact", "embedding"]
     """Whether it knows what its images show, by the scenes behind them, or looks at them."""
+
+    def read(self, label: str) -> LabelReading | None:
+        """How it understands a label; None if it takes labels as they are written."""
 
     def judge(self, label: str, pictures: Sequence[Picture], progress: Progress = no_progress) -> list[float | None]:
         """How likely each shows it, in [0, 1]; None where it cannot say.

@@ -13,6 +13,30 @@ from workers.record.estimates import NONE, Estimate
 
 
 @dataclass(frozen=True)
+class LabelReading:
+    """How a judge that reads words by a grammar understands a label; it scores only one that it understands whole."""
+
+    read_as: str = ""
+    """In words of the grammar: "red balls on snow OR cups"; "" if nothing is understood."""
+    not_understood: tuple[str, ...] = ()
+    """Words and phrases of the label, in order."""
+
+    def says_same(self, label: str) -> bool:
+        """Whether it was read as it is written."""
+        return not self.not_understood and self.read_as.casefold() == label.strip(" .").casefold()
+
+    @property
+    def words(self) -> str:
+        """In one or two sentences, for people and the agent."""
+        quoted = ", ".join(f"“{each}”" for each in self.not_understood)
+        sentences = [
+            f"Read as “{self.read_as}”." if self.read_as else "",
+            f"Not understood: {quoted}." if quoted else "",
+        ]
+        return " ".join(each for each in sentences if each)
+
+
+@dataclass(frozen=True)
 class Reference:
     """The same figures of something else on the same images: a floor, or the ceiling."""
 
@@ -120,3 +144,5 @@ class CheckResult:
 
     natural: NaturalResult | None = None
     generated: GeneratedResult | None = None
+    reading: LabelReading | None = None
+    """How the label was read; None where a model or people judge, who take it as it is written."""

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
+from workers.toybox.world.concepts import phrase_label, read_whole
 from workers.toybox.world.label_words import LabelPart, cut_label
 from workers.toybox.world.words import Word
 
@@ -19,9 +20,6 @@ Part = frozenset[str]
 Alternative = tuple[Part, ...]
 """What must be there together, in the order of the text: the first gives the value."""
 Direction = Literal["", "same", "turned", "unordered"]
-
-_KEPT = frozenset(["sky", "shape", "floor", "ground", "background"])
-"""Words that name nothing in toybox, but concepts elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,22 @@ class ConceptMatch:
 
 
 def match(label: str, truth: str) -> ConceptMatch:
-    """Compare a label with a truth. An empty label, and one that says nothing, is wrong."""
+    """Compare a label with a truth. An empty label, and one that says nothing, is wrong.
+
+    Of a truth of toybox's own words a label may also say it in others, such as "boats with white sails" of a boat.
+    """
+    found = _compare(label, truth)
+    if found.right or not _is_of_toybox(truth) or not (concepts := read_whole(label)):
+        return found
+    reading = _compare(phrase_label(concepts), truth)
+    return reading if reading.right else found
+
+
+def _is_of_toybox(text: str) -> bool:
+    return all(word.kind != "unknown" for each in cut_label(text) for part in each.parts for word in part.words)
+
+
+def _compare(label: str, truth: str) -> ConceptMatch:
     said, wanted = _read(label), _read(truth)
     missing, extra = _count_words(wanted) - _count_words(said), _count_words(said) - _count_words(wanted)
     right = bool(said) and {frozenset(each) for each in said} == {frozenset(each) for each in wanted}
@@ -60,7 +73,7 @@ def _compare_direction(said: set[Alternative], wanted: set[Alternative]) -> Dire
 def _read(text: str) -> set[Alternative]:
     """The alternatives of a text; one that says no more than another and something beside goes."""
     found: set[Alternative] = set()
-    for alternative in cut_label(text, _KEPT):
+    for alternative in cut_label(text):
         parts = tuple(words for part in alternative.parts if (words := _read_part(part)))
         negated = frozenset(f"not {word}" for word in alternative.negated)
         found |= {(*parts, *([negated] if negated else []))} if parts or negated else set()

@@ -10,7 +10,8 @@ from typing import Literal
 
 from workers.errors import ToolMisuse
 from workers.protocols import LabSettings, Picture, Progress, WrittenPrompts, no_progress
-from workers.toybox.label_reading import ReadLabel, read_label
+from workers.record.label_checks import LabelReading
+from workers.toybox.label_reading import ReadLabel, describe_reading, read_label
 from workers.toybox.world import splits
 from workers.toybox.world.scenes import Scene
 
@@ -41,6 +42,9 @@ class ToyboxJudge:
     name = "toybox's scenes"
     revision = splits.pictures_revision()
     kind: Literal["exact"] = "exact"
+
+    def read(self, label: str) -> LabelReading:
+        return describe_reading(label)
 
     def judge(self, label: str, pictures: Sequence[Picture], progress: Progress = no_progress) -> list[float | None]:
         del progress

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from workers.errors import RequestError
-from workers.toybox.world.concepts import Concept, matches_any, parse_label
-from workers.toybox.world.label_words import WordsRead, cut_label, find_beyond, words_read
+from workers.record.label_checks import LabelReading
+from workers.toybox.world.concepts import Concept, matches_any, parse_label, phrase_label
+from workers.toybox.world.label_grammar import find_unread
 from workers.toybox.world.prompts import caption, write_related
 from workers.toybox.world.scenes import Scene, random_scene
 
-_LEAST_READ = 0.5
 _TRIES = 200
 _COMMON = 0.95
 """Share of random scenes from which a label describes nearly everything."""
@@ -29,7 +29,6 @@ class ReadLabel:
     text: str
     concepts: tuple[Concept, ...]
     """Alternatives: at least one, and each says something."""
-    read: WordsRead
 
     def is_present(self, scene: Scene) -> bool:
         """Whether the scene shows what the label says, exactly."""
@@ -82,40 +81,44 @@ class ReadLabel:
         raise _refuse_common(self.text)
 
 
+def describe_reading(text: str) -> LabelReading:
+    """How toybox reads a label, whether or not it can be tested."""
+    return LabelReading(phrase_label(parse_label(text)), find_unread(text))
+
+
 def read_label(text: str) -> ReadLabel:
     """The label, ready to be tested.
 
-    Raises RequestError with the reason and the remedy: it says nothing that can be tested, it is not understood or says
-    something beyond toybox, it describes what no scene can hold, or nearly everything.
+    Raises RequestError with the reason and the remedy: it says nothing that can be tested, not every word of it is
+    understood, or it describes what no scene can hold, or nearly everything.
     """
-    alternatives, concepts, read = cut_label(text), parse_label(text), words_read(text)
-    if beyond := next((word for each in alternatives for word in find_beyond(each)), ""):
+    concepts, unread = parse_label(text), find_unread(text)
+    if unread:
         raise RequestError(
-            f"The label {text!r} cannot be tested: {beyond} is not read. Name things with size, colour, ground and "
-            "light, how many there are, and one other thing that is there too or that they stand on or beside; join "
-            "alternatives by OR."
+            f"The label {text!r} cannot be tested. {describe_reading(text).words} Name things with size, colour, "
+            "ground and light, how many there are at least, and one other thing that is there too or that they stand "
+            "on or beside; join alternatives by OR."
         )
-    if not concepts and not read.unread:
+    if not concepts:
         raise RequestError(
             f"The label {text!r} names nothing that can be tested. Name toys, colours, grounds or lights."
         )
-    if not concepts or read.share < _LEAST_READ:
-        raise RequestError(
-            f"Toybox does not understand the label {text!r}. {read.explanation} Name toys, colours, grounds or lights."
-        )
-    found, rng = ReadLabel(text, concepts, read), random.Random(f"how common is {text}")
+    found, rng = ReadLabel(text, concepts), random.Random(f"how common is {text}")
     if sum(found.is_present(random_scene(rng)) for _ in range(_TRIES)) >= _COMMON * _TRIES:
         raise _refuse_common(text)
     for concept in concepts:
-        if concept.relation in ("left", "right") and concept.partner and concept.count + concept.partner.count > 2:
-            raise RequestError(
-                f"The label {text!r} cannot be tested: toybox draws one thing beside one. Leave counts out."
-            )
-        try:
-            concept.sample(rng)
-        except ValueError as error:
-            raise RequestError(f"The label {text!r} cannot be tested. {error}") from error
+        _require_scene(text, concept, rng)
     return found
+
+
+def _require_scene(text: str, concept: Concept, rng: random.Random) -> None:
+    """Raises RequestError unless toybox can draw what the concept says."""
+    if concept.relation in ("left", "right") and concept.partner and concept.count + concept.partner.count > 2:
+        raise RequestError(f"The label {text!r} cannot be tested: toybox draws one thing beside one. Leave counts out.")
+    try:
+        concept.sample(rng)
+    except ValueError as error:
+        raise RequestError(f"The label {text!r} cannot be tested. {error}") from error
 
 
 def _refuse_common(text: str) -> RequestError:

@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.utils import timezone
 
-from experiments.display.label_checks import describe_check
+from experiments.display.label_checks import describe_check, describe_reading
 from experiments.models import LabelCheck, Run
 
 register = template.Library()
@@ -19,6 +19,12 @@ SOON = 60.0
 def label_check(check: LabelCheck | None, team: bool = True) -> dict[str, Any]:
     """A check as it is; `team`: whether who reads it may follow a link."""
     return {"mark": describe_check(check), "team": team}
+
+
+@register.inclusion_tag("display/label_reading.html")
+def label_reading(check: LabelCheck | None) -> dict[str, str]:
+    """How the label of a check was read, where that is something else than what it says."""
+    return {"words": describe_reading(check, news=True)}
 
 
 @register.inclusion_tag("display/run_check.html")

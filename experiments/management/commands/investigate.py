@@ -13,6 +13,7 @@ from django.db.models import Max
 from experiments.core import compatibility, transcript
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidFields
+from experiments.display.label_checks import describe_reading
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
@@ -158,7 +159,8 @@ def _describe_check(check: LabelCheck) -> str:
     """What the check of a conclusion found, in a sentence."""
     if check.pearson is None or check.auprc is None:
         return f"The label was not tested: {check.reason}" if check.reason else "The label is still to be tested."
-    return (
+    reading = describe_reading(check)
+    return f"{reading} " * bool(reading) + (
         f"On images that the agent never saw the label predicts the unit with r = {check.pearson:.2f} "
         f"[{check.pearson_low:.2f}, {check.pearson_high:.2f}] and AUPRC {check.auprc:.2f} "
         f"(chance {check.base_rate:.2f}); AUC of 7 + 7 generated images {check.generated_auc or 0:.2f}."
@@ -178,6 +180,8 @@ def _summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
         "observations": run.observation_count,
         "hypotheses": list(hypotheses.values("number", "text", "status", "reason")),
         "cost": run.known_cost,
-        "check": None if check is None else {name: getattr(check, name) for name in _CHECKED},
+        "check": None
+        if check is None
+        else {name: getattr(check, name) for name in _CHECKED} | {"reading": check.reading},
         "seconds": round(run.seconds, 3),
     }

@@ -11,13 +11,14 @@ import logging
 import time
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 from django.db.models import Q
 from django.utils import timezone
 
 from experiments.core.clock import tell_time
-from experiments.core.label_checks import PEOPLE
+from experiments.core.label_checks import BACKBONE, PEOPLE
 from experiments.core.outages import explain_outage
 from experiments.core.presence_questions import describe_waiting
 from experiments.models import CheckStatus, LabelCheck
@@ -28,6 +29,7 @@ from workers.jobs.checks.known_cases import measure_error
 from workers.jobs.checks.natural import check_natural
 from workers.jobs.checks.people import measure_people, must_wait, try_generated
 from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.laboratory import laboratory
 from workers.jobs.routine import Routine
 from workers.protocols import Progress
 from workers.record.label_checks import CheckResult
@@ -61,7 +63,7 @@ def perform(check_id: int, progress: Progress) -> LabelCheck | None:
             raise
     check.seconds += time.monotonic() - began
     check.measured = timezone.now()
-    check.save(update_fields=[*_HEADLINE, "status", "reason", "seconds", "measured", "result"])
+    check.save(update_fields=[*_HEADLINE, "status", "reason", "seconds", "measured", "reading", "result"])
     return check
 
 
@@ -97,9 +99,19 @@ def _explain_failure(check: LabelCheck, error: Exception) -> tuple[CheckStatus, 
     return CheckStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
 
 
+def _read_label(check: LabelCheck) -> dict[str, Any]:
+    """How the judge understands the label, for whoever reads its figures; empty if it is taken as written."""
+    judge = str(check.options.get("judge") or "")
+    if judge in ("", PEOPLE, BACKBONE):
+        return {}
+    reading = laboratory().presence_judge(judge).read(check.text)
+    return {} if reading is None else dict(msgspec.to_builtins(reading))
+
+
 def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
     """Fill the check's columns; how it ended, and why."""
     try:
+        check.reading = _read_label(check)
         unit = CheckedUnit.of(check, progress)
         by_people = check.options.get("judge") == PEOPLE
         if by_people and must_wait(check, unit, progress):

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workers.toybox.world.label_words import Joint, LabelAlternative, LabelPart, cut_label, find_beyond, words_read
+from workers.toybox.world.label_grammar import find_unread, read_alternatives
+from workers.toybox.world.label_words import Joint, LabelAlternative, LabelPart
 from workers.toybox.world.scenes import (
     CHOICES,
     COLOURS,
@@ -221,28 +222,17 @@ class Concept:
 
 
 def parse_label(text: str) -> tuple[Concept, ...]:
-    """The concepts that a label names, alternatives separated by "or", commas or slashes; empty if none is understood.
+    """The concepts that a label names, as far as it is understood: alternatives separated by "or", commas or slashes.
 
     Adjectives alone share the noun of the next alternative: "red or blue balls" are red balls or blue balls.
     """
-    concepts: list[Concept] = []
-    noun: str | None = None
-    for alternative in reversed(cut_label(text)):
-        concept = _read_alternative(alternative)
-        words = [word for part in alternative.parts for word in part.words]
-        if not (concept.noun or concept.partner) and {word.kind for word in words} <= {"colour", "size"}:
-            concept = replace(concept, noun=noun)
-        if concept.named and concept.about_things:
-            noun = concept.noun
-        if concept.said:
-            concepts.append(concept)
-    return tuple(dict.fromkeys(reversed(concepts)))
+    concepts = [_read_alternative(each) for each in read_alternatives(text)]
+    return tuple(dict.fromkeys(each for each in concepts if each.said))
 
 
 def read_whole(text: str) -> tuple[Concept, ...]:
     """The concepts of a label of which every word is understood; empty for any other."""
-    beyond = any(find_beyond(each) for each in cut_label(text))
-    return () if beyond or words_read(text).share < 1 else parse_label(text)
+    return () if find_unread(text) else parse_label(text)
 
 
 def _read_alternative(alternative: LabelAlternative) -> Concept:

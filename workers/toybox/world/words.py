@@ -97,9 +97,15 @@ standing stands placed put floating
 """
 
 
+_TOKEN = re.compile(
+    r"(?:\d+|one|two|three|four|five|six)[-\u2010\u2011][^\W\d_]+"  # "five-pointed" and "3D" count nothing
+    r"|\d+[^\W\d_]+|\d+\.\d+|[^\W\d_]+|\d+|[,;/|]"
+)
+
+
 def read_words(text: str) -> tuple[Word, ...]:
     """The text cut into words and phrases, longest first; whatever is not known is kept as "unknown"."""
-    tokens = re.findall(r"[^\W\d_]+|\d+|[,;/|]", text.casefold())
+    tokens = _TOKEN.findall(text.casefold())
     words: list[Word] = []
     position = 0
     while position < len(tokens):

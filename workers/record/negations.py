@@ -1,0 +1,26 @@
+"""Words of a label that say what must not be there.
+
+Judges that match words with images score such a label as its opposite, so they refuse it instead.
+"""
+
+from __future__ import annotations
+
+import re
+
+NEGATIONS = frozenset(
+    (
+        *("no", "not", "without", "unless", "except", "excepting", "absence", "absent", "lack", "lacks", "lacking"),
+        *("never", "neither", "nor", "none", "nothing", "excluding", "excludes", "exclude", "devoid", "hardly"),
+        "scarcely",
+    )
+)
+ALL_BUT = re.compile(
+    r"\b(?:anything|everything|everywhere|all|any [^\W\d_]+|every [^\W\d_]+|other) (?:but|than)\b", re.IGNORECASE
+)
+
+
+def find_negations(label: str) -> tuple[str, ...]:
+    """The words of a label that negate, in order, in small letters."""
+    found = [match.group(0).casefold() for match in ALL_BUT.finditer(label)]
+    words = re.findall(r"[^\W\d_]+", label.casefold())
+    return tuple(dict.fromkeys([*found, *(word for word in words if word in NEGATIONS)]))
