@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 
 from workers.backbones.openai import pricing
 from workers.backbones.openai.connection import Connection
-from workers.backbones.openai.messages import EncodedImage, build_messages, count_text_tokens, replace_system_role
+from workers.backbones.openai.encoding import EncodedImage, count_text_tokens
+from workers.backbones.openai.image_limits import explain_captions, find_limit
+from workers.backbones.openai.image_selection import Room
+from workers.backbones.openai.messages import ChatMessages, build_messages, replace_system_role
 from workers.backbones.openai.provider_errors import (
     SYSTEM_MESSAGE,
     ContextTooLong,
@@ -25,12 +29,23 @@ from workers.backbones.openai.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
 from workers.protocols import Emit, Message, Provider, Reply, StatusNote
 from workers.record.limits import Usage
+from workers.record.replies import ImageLimit
 
 MOST_REPLY = 8_192
 """Tokens of the context window that are kept free for the reply, where the window is large."""
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _SEEDS = 2**31
 """Some servers take no larger seed."""
+
+
+@dataclass
+class Learnt:
+    """What refusals of a provider showed, for all replies of this process."""
+
+    unwanted: set[str] = field(default_factory=set)
+    """Optional parameters that it does not take."""
+    images: ImageLimit | None = None
+    """As it stated it. What was only found by trying depends on the conversation, and stands there alone."""
 
 
 class ReplyRequest:
@@ -41,18 +56,21 @@ class ReplyRequest:
         provider: Provider,
         model: str,
         policy: RetryPolicy,
-        unwanted: set[str],
+        learnt: Learnt,
         messages: Sequence[Message],
         pictures: Mapping[str, EncodedImage],
     ) -> None:
-        """`unwanted` are the parameters that the provider does not take; what is learnt of them is added.
+        """What is learnt of the provider is added to `learnt`.
 
         Raises BackboneRefused if the words alone are more than the context window holds.
         """
-        self.provider, self.model, self.policy, self.unwanted = provider, model, policy, unwanted
+        self.provider, self.model, self.policy, self.learnt = provider, model, policy, learnt
+        self.unwanted = learnt.unwanted
         self.messages, self.pictures = messages, pictures
         self.room = min(MOST_REPLY, provider.context_tokens // 4)
-        self.said = build_messages(messages, pictures, provider.context_tokens - self.room)
+        known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
+        self.image_limit = min(known, key=lambda each: each.images, default=None)
+        self.said = self._build()
         self.limit = 0
         """Tokens of the reply; 0 leaves it to the provider."""
         self.failures = 0
@@ -73,19 +91,32 @@ class ReplyRequest:
                     heard = ReplyStream(host_of(self.provider))
                     setback = self._ask(line, heard, emit, seed)
                     if setback is None:
-                        return Reply(
-                            heard.reply,
-                            self.spent,
-                            self.said.captions,
-                            provider_errors=tuple(self.provider_errors),
-                            reasoning=heard.reasoning,
-                        )
+                        return self._finish(heard)
                     if heard.reply:
                         emit(None)
                     self._adapt(setback, heard, emit)
         except MaiaError as error:
             error.spent = self.spent
             raise
+
+    def _build(self) -> ChatMessages:
+        images = self.image_limit.images if self.image_limit else None
+        return build_messages(self.messages, self.pictures, Room(self.provider.context_tokens - self.room, images))
+
+    def _finish(self, heard: ReplyStream) -> Reply:
+        """The reply. What was learnt on the way has proved right by now."""
+        if self.image_limit and self.image_limit.stated:
+            self.learnt.images = self.image_limit
+        reason = explain_captions(self.image_limit if self.said.limited else None)
+        return Reply(
+            heard.reply,
+            self.spent,
+            self.said.captions,
+            captions_reason=reason if self.said.captions else "",
+            image_limit=self.image_limit,
+            provider_errors=tuple(self.provider_errors),
+            reasoning=heard.reasoning,
+        )
 
     def _ask(self, line: Connection, heard: ReplyStream, emit: Emit, seed: int) -> ProviderError | None:
         """Ask once. Raises BackboneRefused, and what `emit` raises."""
@@ -105,7 +136,7 @@ class ReplyRequest:
             body["messages"] = replace_system_role(self.said.messages)
         needless = [*optional, *([] if plain else [SYSTEM_MESSAGE])]
         try:
-            with closing(_translate(line.chunks(body), self.provider, self.model, needless)) as chunks:
+            with closing(self._translate(line.chunks(body), needless)) as chunks:
                 heard.listen(chunks, emit, self.policy)
         except ProviderError as setback:
             return setback
@@ -128,9 +159,7 @@ class ReplyRequest:
                 self.insisted = True
                 self.provider_errors.append("The reply was the one before it, word for word: asked once more.")
             case ContextTooLong():
-                if not self.said.images:
-                    raise self._wordy()
-                self.said = build_messages(self.messages, self.pictures, self.said.tokens // 2)
+                self._show_fewer(setback)
             case ReplyTruncated():  # it is asked for once more, with room for twice as much
                 if self.limit:
                     raise BackboneRefused(
@@ -143,6 +172,17 @@ class ReplyRequest:
             case TransientError():
                 self.failures += 1
                 self._rest(setback, emit)
+
+    def _show_fewer(self, setback: ContextTooLong) -> None:
+        """Ask with as many images as the provider says, or with half; with none only once a single one was refused."""
+        sent, where = self.said.images, host_of(self.provider)
+        if not sent:
+            raise self._wordy()
+        stated = setback.images is not None
+        self.image_limit = ImageLimit(where, self.model, setback.images or sent // 2, stated)
+        self.said = self._build()
+        refused, now = f"{sent} image{'' if sent == 1 else 's'}", self.said.images or "none"
+        self.provider_errors.append(f"{where} refused {refused}{setback}: asked again with {now}.")
 
     def _rest(self, fault: TransientError, emit: Emit) -> None:
         where, attempts = host_of(self.provider), max(1, self.provider.attempts)
@@ -167,14 +207,13 @@ class ReplyRequest:
             "round, or choose a model with a larger context window."
         )
 
-
-def _translate(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:
-    """The chunks; errors of the SDK come as what they mean."""
-    with closing(chunks):
-        try:
-            yield from chunks
-        except MaiaError:
-            raise
-        except Exception as error:  # noqa: BLE001  whatever breaks on the line is the provider's trouble
-            # Not chained: the SDK's errors hold the request, and with it the key.
-            raise interpret_error(error, provider, model, optional) from None
+    def _translate(self, chunks: Any, optional: Collection[str]) -> Any:
+        """The chunks; errors of the SDK come as what they mean."""
+        with closing(chunks):
+            try:
+                yield from chunks
+            except MaiaError:
+                raise
+            except Exception as error:  # noqa: BLE001  whatever breaks on the line is the provider's trouble
+                # Not chained: the SDK's errors hold the request, and with it the key.
+                raise interpret_error(error, self.provider, self.model, optional, self.said.images) from None
