@@ -7,13 +7,14 @@ of a provider are quoted without the key, wherever it stands in them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import openai
 
 from workers.backbones.openai.image_limits import read_limit
+from workers.backbones.openai.reply_limits import LIMIT_NAMES, OF_THE_REPLY, read_reply_limit
 from workers.backbones.openai.retry import parse_retry_after
 from workers.errors import BackboneRefused, ContentRefused
 from workers.protocols import Provider
@@ -59,7 +60,19 @@ class ReplyRepeated(ProviderError):
 
 
 class ParameterRefused(ProviderError):
-    """Raised when the provider does not take an optional parameter; the message is its name."""
+    """Raised when the provider does not know an optional parameter; the message is its name."""
+
+
+class ValueRefused(ProviderError):
+    """Raised when the provider does not take the value of an optional parameter; the message is its words.
+
+    Of the limit of the reply, `most` is what it takes, if it says so, and `crowded` whether the conversation leaves too
+    little room.
+    """
+
+    def __init__(self, said: str, name: str, most: int | None = None, *, crowded: bool = False) -> None:
+        super().__init__(said)
+        self.name, self.most, self.crowded = name, most, crowded
 
 
 _NO_CREDIT = r"insufficient_quota|billing_not_active|billing_hard_limit|insufficient (balance|credit)|credit balance"
@@ -78,6 +91,8 @@ _BLIND = (
 )
 _WORDS_ALONE = r"(valid|be a|expected a?) ?string"
 """How a server for text alone refuses a message that is not text alone."""
+_UNKNOWN_NAME = r"unknown|unsupported|not (support|enabl)|\bextra|unrecogni[sz]ed|not permitted"
+_BAD_VALUE = r"\bvalue\b|too (large|big|high)|less than|greater than|at most|exceed|range"
 _RETRIED = (408, 409, 425, 429)
 SYSTEM_MESSAGE = "a system message"
 """What stands for it among the parameters that a provider does not take."""
@@ -96,17 +111,18 @@ def host_of(provider: Provider) -> str:
 
 
 def interpret_error(
-    error: Exception, provider: Provider, model: str, optional: Collection[str], images: int
+    error: Exception, provider: Provider, model: str, optional: Mapping[str, Any], images: int
 ) -> Exception:
     """What an error of the SDK comes to: a setback, or BackboneRefused with what a person can do about it.
 
-    `optional` are the parameters of the request that it could do without, `images` how many images it showed.
+    `optional` are the parameters of the request that it could do without, with their values;
+    `images` is how many images it showed.
     """
     if isinstance(error, openai.APIError):
         status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
         wait = parse_retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else None
         return (
-            _adjustable(status, words, optional)
+            _read_parameter(status, words, _quote(error, provider), optional)
             or _read_excess(status, words.lower(), _quote(error, provider), images, _TOO_LONG)
             or _read_refusal(status, words.lower(), error, provider, model, images)
             or TransientError(_fault(status, error, provider), wait)
@@ -130,12 +146,24 @@ def redact(text: str, provider: Provider) -> str:
     return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
 
 
-def _adjustable(status: int, words: str, optional: Collection[str]) -> ProviderError | None:
-    """What can be put right by asking for less."""
-    if status in (400, 422):
-        for name in optional:
-            if re.search(rf"\b({_NAMES_IN_ERRORS.get(name, name)})", words, re.IGNORECASE):
+def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, Any]) -> ProviderError | None:
+    """Which parameter is not taken, or which value. Only words that speak of the name itself say that of the name."""
+    if status not in (400, 422):
+        return None
+    crowded = bool(re.search(_TOO_LONG, words.lower()))
+    for name, value in optional.items():
+        limits = name in LIMIT_NAMES
+        if re.search(rf"\b({_NAMES_IN_ERRORS.get(name, name)})", words, re.IGNORECASE):
+            if re.search(_UNKNOWN_NAME, words, re.IGNORECASE) and not re.search(_BAD_VALUE, words, re.IGNORECASE):
                 return ParameterRefused(name)
+            if not limits and name != SYSTEM_MESSAGE:
+                return ValueRefused(said, name)
+        if limits and re.search(OF_THE_REPLY, words, re.IGNORECASE):
+            most = read_reply_limit(words, value)
+            # Where the question alone is too long, no reply is short enough
+            return (
+                None if crowded and most is not None and most <= 0 else ValueRefused(said, name, most, crowded=crowded)
+            )
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,9 +21,11 @@ from workers.backbones.openai.provider_errors import (
     ReplyRepeated,
     ReplyTruncated,
     TransientError,
+    ValueRefused,
     host_of,
     interpret_error,
 )
+from workers.backbones.openai.reply_limits import LIMIT_NAMES
 from workers.backbones.openai.retry import RetryPolicy, wait
 from workers.backbones.openai.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
@@ -33,7 +35,6 @@ from workers.record.replies import ImageLimit
 
 MOST_REPLY = 8_192
 """Tokens of the context window that are kept free for the reply, where the window is large."""
-LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _SEEDS = 2**31
 """Some servers take no larger seed."""
 
@@ -65,7 +66,8 @@ class ReplyRequest:
         Raises BackboneRefused if the words alone are more than the context window holds.
         """
         self.provider, self.model, self.policy, self.learnt = provider, model, policy, learnt
-        self.unwanted = learnt.unwanted
+        self.unwanted, self.omitted = learnt.unwanted, set[str]()
+        """Parameters that the provider does not know; and those whose value it refused, for this reply alone."""
         self.messages, self.pictures = messages, pictures
         self.room = min(MOST_REPLY, provider.context_tokens // 4)
         known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
@@ -73,6 +75,10 @@ class ReplyRequest:
         self.said = self._build()
         self.limit = 0
         """Tokens of the reply; 0 leaves it to the provider."""
+        self.written = 0
+        """Tokens of a reply that was cut."""
+        self.crowded = False
+        """Whether it was cut because the conversation leaves it too little of the context window."""
         self.failures = 0
         self.insisted = False
         """Whether the model has said the same as before twice in a row."""
@@ -129,12 +135,12 @@ class ReplyRequest:
         names = [name for name in LIMIT_NAMES if name not in self.unwanted]
         if self.limit and names:
             wished[names[0 if self.provider.base_url else -1]] = self.limit
-        optional = {name: value for name, value in wished.items() if name not in self.unwanted}
+        optional = {name: value for name, value in wished.items() if name not in self.unwanted | self.omitted}
         plain = SYSTEM_MESSAGE in self.unwanted
         body = {"model": self.model, "messages": self.said.messages, **optional}
         if plain:
             body["messages"] = replace_system_role(self.said.messages)
-        needless = [*optional, *([] if plain else [SYSTEM_MESSAGE])]
+        needless = optional if plain else {**optional, SYSTEM_MESSAGE: ""}
         try:
             with closing(self._translate(line.chunks(body), needless)) as chunks:
                 heard.listen(chunks, emit, self.policy)
@@ -159,30 +165,63 @@ class ReplyRequest:
                 self.insisted = True
                 self.provider_errors.append("The reply was the one before it, word for word: asked once more.")
             case ContextTooLong():
-                self._show_fewer(setback)
-            case ReplyTruncated():  # it is asked for once more, with room for twice as much
-                if self.limit:
-                    raise BackboneRefused(
-                        f"{self.model} wrote until its limit of tokens and did not come to an end. "
-                        "Choose a model that may write more, or give its server a larger context."
-                    )
-                self.limit = max(self.room, 2 * heard.completion_tokens)
-                words = f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
-                self.provider_errors.append(words)
+                self._show_fewer(f"{host_of(self.provider)} refused {self._images()}{setback}", setback.images)
+            case ValueRefused():
+                self._lower(setback)
+            case ReplyTruncated():
+                self._lengthen(heard)
             case TransientError():
                 self.failures += 1
                 self._rest(setback, emit)
 
-    def _show_fewer(self, setback: ContextTooLong) -> None:
+    def _lengthen(self, heard: ReplyStream) -> None:
+        """Ask once more for a reply that was cut: with room for twice as much, or with fewer images beside it."""
+        self.written = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
+        if self.crowded:
+            self._clear_window()
+        elif self.limit:
+            raise self._endless()
+        else:
+            self.limit = max(self.room, 2 * self.written)
+            words = f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
+            self.provider_errors.append(words)
+
+    def _lower(self, setback: ValueRefused) -> None:
+        """Ask for less than what was refused. That says nothing of the parameter's name."""
+        where = host_of(self.provider)
+        if setback.name not in LIMIT_NAMES:
+            self.omitted.add(setback.name)
+            self.provider_errors.append(f"{where} refused {setback.name!r}{setback}: asked again without it.")
+            return
+        self.crowded = setback.crowded
+        most = self.limit // 2 if setback.most is None else setback.most
+        if most > self.written:
+            refused, self.limit = self.limit, most
+            words = f"{where} refused room for a reply of {refused:,} tokens{setback}: asked again with {most:,}."
+            self.provider_errors.append(words)
+        elif self.crowded:
+            self._clear_window()
+        else:
+            raise self._endless()
+
+    def _clear_window(self) -> None:
+        """Let images make room for the reply, whose length is the provider's affair again."""
+        if not self.said.images:
+            raise self._endless()
+        self.limit = 0
+        self._show_fewer(f"{host_of(self.provider)} has too little room for the reply beside {self._images()}")
+
+    def _show_fewer(self, why: str, images: int | None = None) -> None:
         """Ask with as many images as the provider says, or with half; with none only once a single one was refused."""
-        sent, where = self.said.images, host_of(self.provider)
-        if not sent:
+        if not self.said.images:
             raise self._wordy()
-        stated = setback.images is not None
-        self.image_limit = ImageLimit(where, self.model, setback.images or sent // 2, stated)
+        most = self.said.images // 2 if images is None else images
+        self.image_limit = ImageLimit(host_of(self.provider), self.model, most, images is not None)
         self.said = self._build()
-        refused, now = f"{sent} image{'' if sent == 1 else 's'}", self.said.images or "none"
-        self.provider_errors.append(f"{where} refused {refused}{setback}: asked again with {now}.")
+        self.provider_errors.append(f"{why}: asked again with {self.said.images or 'none'}.")
+
+    def _images(self) -> str:
+        return f"{self.said.images} image{'' if self.said.images == 1 else 's'}"
 
     def _rest(self, fault: TransientError, emit: Emit) -> None:
         where, attempts = host_of(self.provider), max(1, self.provider.attempts)
@@ -200,6 +239,12 @@ class ReplyRequest:
         emit(StatusNote(f"{where} {fault}; request {self.failures + 1} of {attempts} follows"))
         wait(seconds, emit)
 
+    def _endless(self) -> BackboneRefused:
+        return BackboneRefused(
+            f"{self.model} wrote until its limit of tokens and did not come to an end. "
+            "Choose a model that may write more, or give its server a larger context."
+        )
+
     def _wordy(self) -> BackboneRefused:
         return BackboneRefused(
             f"The conversation has about {self.said.tokens:,} tokens without any image, more than {self.model} takes "
@@ -207,7 +252,7 @@ class ReplyRequest:
             "round, or choose a model with a larger context window."
         )
 
-    def _translate(self, chunks: Any, optional: Collection[str]) -> Any:
+    def _translate(self, chunks: Any, optional: Mapping[str, Any]) -> Any:
         """The chunks; errors of the SDK come as what they mean."""
         with closing(chunks):
             try:
