@@ -107,6 +107,15 @@ def test_sizes_are_no_numbers_of_images(words):
     assert read_limit(words, 15) is None
 
 
+@pytest.mark.parametrize("limit", [4, 8, 14])
+def test_a_small_limit_is_used_to_the_full(limit):
+    told = [INSTRUCTIONS]
+    for number in range(1, 6):
+        told += [Message("user", image_rounds.result(number).parts[:9]), Message("assistant", ("Go on.",))]
+    _, sent = look(at_most(limit), told[:-1])
+    assert sent == [20, limit]
+
+
 # --- what is kept of it -----------------------------------------------------------------------------------
 
 

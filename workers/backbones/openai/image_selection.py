@@ -22,6 +22,8 @@ EXEMPLARS = 0.5
 REFILL = 2 / 3
 """Share of the room that is left taken once older images gave way. The smaller it is, the longer caches stay good,
 and the fewer images are shown."""
+FEW = 16
+"""A limit of images up to which all of the room is used: little of the conversation comes after so few images."""
 TURN_TOKENS = 4
 
 
@@ -74,9 +76,12 @@ class ImageSelection:
         self.limited |= self._room.images is not None and len(self.shown) > self._room.images
         lasting = self._find_lasting()
         others = [key for key in self._order() if key not in lasting]
-        self._give_way([key for key in others if self._last[key][0] < number], REFILL)
+        self._give_way([key for key in others if self._last[key][0] < number], self._refill())
         self._give_way([key for key in others if self._last[key][0] == number], 1)
         self._give_way(lasting[::-1], 1)
+
+    def _refill(self) -> float:
+        return 1 if self._room.images is not None and self._room.images <= FEW else REFILL
 
     def _order(self) -> list[str]:
         """The images shown, those first that give way first: the oldest, then the weakest exemplars."""
