@@ -13,15 +13,15 @@ from PIL import Image
 from tests.support.openai_backbone import ask, backbone
 from tests.support.playback import CONCLUSION, PROGRAM, Lab, kinds, logged, play
 from tests.support.provider import Provider, refuses, says, unless
-from workers.backbones.openai.messages import (
+from workers.backbones.openai.encoding import (
     SIDE,
     EncodedImage,
-    build_messages,
     count_image_tokens,
     count_text_tokens,
     encode_image,
-    image_keys,
 )
+from workers.backbones.openai.image_selection import Room
+from workers.backbones.openai.messages import build_messages, image_keys
 from workers.errors import BackboneRefused
 from workers.protocols import ImagePart, Message
 
@@ -58,7 +58,7 @@ def words(message):
 
 def test_an_image_that_stands_again_is_pointed_to():
     told = (result(1, "red", "blue"), Message("assistant", ("Hm.",)), result(2, "blue", "green", "green"))
-    sent = build_messages(told, pictures(*told), 10_000)
+    sent = build_messages(told, pictures(*told), Room(10_000))
     assert [shown(message) for message in sent.messages] == [["red", "blue"], [], ["green"]]
     again = words(sent.messages[2])
     assert '[the same image as above, under "Experiment 1: ok": 2. blue — activation 2.00]' in again
@@ -69,13 +69,13 @@ def test_an_image_that_stands_again_is_pointed_to():
 def test_only_a_user_shows_images():
     told = (Message("assistant", ("I saw", ImagePart("a", "1. a"))), Message("user", ("Yes.",)))
     assert image_keys(told) == []
-    (said, _) = build_messages(told, {}, 1000).messages
+    (said, _) = build_messages(told, {}, Room(1000)).messages
     assert said["content"] == "I saw\n[an image that is left out for want of room: 1. a]"
 
 
 def test_neighbouring_turns_of_one_role_become_one_since_some_servers_want_them_to_alternate():
     told = (Message("user", ("one",)), Message("user", ("two",)))
-    assert [message["content"] for message in build_messages(told, {}, 1000).messages] == ["one\n\ntwo"]
+    assert [message["content"] for message in build_messages(told, {}, Room(1000)).messages] == ["one\n\ntwo"]
 
 
 # --- room -------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def long_talk(rounds=10):
 @pytest.mark.parametrize("room", [300, 1000, 2000, 4000, 6000])
 def test_the_oldest_images_give_way_to_their_captions(room):
     told = long_talk()
-    sent = build_messages(told, pictures(*told), room)
+    sent = build_messages(told, pictures(*told), Room(room))
     names = [name for message in sent.messages for name in shown(message)]
     every = [f"{number}{letter}" for number in range(10) for letter in "ab"]
     assert names == every[len(every) - len(names) :]
@@ -103,14 +103,14 @@ def test_the_oldest_images_give_way_to_their_captions(room):
 def test_the_estimate_is_that_of_what_is_sent():
     told = long_talk()
     for room in (1000, 3000, 9000):
-        sent = build_messages(told, pictures(*told), room)
+        sent = build_messages(told, pictures(*told), Room(room))
         sum_of_parts = sum(4 + count_text_tokens(words(each)) + EACH * len(shown(each)) for each in sent.messages)
         assert abs(sent.tokens - sum_of_parts) < 0.05 * sum_of_parts
 
 
 def test_an_old_image_that_stands_again_is_shown_where_it_stands_last():
     told = [*long_talk(6), result(6, "0a")]
-    sent = build_messages(told, pictures(*told), 1200)
+    sent = build_messages(told, pictures(*told), Room(1200))
     assert shown(sent.messages[-1]) == ["0a"]
     assert "[an image that is shown further below: 1. 0a" in words(sent.messages[0])
     assert "0a" not in shown(sent.messages[0])
@@ -121,7 +121,7 @@ def test_the_same_images_give_way_for_some_rounds_so_that_caches_stay_good():
     last, left = [], []
     for rounds in range(30, 60):
         told = long_talk(rounds)
-        sent = build_messages(told, pictures(*told), 12_000)
+        sent = build_messages(told, pictures(*told), Room(12_000))
         last, now = [shown(message) for message in sent.messages[: 2 * (rounds - 1)]], last
         left.append(now == last[: len(now)])
     assert left.count(True) > 15

@@ -189,14 +189,6 @@ def test_a_reply_cut_by_its_limit_is_asked_for_once_more_with_more_room():
     assert [asked.get("max_tokens") for asked in server.asked] == [None, 32_000]
 
 
-def test_a_limit_that_is_too_large_for_the_server_is_left_to_it():
-    cut, large = says("half", finish="length"), refuses(400, "max_tokens is too large: 8192")
-    with Provider(cut, large, says("whole")) as server:
-        assert ask(server).text == "whole"
-    assert "max_tokens" not in server.asked[2]
-    assert server.asked[2]["max_completion_tokens"] >= 8192
-
-
 def test_a_reply_that_never_comes_to_its_end_is_no_result():
     with Provider(says("half", finish="length")) as server, pytest.raises(BackboneRefused, match="limit of tokens"):
         ask(server)

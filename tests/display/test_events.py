@@ -286,6 +286,8 @@ def test_a_short_text_is_the_heading_of_its_images(run: Run, text: str, tag: str
 def test_a_reply_says_how_many_images_gave_way(run: Run, captions: int, words: str) -> None:
     assert words in drawn(run, "reply", replied(captions=captions))
     assert "outgrew" not in drawn(run, "reply", replied())
+    few = drawn(run, "reply", replied(captions=captions, captions_reason="the provider takes at most 14 images"))
+    assert words.replace("the conversation outgrew", "the provider takes at most 14 images.") in few
 
 
 def test_a_reply_says_how_it_was_read_where_that_was_not_plain(run: Run) -> None:

@@ -1,7 +1,8 @@
 """Turns the events of a run into the conversation that the backbone is shown. Pure: the same events, the same messages.
 
 The history only grows: messages up to a reply stay as they were when it was asked for, so providers can cache them. It
-does not fit the conversation into a context window; the backbone does, replacing images by their captions.
+does not fit the conversation into a context window; the backbone does, replacing images by their captions. What became
+known of its provider's limit of images stands with each reply, so the conversation is all that a backbone need know.
 Called by `loop`, and by pages that show what the backbone saw.
 """
 
@@ -27,6 +28,7 @@ from workers.record.events import (
 from workers.record.experiments import ExperimentStatus, LogEntry, Observation
 from workers.record.figures import format_activation
 from workers.record.limits import Limits
+from workers.record.origins import Origin
 
 Part = str | ImagePart
 
@@ -143,7 +145,7 @@ def _make_messages(payload: Payload) -> Iterator[Message]:
             yield Message("user", (payload.assignment,))
         case Replied():
             # Providers refuse a turn without words.
-            yield Message("assistant", (payload.text or "(an empty reply)",))
+            yield Message("assistant", (payload.text or "(an empty reply)",), payload.image_limit)
             if payload.readings:
                 yield Message("user", (" ".join([_READ, *payload.readings]),))
         case ExperimentEnded():
@@ -176,7 +178,8 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
             line = _line(number, observation, places)
             places.setdefault(observation.image, number)
             yield line
-            yield ImagePart(observation.image if observation.plain else observation.masked or observation.image, line)
+            key = observation.image if observation.plain else observation.masked or observation.image
+            yield ImagePart(key, line, observation.origin == Origin.EXEMPLAR)
         if entry.text:
             yield f"Notes: {entry.text}"
 

@@ -245,6 +245,8 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
                 usage=reply.usage,
                 seconds=time.monotonic() - began,
                 captions=reply.captions,
+                captions_reason=reply.captions_reason,
+                image_limit=reply.image_limit,
                 heard=events[-1].seq,
                 by_person=reply.by_person,
                 provider_errors=tuple(map(strip_unstorable, reply.provider_errors)),

@@ -68,8 +68,10 @@ def in_words(payload: Payload, kind: str) -> str:
         case events.Started():
             return f"{payload.question}\n{payload.system.model} / {payload.system.layer} / unit {payload.system.unit}\n"
         case events.Replied():
-            provider_errors = "".join(set_aside(each) for each in payload.provider_errors)
-            return heading(f"Round {payload.round}", payload.author) + provider_errors + payload.text + "\n"
+            told = [*payload.provider_errors, *([_captions_in_words(payload)] if payload.captions else [])]
+            return (
+                heading(f"Round {payload.round}", payload.author) + "".join(map(set_aside, told)) + payload.text + "\n"
+            )
         case events.ExperimentStarted():
             return f"Experiment {payload.number} runs …"
         case events.ExperimentEnded():
@@ -102,6 +104,12 @@ def _steering_in_words(payload: Payload, kind: str) -> str:
     texts = {name: value for name, value in vars(payload).items() if isinstance(value, str) and value}
     who = texts.pop("who", "")
     return heading(title_of(kind), who) + "".join(textwrap.indent(text, "  | ") + "\n" for text in texts.values())
+
+
+def _captions_in_words(reply: events.Replied) -> str:
+    """How many images gave way, and why."""
+    images = "1 earlier image was" if reply.captions == 1 else f"{reply.captions} earlier images were"
+    return f"{images} left out: {reply.captions_reason or 'the conversation outgrew the context window'}."
 
 
 def title_of(kind: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from workers.errors import MaiaError
 from workers.record.limits import Usage
+from workers.record.replies import ImageLimit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -19,6 +20,8 @@ class ImagePart:
 
     key: str
     caption: str
+    exemplar: bool = False
+    """Whether it is one of the system's exemplars, which give way last."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[str | ImagePart, ...]
+    image_limit: ImageLimit | None = None
+    """Of a reply: how many images its provider takes, as it had become known by then."""
 
     @property
     def text(self) -> str:
@@ -44,7 +49,11 @@ class Reply:
     text: str
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     captions: int = 0
-    """Images of the conversation that had to give way to their captions, for want of room in the context window."""
+    """Images of the conversation that had to give way to their captions."""
+    captions_reason: str = ""
+    """Why they had to, in words that follow a colon."""
+    image_limit: ImageLimit | None = None
+    """How many images the provider takes, where that is known."""
     by_person: bool = False
     """Whether a person wrote it."""
     provider_errors: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ class Provider:
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Model -> US dollars for a million prompt tokens and for a million completion tokens."""
     context_tokens: int = 128_000
-    """Tokens of a conversation with its reply, above which the oldest images give way to their captions."""
+    """Tokens of a conversation with its reply, above which images give way to their captions, exemplars last."""
     attempts: int = 8
     """Requests for one reply in all, the first included, when the provider is busy, silent or breaks."""
     silence: float = 300.0

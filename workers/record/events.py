@@ -16,7 +16,7 @@ from typing import Literal
 
 from workers.record.experiments import ExperimentStatus, LogEntry, Observation, ToolCall
 from workers.record.limits import Limits, Usage
-from workers.record.replies import Conclusion, Hypothesis
+from workers.record.replies import Conclusion, Hypothesis, ImageLimit
 from workers.record.statuses import ENDED, STILL, Status
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
@@ -65,7 +65,11 @@ class Replied(Payload):
     usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
     seconds: float = 0.0
     captions: int = 0
-    """Images that gave way to their captions because the conversation outgrew the context window."""
+    """Images that gave way to their captions."""
+    captions_reason: str = ""
+    """Why they did, in words that follow a colon; empty in old records, where the context window was too small."""
+    image_limit: ImageLimit | None = None
+    """How many images the provider takes, where that was known by then. Later replies of this run keep to it."""
     heard: int = 0
     """The last event that its author knew; notes made while it was written come after it."""
     by_person: bool = False
@@ -310,7 +314,9 @@ def _internal(*names: str) -> Mapping[Audience, tuple[str, ...]]:
 
 KINDS: Mapping[str, Kind] = {
     "started": Kind(Started, "started", "worker", hidden=_internal("versions")),
-    "reply": Kind(Replied, "reply", "agent", people=("author",), hidden=_internal("provider_errors", "reasoning")),
+    "reply": Kind(
+        Replied, "reply", "agent", people=("author",), hidden=_internal("provider_errors", "image_limit", "reasoning")
+    ),
     "experiment": Kind(ExperimentStarted, "experiment", "worker"),
     "result": Kind(ExperimentEnded, "experiment", "worker"),
     "reminder": Kind(Reminder, "reminder", "worker"),

@@ -9,6 +9,17 @@ HypothesisStatus = Literal["open", "supported", "refuted"]
 
 
 @dataclass(frozen=True)
+class ImageLimit:
+    """How many images of a conversation a provider takes in one request, as its refusals showed."""
+
+    host: str = ""
+    model: str = ""
+    images: int = 0
+    stated: bool = False
+    """Whether the provider said the number; otherwise it was found by asking with fewer."""
+
+
+@dataclass(frozen=True)
 class Hypothesis:
     number: int
     text: str

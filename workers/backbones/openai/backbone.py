@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 from PIL.Image import Image
 
 from workers.backbones.openai import pricing
-from workers.backbones.openai.messages import EncodedImage, encode_image, image_keys
-from workers.backbones.openai.request import ReplyRequest
+from workers.backbones.openai.encoding import EncodedImage, encode_image
+from workers.backbones.openai.messages import image_keys
+from workers.backbones.openai.request import Learnt, ReplyRequest
 from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import Emit, LabSettings, Message, Provider, Reply
@@ -29,8 +30,7 @@ class OpenAIChat:
         self.label = model
         self._provider = provider
         self._policy = policy or RetryPolicy(silence=provider.silence)
-        self._unwanted: set[str] = set()
-        """Optional parameters that this provider does not take: learnt once, from its refusal."""
+        self._learnt = Learnt()
 
     @property
     def price_known(self) -> bool:
@@ -48,7 +48,7 @@ class OpenAIChat:
         for key in image_keys(messages):
             pictures[key] = encode_image(load(key))
             emit("")
-        asking = ReplyRequest(self._provider, self.label, self._policy, self._unwanted, messages, pictures)
+        asking = ReplyRequest(self._provider, self.label, self._policy, self._learnt, messages, pictures)
         return asking.answer(emit, seed)
 
 

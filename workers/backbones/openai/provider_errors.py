@@ -7,12 +7,14 @@ of a provider are quoted without the key, wherever it stands in them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import openai
 
+from workers.backbones.openai.image_limits import read_limit
+from workers.backbones.openai.reply_limits import LIMIT_NAMES, OF_THE_REPLY, read_reply_limit
 from workers.backbones.openai.retry import parse_retry_after
 from workers.errors import BackboneRefused, ContentRefused
 from workers.protocols import Provider
@@ -20,6 +22,8 @@ from workers.protocols import Provider
 OPENAI = "https://api.openai.com/v1"
 MOST_PROBLEMS = 5
 """Of a list of them, so many are quoted."""
+MIN_SECRET = 12
+"""Characters of a key that is taken out wherever it stands; a shorter one may be part of a word."""
 MOST_QUOTED = 300
 """Characters of a provider's own words."""
 
@@ -37,7 +41,14 @@ class TransientError(ProviderError):
 
 
 class ContextTooLong(ProviderError):
-    """Raised when the conversation, or the images in it, are more than the model takes."""
+    """Raised when the conversation, or the images in it, are more than the model takes.
+
+    The message is the provider's words. `images` is how many images it takes, where it says so.
+    """
+
+    def __init__(self, said: str = "", images: int | None = None) -> None:
+        super().__init__(said)
+        self.images = images
 
 
 class ReplyTruncated(ProviderError):
@@ -49,7 +60,19 @@ class ReplyRepeated(ProviderError):
 
 
 class ParameterRefused(ProviderError):
-    """Raised when the provider does not take an optional parameter; the message is its name."""
+    """Raised when the provider does not know an optional parameter; the message is its name."""
+
+
+class ValueRefused(ProviderError):
+    """Raised when the provider does not take the value of an optional parameter; the message is its words.
+
+    Of the limit of the reply, `most` is what it takes, if it says so, and `crowded` whether the conversation leaves too
+    little room.
+    """
+
+    def __init__(self, said: str, name: str, most: int | None = None, *, crowded: bool = False) -> None:
+        super().__init__(said)
+        self.name, self.most, self.crowded = name, most, crowded
 
 
 _NO_CREDIT = r"insufficient_quota|billing_not_active|billing_hard_limit|insufficient (balance|credit)|credit balance"
@@ -59,9 +82,17 @@ _TOO_LONG = (
     r"context_length|context length|context window|context size|maximum context|prompt is too long|too many tokens"
     r"|request too large|reduce the length|token count.{0,40}exceeds|too many images|at most [1-9]\d* image"
 )
+_PERHAPS_TOO_MUCH = (
+    r"long|length|token|limit|too (many|much|large|big)|exceed|at most|maximum|image|media|multi-?modal|size"
+)
+"""Words of a refusal that fewer images may help against, whatever else it says."""
 _BLIND = (
     r"at most 0 image|image(s|_url| input| content)?\b.{0,60}(not support|only supported)|support image|`image_url`"
 )
+_WORDS_ALONE = r"(valid|be a|expected a?) ?string"
+"""How a server for text alone refuses a message that is not text alone."""
+_UNKNOWN_NAME = r"unknown|unsupported|not (support|enabl)|\bextra|unrecogni[sz]ed|not permitted"
+_BAD_VALUE = r"\bvalue\b|too (large|big|high)|less than|greater than|at most|exceed|range"
 _RETRIED = (408, 409, 425, 429)
 SYSTEM_MESSAGE = "a system message"
 """What stands for it among the parameters that a provider does not take."""
@@ -79,46 +110,78 @@ def host_of(provider: Provider) -> str:
     return parts.netloc.rpartition("@")[2]
 
 
-def interpret_error(error: Exception, provider: Provider, model: str, optional: Collection[str]) -> Exception:
+def interpret_error(
+    error: Exception, provider: Provider, model: str, optional: Mapping[str, Any], images: int
+) -> Exception:
     """What an error of the SDK comes to: a setback, or BackboneRefused with what a person can do about it.
 
-    `optional` are the parameters of the request that it could do without.
+    `optional` are the parameters of the request that it could do without, with their values;
+    `images` is how many images it showed.
     """
     if isinstance(error, openai.APIError):
         status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
         wait = parse_retry_after(error.response.headers) if isinstance(error, openai.APIStatusError) else None
         return (
-            _adjustable(status, words, optional)
-            or _read_refusal(status, words.lower(), error, provider, model)
+            _read_parameter(status, words, _quote(error, provider), optional)
+            or _read_excess(status, words.lower(), _quote(error, provider), images, _TOO_LONG)
+            or _read_refusal(status, words.lower(), error, provider, model, images)
             or TransientError(_fault(status, error, provider), wait)
         )
     return TransientError(f"sent what cannot be read ({redact(str(error), provider) or type(error).__name__})")
 
 
 def redact(text: str, provider: Provider) -> str:
-    """The words in one line, shortened, without the key and whatever looks like one."""
-    if provider.key:
-        text = text.replace(provider.key, "[key]")
+    """The words in one line, shortened, without the key and whatever looks like one.
+
+    Servers of one's own are given a word as their key, such as "none" or "token", which is no secret and may stand in
+    any sentence. Only a key that is long, or no plain word, is taken out.
+    """
+    key = re.escape(provider.key)
+    if len(provider.key) >= MIN_SECRET:
+        text = re.sub(key, "[key]", text)
+    elif provider.key and not provider.key.isalpha():
+        text = re.sub(rf"(?<!\w){key}(?!\w)", "[key]", text)
     text = re.sub(r"\b(sk-|Bearer )[\w*.-]{4,}", "[key]", text)
     text = " ".join(text.split())
     return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
 
 
-def _adjustable(status: int, words: str, optional: Collection[str]) -> ProviderError | None:
-    """What can be put right by asking for less."""
-    if status in (400, 422):
-        for name in optional:
-            if re.search(rf"\b({_NAMES_IN_ERRORS.get(name, name)})", words, re.IGNORECASE):
+def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, Any]) -> ProviderError | None:
+    """Which parameter is not taken, or which value. Only words that speak of the name itself say that of the name."""
+    if status not in (400, 422):
+        return None
+    crowded = bool(re.search(_TOO_LONG, words.lower()))
+    for name, value in optional.items():
+        limits = name in LIMIT_NAMES
+        if re.search(rf"\b({_NAMES_IN_ERRORS.get(name, name)})", words, re.IGNORECASE):
+            if re.search(_UNKNOWN_NAME, words, re.IGNORECASE) and not re.search(_BAD_VALUE, words, re.IGNORECASE):
                 return ParameterRefused(name)
-    if status == 413 or (status not in (401, 402, 403, 404) and re.search(_TOO_LONG, words.lower())):
-        return ContextTooLong()
+            if not limits and name != SYSTEM_MESSAGE:
+                return ValueRefused(said, name)
+        if limits and re.search(OF_THE_REPLY, words, re.IGNORECASE):
+            most = read_reply_limit(words, value)
+            # Where the question alone is too long, no reply is short enough
+            return (
+                None if crowded and most is not None and most <= 0 else ValueRefused(said, name, most, crowded=crowded)
+            )
     return None
 
 
+def _read_excess(status: int, words: str, said: str, images: int, pattern: str) -> ContextTooLong | None:
+    """Whether the words say that the conversation is more than the model takes, or that its images are."""
+    limit = read_limit(words, images)
+    if limit == 0 or status in (401, 402, 403, 404):
+        return None
+    return ContextTooLong(said, limit) if status == 413 or re.search(pattern, words) else None
+
+
 def _read_refusal(
-    status: int, words: str, error: openai.APIError, provider: Provider, model: str
-) -> BackboneRefused | None:
-    """What only a person can put right. The order matters: some providers answer 400 or 429 for want of credit."""
+    status: int, words: str, error: openai.APIError, provider: Provider, model: str, images: int
+) -> BackboneRefused | ContextTooLong | None:
+    """What only a person can put right, unless fewer images may do.
+
+    The order matters: some providers answer 400 or 429 for want of credit.
+    """
     where, said = host_of(provider), _quote(error, provider)
     if status == 402 or re.search(_NO_CREDIT, words):
         return BackboneRefused(f"{where} has no credit left for this key{said}. Top up the account.")
@@ -126,7 +189,8 @@ def _read_refusal(
         return BackboneRefused(f"{where} does not accept the key{said}. Set OPENAI_API_KEY to a valid one.")
     if status in (0, 400, 403, 422) and re.search(_FILTERED, words):
         return ContentRefused(f"The content filter of {where} stopped this question{said}. {REWORD}")
-    if status in (400, 404, 415, 422, 500) and re.search(_BLIND, words):
+    blind = re.search(_BLIND, words) or (images and (read_limit(words, images) == 0 or re.search(_WORDS_ALONE, words)))
+    if status in (400, 404, 415, 422, 500) and blind:
         return BackboneRefused(f"{model} at {where} does not look at images{said}. Choose a model that sees.")
     if status == 403:
         return BackboneRefused(f"{where} does not let this key use {model}{said}. Ask its administrator for access.")
@@ -141,6 +205,8 @@ def _read_refusal(
             f"{where} sends us elsewhere ({redact(place, provider)}), and the key goes nowhere but to the address that "
             "was set. Set OPENAI_BASE_URL to the one that answers."
         )
+    if status in (400, 422) and images > 1 and (excess := _read_excess(status, words, said, images, _PERHAPS_TOO_MUCH)):
+        return excess
     if 400 <= status < 500 and status not in _RETRIED:
         return BackboneRefused(
             f"{where} refused the request with status {status}{said}. Check the model and its limits."

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 
 from workers.backbones.openai import pricing
 from workers.backbones.openai.connection import Connection
-from workers.backbones.openai.messages import EncodedImage, build_messages, count_text_tokens, replace_system_role
+from workers.backbones.openai.encoding import EncodedImage, count_text_tokens
+from workers.backbones.openai.image_limits import explain_captions, find_limit
+from workers.backbones.openai.image_selection import Room
+from workers.backbones.openai.messages import ChatMessages, build_messages, replace_system_role
 from workers.backbones.openai.provider_errors import (
     SYSTEM_MESSAGE,
     ContextTooLong,
@@ -17,20 +21,32 @@ from workers.backbones.openai.provider_errors import (
     ReplyRepeated,
     ReplyTruncated,
     TransientError,
+    ValueRefused,
     host_of,
     interpret_error,
 )
+from workers.backbones.openai.reply_limits import LIMIT_NAMES
 from workers.backbones.openai.retry import RetryPolicy, wait
 from workers.backbones.openai.stream import ReplyStream
 from workers.errors import BackboneRefused, BackboneUnavailable, MaiaError
 from workers.protocols import Emit, Message, Provider, Reply, StatusNote
 from workers.record.limits import Usage
+from workers.record.replies import ImageLimit
 
 MOST_REPLY = 8_192
 """Tokens of the context window that are kept free for the reply, where the window is large."""
-LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _SEEDS = 2**31
 """Some servers take no larger seed."""
+
+
+@dataclass
+class Learnt:
+    """What refusals of a provider showed, for all replies of this process."""
+
+    unwanted: set[str] = field(default_factory=set)
+    """Optional parameters that it does not take."""
+    images: ImageLimit | None = None
+    """As it stated it. What was only found by trying depends on the conversation, and stands there alone."""
 
 
 class ReplyRequest:
@@ -41,20 +57,28 @@ class ReplyRequest:
         provider: Provider,
         model: str,
         policy: RetryPolicy,
-        unwanted: set[str],
+        learnt: Learnt,
         messages: Sequence[Message],
         pictures: Mapping[str, EncodedImage],
     ) -> None:
-        """`unwanted` are the parameters that the provider does not take; what is learnt of them is added.
+        """What is learnt of the provider is added to `learnt`.
 
         Raises BackboneRefused if the words alone are more than the context window holds.
         """
-        self.provider, self.model, self.policy, self.unwanted = provider, model, policy, unwanted
+        self.provider, self.model, self.policy, self.learnt = provider, model, policy, learnt
+        self.unwanted, self.omitted = learnt.unwanted, set[str]()
+        """Parameters that the provider does not know; and those whose value it refused, for this reply alone."""
         self.messages, self.pictures = messages, pictures
         self.room = min(MOST_REPLY, provider.context_tokens // 4)
-        self.said = build_messages(messages, pictures, provider.context_tokens - self.room)
+        known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
+        self.image_limit = min(known, key=lambda each: each.images, default=None)
+        self.said = self._build()
         self.limit = 0
         """Tokens of the reply; 0 leaves it to the provider."""
+        self.written = 0
+        """Tokens of a reply that was cut."""
+        self.crowded = False
+        """Whether it was cut because the conversation leaves it too little of the context window."""
         self.failures = 0
         self.insisted = False
         """Whether the model has said the same as before twice in a row."""
@@ -73,19 +97,32 @@ class ReplyRequest:
                     heard = ReplyStream(host_of(self.provider))
                     setback = self._ask(line, heard, emit, seed)
                     if setback is None:
-                        return Reply(
-                            heard.reply,
-                            self.spent,
-                            self.said.captions,
-                            provider_errors=tuple(self.provider_errors),
-                            reasoning=heard.reasoning,
-                        )
+                        return self._finish(heard)
                     if heard.reply:
                         emit(None)
                     self._adapt(setback, heard, emit)
         except MaiaError as error:
             error.spent = self.spent
             raise
+
+    def _build(self) -> ChatMessages:
+        images = self.image_limit.images if self.image_limit else None
+        return build_messages(self.messages, self.pictures, Room(self.provider.context_tokens - self.room, images))
+
+    def _finish(self, heard: ReplyStream) -> Reply:
+        """The reply. What was learnt on the way has proved right by now."""
+        if self.image_limit and self.image_limit.stated:
+            self.learnt.images = self.image_limit
+        reason = explain_captions(self.image_limit if self.said.limited else None)
+        return Reply(
+            heard.reply,
+            self.spent,
+            self.said.captions,
+            captions_reason=reason if self.said.captions else "",
+            image_limit=self.image_limit,
+            provider_errors=tuple(self.provider_errors),
+            reasoning=heard.reasoning,
+        )
 
     def _ask(self, line: Connection, heard: ReplyStream, emit: Emit, seed: int) -> ProviderError | None:
         """Ask once. Raises BackboneRefused, and what `emit` raises."""
@@ -98,14 +135,14 @@ class ReplyRequest:
         names = [name for name in LIMIT_NAMES if name not in self.unwanted]
         if self.limit and names:
             wished[names[0 if self.provider.base_url else -1]] = self.limit
-        optional = {name: value for name, value in wished.items() if name not in self.unwanted}
+        optional = {name: value for name, value in wished.items() if name not in self.unwanted | self.omitted}
         plain = SYSTEM_MESSAGE in self.unwanted
         body = {"model": self.model, "messages": self.said.messages, **optional}
         if plain:
             body["messages"] = replace_system_role(self.said.messages)
-        needless = [*optional, *([] if plain else [SYSTEM_MESSAGE])]
+        needless = optional if plain else {**optional, SYSTEM_MESSAGE: ""}
         try:
-            with closing(_translate(line.chunks(body), self.provider, self.model, needless)) as chunks:
+            with closing(self._translate(line.chunks(body), needless)) as chunks:
                 heard.listen(chunks, emit, self.policy)
         except ProviderError as setback:
             return setback
@@ -128,21 +165,63 @@ class ReplyRequest:
                 self.insisted = True
                 self.provider_errors.append("The reply was the one before it, word for word: asked once more.")
             case ContextTooLong():
-                if not self.said.images:
-                    raise self._wordy()
-                self.said = build_messages(self.messages, self.pictures, self.said.tokens // 2)
-            case ReplyTruncated():  # it is asked for once more, with room for twice as much
-                if self.limit:
-                    raise BackboneRefused(
-                        f"{self.model} wrote until its limit of tokens and did not come to an end. "
-                        "Choose a model that may write more, or give its server a larger context."
-                    )
-                self.limit = max(self.room, 2 * heard.completion_tokens)
-                words = f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
-                self.provider_errors.append(words)
+                self._show_fewer(f"{host_of(self.provider)} refused {self._images()}{setback}", setback.images)
+            case ValueRefused():
+                self._lower(setback)
+            case ReplyTruncated():
+                self._lengthen(heard)
             case TransientError():
                 self.failures += 1
                 self._rest(setback, emit)
+
+    def _lengthen(self, heard: ReplyStream) -> None:
+        """Ask once more for a reply that was cut: with room for twice as much, or with fewer images beside it."""
+        self.written = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
+        if self.crowded:
+            self._clear_window()
+        elif self.limit:
+            raise self._endless()
+        else:
+            self.limit = max(self.room, 2 * self.written)
+            words = f"The reply ran into its limit of tokens: asked again with room for {self.limit:,}."
+            self.provider_errors.append(words)
+
+    def _lower(self, setback: ValueRefused) -> None:
+        """Ask for less than what was refused. That says nothing of the parameter's name."""
+        where = host_of(self.provider)
+        if setback.name not in LIMIT_NAMES:
+            self.omitted.add(setback.name)
+            self.provider_errors.append(f"{where} refused {setback.name!r}{setback}: asked again without it.")
+            return
+        self.crowded = setback.crowded
+        most = self.limit // 2 if setback.most is None else setback.most
+        if most > self.written:
+            refused, self.limit = self.limit, most
+            words = f"{where} refused room for a reply of {refused:,} tokens{setback}: asked again with {most:,}."
+            self.provider_errors.append(words)
+        elif self.crowded:
+            self._clear_window()
+        else:
+            raise self._endless()
+
+    def _clear_window(self) -> None:
+        """Let images make room for the reply, whose length is the provider's affair again."""
+        if not self.said.images:
+            raise self._endless()
+        self.limit = 0
+        self._show_fewer(f"{host_of(self.provider)} has too little room for the reply beside {self._images()}")
+
+    def _show_fewer(self, why: str, images: int | None = None) -> None:
+        """Ask with as many images as the provider says, or with half; with none only once a single one was refused."""
+        if not self.said.images:
+            raise self._wordy()
+        most = self.said.images // 2 if images is None else images
+        self.image_limit = ImageLimit(host_of(self.provider), self.model, most, images is not None)
+        self.said = self._build()
+        self.provider_errors.append(f"{why}: asked again with {self.said.images or 'none'}.")
+
+    def _images(self) -> str:
+        return f"{self.said.images} image{'' if self.said.images == 1 else 's'}"
 
     def _rest(self, fault: TransientError, emit: Emit) -> None:
         where, attempts = host_of(self.provider), max(1, self.provider.attempts)
@@ -160,6 +239,12 @@ class ReplyRequest:
         emit(StatusNote(f"{where} {fault}; request {self.failures + 1} of {attempts} follows"))
         wait(seconds, emit)
 
+    def _endless(self) -> BackboneRefused:
+        return BackboneRefused(
+            f"{self.model} wrote until its limit of tokens and did not come to an end. "
+            "Choose a model that may write more, or give its server a larger context."
+        )
+
     def _wordy(self) -> BackboneRefused:
         return BackboneRefused(
             f"The conversation has about {self.said.tokens:,} tokens without any image, more than {self.model} takes "
@@ -167,14 +252,13 @@ class ReplyRequest:
             "round, or choose a model with a larger context window."
         )
 
-
-def _translate(chunks: Any, provider: Provider, model: str, optional: Collection[str]) -> Any:
-    """The chunks; errors of the SDK come as what they mean."""
-    with closing(chunks):
-        try:
-            yield from chunks
-        except MaiaError:
-            raise
-        except Exception as error:  # noqa: BLE001  whatever breaks on the line is the provider's trouble
-            # Not chained: the SDK's errors hold the request, and with it the key.
-            raise interpret_error(error, provider, model, optional) from None
+    def _translate(self, chunks: Any, optional: Mapping[str, Any]) -> Any:
+        """The chunks; errors of the SDK come as what they mean."""
+        with closing(chunks):
+            try:
+                yield from chunks
+            except MaiaError:
+                raise
+            except Exception as error:  # noqa: BLE001  whatever breaks on the line is the provider's trouble
+                # Not chained: the SDK's errors hold the request, and with it the key.
+                raise interpret_error(error, self.provider, self.model, optional, self.said.images) from None
