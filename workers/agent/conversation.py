@@ -7,7 +7,8 @@ Called by `loop`, and by pages that show what the backbone saw.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from workers.agent import measurements
 from workers.agent.instructions import quote, rounds_told
@@ -63,12 +64,15 @@ def messages(events: Sequence[Event]) -> list[Message]:
     Neighbouring user turns are one message, since providers want the roles to alternate.
     """
     turns: list[Message] = []
+    logged: dict[str, float] = {}
     for event in _in_order_of_hearing(events):
-        for turn in _make_messages(event.payload):
+        for turn in _make_messages(event.payload, logged):
             if turns and turns[-1].role == turn.role == "user":
                 turns[-1] = Message("user", turns[-1].parts + turn.parts)
             else:
                 turns.append(turn)
+        if isinstance(event.payload, ExperimentEnded):
+            logged.update({each.image: each.activation for each in event.payload.observations})
     return turns
 
 
@@ -93,13 +97,16 @@ def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
             yield from late.get(event.seq, ())
 
 
-def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
-    """What the agent is told of an experiment: each image follows the line that names it."""
+def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = MappingProxyType({})) -> tuple[Part, ...]:
+    """What the agent is told of an experiment: each image follows the line that names it.
+
+    `earlier` holds the activations of images that earlier experiments logged, by key.
+    """
     name, advice = _STATUS[result.status]
     parts: list[Part] = [f"Experiment {result.number}: {name}"]
     parts += [line for line in (_shorten(result.error), advice) if line]
     parts += _list_parts(result.entries)
-    parts += measurements.lines(result)
+    parts += measurements.lines(result, earlier)
     if result.output:
         parts.append("Output:\n" + result.output.rstrip("\n"))
     if result.output_truncated:
@@ -136,7 +143,7 @@ def _grade_parts(grade: Graded) -> tuple[Part, ...]:
     return (*parts, f"{_GRADE_ADVICE} This can happen {grade.left} more times.")
 
 
-def _make_messages(payload: Payload) -> Iterator[Message]:
+def _make_messages(payload: Payload, logged: Mapping[str, float]) -> Iterator[Message]:
     match payload:
         case Started():
             yield Message("system", (payload.instructions,))
@@ -147,7 +154,7 @@ def _make_messages(payload: Payload) -> Iterator[Message]:
             if payload.readings:
                 yield Message("user", (" ".join([_READ, *payload.readings]),))
         case ExperimentEnded():
-            yield Message("user", result_parts(payload))
+            yield Message("user", result_parts(payload, logged))
         case Reminder():
             yield Message("user", (payload.text,))
         case Graded() if payload.goes_back:
