@@ -120,7 +120,7 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
     told = result(
         entry, exemplar_mean=28.9, ordinary=OrdinaryActivations(512, 0.0123, 1.5, 4.0), best=4.0, measured=5, rounds=25
     )
-    assert result_text(told).splitlines()[7:] == [
+    assert result_text(told).splitlines()[6:] == [
         "Activations by title:",
         "- exemplar: n=2, mean 1.00, sd 1.41",
         "- a red ball: n=2, mean 3.50, sd 0.707",
@@ -134,6 +134,19 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
 
 def edit(words, activation, key, original, title=""):
     return Observation(title or words, activation, key, origin="edited", prompt=words, original=original)
+
+
+def test_an_original_of_several_edits_is_listed_and_shown_once():
+    blue = edit("make it blue", 3.0, "raw3", "raw1")
+    again = replace(RED, title="the ball")
+    parts = result_parts(result(LogEntry((RED, GREEN, RED, blue)), LogEntry((RED, again))))
+    assert "\n".join(part for part in parts if isinstance(part, str)).splitlines()[1:5] == [
+        "1. a red ball on grass — activation 38.41",
+        "2. make the ball green — activation 2.24 (edited from 1)",
+        "4. make it blue — activation 3.00 (edited from 1)",
+        "6. the ball — activation 38.41 (the same image as 1)",
+    ]
+    assert [part.key for part in parts if isinstance(part, ImagePart)] == ["masked1", "masked2", "raw3"]
 
 
 def test_edits_are_compared_in_pairs_and_never_pooled_by_title():

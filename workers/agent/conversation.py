@@ -174,16 +174,28 @@ def _is_said(event: Event) -> bool:
 
 
 def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
-    """Entries in the order in which they were logged; their images are numbered through."""
+    """Entries in the order in which they were logged; their images are numbered through.
+
+    An image that comes again, such as the original of several edits, is not shown again, and under the same title not
+    listed again either: its number is left out.
+    """
     places: dict[str, int] = {}
+    shown: dict[str, int] = {}
+    listed: set[tuple[str, str]] = set()
     number = 0
     for entry in entries:
         for observation in entry.observations:
             number += 1
+            key = observation.image if observation.plain else observation.masked or observation.image
             line = _line(number, observation, places)
             places.setdefault(observation.image, number)
-            yield line
-            yield ImagePart(observation.image if observation.plain else observation.masked or observation.image, line)
+            if key not in shown:
+                yield line
+                yield ImagePart(key, line)
+            elif (key, observation.title) not in listed:
+                yield f"{line} (the same image as {shown[key]})"
+            shown.setdefault(key, number)
+            listed.add((key, observation.title))
         if entry.text:
             yield f"Notes: {entry.text}"
 
