@@ -184,6 +184,15 @@ def test_where_nobody_knows_what_ordinary_images_get_it_says_so():
     assert "not known" not in result_text(result(LogEntry((RED,))))
 
 
+def test_ordinary_images_come_with_a_result_and_count_as_none_of_its_images():
+    ordinary = Observation("ordinary image near the 0.5 quantile", 1.25, "raw7", "masked7", measured=True)
+    parts = result_parts(result(LogEntry((RED,)), ordinary_images=(ordinary,), output="words"))
+    line = "ordinary image near the 0.5 quantile — activation 1.25"
+    assert parts[2].endswith(f"(your program did not log them):\n{line}")
+    assert parts[3:] == (ImagePart("masked7", line), "Output:\nwords")
+    assert "all images" not in result_text(result(LogEntry((RED,)), ordinary_images=(ordinary,)))
+
+
 def test_numbers_run_on_through_the_entries_of_an_experiment():
     text = result_text(result(LogEntry((RED,), "first"), LogEntry((), "words"), LogEntry((GREEN,))))
     assert text == (

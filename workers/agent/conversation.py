@@ -55,6 +55,7 @@ _GRADE_ADVICE = (
     "The label may be too broad, too narrow or wrong, or there may be a second cause that it does not name. "
     "Go on experimenting to find out, then conclude again with a better label."
 )
+_ORDINARY = "Random ordinary images of the dataset, to compare with the exemplars (your program did not log them):"
 _CUT = "[The output was cut here. Print less.]"
 
 
@@ -107,6 +108,7 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
     parts += [line for line in (_shorten(result.error), advice) if line]
     parts += _list_parts(result.entries)
     parts += measurements.lines(result, earlier)
+    parts += _ordinary_parts(result.ordinary_images)
     if result.output:
         parts.append("Output:\n" + result.output.rstrip("\n"))
     if result.output_truncated:
@@ -198,6 +200,16 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
             listed.add((key, observation.title))
         if entry.text:
             yield f"Notes: {entry.text}"
+
+
+def _ordinary_parts(images: Sequence[Observation]) -> Iterator[Part]:
+    """Without numbers, since the program did not log them."""
+    if images:
+        yield _ORDINARY
+    for each in images:
+        line = f"{each.title} — activation {format_activation(each.activation)}"
+        yield line
+        yield ImagePart(each.masked or each.image, line)
 
 
 def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
