@@ -18,6 +18,8 @@ FEW, SHOWN = 15, 10
 HEADING = 80
 """Characters up to which the text of an entry is the heading of its images."""
 
+ORDINARY = "Random ordinary images of the dataset, which the program did not log"
+
 
 @dataclass(frozen=True)
 class EditGroup:
@@ -65,8 +67,8 @@ class LogEntry:
 
 
 def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
-    """The entries of a result. An edit finds its original in its own entry, or among what was logged `earlier`; the
-    original does not stand alone as well, be it in another entry."""
+    """The entries of a result, then the ordinary images that came with it. An edit finds its original in its own entry,
+    or among what was logged `earlier`; the original does not stand alone as well, be it in another entry."""
     found = []
     beside = {each.original for each in result.observations if each.original in earlier and each.original != each.image}
     for entry in result.entries:
@@ -84,6 +86,8 @@ def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[L
             singles.sort(key=lambda card: -card.activation)
         place = SHOWN if len(singles) > FEW else len(singles)
         found.append(LogEntry(entry.text, groups, singles[:place], singles[place:]))
+    if result.ordinary_images:
+        found.append(LogEntry(ORDINARY, (), [ImageCard.from_log(each) for each in result.ordinary_images], ()))
     return found
 
 

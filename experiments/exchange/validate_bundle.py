@@ -144,7 +144,7 @@ def shown_in(payload: Payload) -> list[str]:
 def _logged_in(payload: Payload) -> Sequence[Observation]:
     match payload:
         case ExperimentEnded():
-            return payload.observations
+            return [*payload.observations, *payload.ordinary_images]
         case Graded():
             return payload.images
     return ()

@@ -20,6 +20,7 @@ from experiments.core.visibility import visible_to
 from experiments.gallery.images import serve_image, serve_thumbnail
 from experiments.models import Run, Share
 from experiments.sharing import shared_run
+from workers.record.events import ExperimentEnded
 
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -87,5 +88,14 @@ def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpRe
 
 
 def _require_logged(share: Share, key: str) -> None:
-    if not share.run.observations.filter(Q(image=key) | Q(masked=key) | Q(map=key)).exists():
+    logged = share.run.observations.filter(Q(image=key) | Q(masked=key) | Q(map=key))
+    if not logged.exists() and key not in _list_ordinary(share.run):
         raise Http404
+
+
+def _list_ordinary(run: Run) -> set[str]:
+    """Keys of the ordinary images that came with the run's first result."""
+    first = run.events.filter(kind="result").order_by("seq").first()
+    images = first.content.ordinary_images if first and isinstance(first.content, ExperimentEnded) else ()
+    keys = ((each.image, each.masked, each.map.image if each.map else None) for each in images)
+    return {key for some in keys for key in some if key}

@@ -74,8 +74,8 @@ def test_a_result_is_told_in_the_form_that_agents_rely_on():
         "1. a red ball on grass — activation 38.41\n"
         "2. make the ball green — activation 2.24 (edited from 1)\n"
         "Notes: colour matters\n"
-        "Activations by title:\n"
-        "- all images: n=2, mean 20.32, sd 25.58\n"
+        "Edits, each against its own original:\n"
+        "- make the ball green: n=1, change -36.17 (from 38.41 to 2.24)\n"
         "What ordinary images of the dataset get is not known.\n"
         "Mean exemplar activation: 28.90\n"
         "Output:\n"
@@ -120,7 +120,7 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
     told = result(
         entry, exemplar_mean=28.9, ordinary=OrdinaryActivations(512, 0.0123, 1.5, 4.0), best=4.0, measured=5, rounds=25
     )
-    assert result_text(told).splitlines()[7:] == [
+    assert result_text(told).splitlines()[6:] == [
         "Activations by title:",
         "- exemplar: n=2, mean 1.00, sd 1.41",
         "- a red ball: n=2, mean 3.50, sd 0.707",
@@ -132,10 +132,65 @@ def test_means_are_counted_by_title_each_image_once_beside_what_ordinary_images_
     ]
 
 
+def edit(words, activation, key, original, title=""):
+    return Observation(title or words, activation, key, origin="edited", prompt=words, original=original)
+
+
+def test_an_original_of_several_edits_is_listed_and_shown_once():
+    blue = edit("make it blue", 3.0, "raw3", "raw1")
+    again = replace(RED, title="the ball")
+    parts = result_parts(result(LogEntry((RED, GREEN, RED, blue)), LogEntry((RED, again))))
+    assert "\n".join(part for part in parts if isinstance(part, str)).splitlines()[1:5] == [
+        "1. a red ball on grass — activation 38.41",
+        "2. make the ball green — activation 2.24 (edited from 1)",
+        "4. make it blue — activation 3.00 (edited from 1)",
+        "6. the ball — activation 38.41 (the same image as 1)",
+    ]
+    assert [part.key for part in parts if isinstance(part, ImagePart)] == ["masked1", "masked2", "raw3"]
+
+
+def test_edits_are_compared_in_pairs_and_never_pooled_by_title():
+    originals = [Observation(f"scene {n}", 10.0 * n, f"original{n}") for n in (1, 2, 3)]
+    nights = [edit("make it night", 10.0 * n - n, f"night{n}", f"original{n}", f"night {n}") for n in (1, 2, 3)]
+    cat = edit("add a cat", 10.5, "cat", "original1")
+    told = result_text(result(LogEntry((*originals, *nights, cat)), LogEntry((nights[0],)))).splitlines()
+    assert told[told.index("Edits, each against its own original:") :] == [
+        "Edits, each against its own original:",
+        "- make it night: n=3, mean change -2.00, sd 1.00 (from 20.00 to 18.00)",
+        "- add a cat: n=1, change +0.50 (from 10.00 to 10.50)",
+        "Activations by title:",
+        "- scene: n=3, mean 20.00, sd 10.00",
+    ]
+
+
+def test_an_edit_is_compared_with_an_original_of_an_earlier_experiment():
+    first, second = result(LogEntry((RED,)), number=1), result(LogEntry((GREEN,)), number=2)
+    told = messages(story(STARTED, first, second))[-1].text
+    assert "- make the ball green: n=1, change -36.17 (from 38.41 to 2.24)" in told
+    alone = result_text(result(LogEntry((GREEN, edit("make the ball green", 3.0, "raw4", "raw3")))))
+    assert "- make the ball green: 2 not compared, since the original was never logged" in alone
+
+
+def test_every_title_of_several_images_has_its_mean():
+    titles = [f"{name} thing" for name in "abcdefghijklmnopqrstuvwxyz"]
+    entry = LogEntry(tuple(Observation(t, 1.0, f"{t} {n}") for t in titles for n in range(2)))
+    told = result_text(result(entry))
+    assert all(f"- {title}: n=2, mean 1.00" in told for title in titles)
+
+
 def test_where_nobody_knows_what_ordinary_images_get_it_says_so():
     told = result_text(result(LogEntry((RED,)), exemplar_mean=28.9))
     assert "What ordinary images of the dataset get is not known.\nMean exemplar" in told
     assert "not known" not in result_text(result(LogEntry((RED,))))
+
+
+def test_ordinary_images_come_with_a_result_and_count_as_none_of_its_images():
+    ordinary = Observation("ordinary image near the 0.5 quantile", 1.25, "raw7", "masked7", measured=True)
+    parts = result_parts(result(LogEntry((RED,)), ordinary_images=(ordinary,), output="words"))
+    line = "ordinary image near the 0.5 quantile — activation 1.25"
+    assert parts[2].endswith(f"(your program did not log them):\n{line}")
+    assert parts[3:] == (ImagePart("masked7", line), "Output:\nwords")
+    assert "all images" not in result_text(result(LogEntry((RED,)), ordinary_images=(ordinary,)))
 
 
 def test_numbers_run_on_through_the_entries_of_an_experiment():
@@ -143,7 +198,7 @@ def test_numbers_run_on_through_the_entries_of_an_experiment():
     assert text == (
         "Experiment 3: ok\n1. a red ball on grass — activation 38.41\nNotes: first\nNotes: words\n"
         "2. make the ball green — activation 2.24 (edited from 1)\n"
-        "Activations by title:\n- all images: n=2, mean 20.32, sd 25.58"
+        "Edits, each against its own original:\n- make the ball green: n=1, change -36.17 (from 38.41 to 2.24)"
     )
 
 

@@ -148,7 +148,7 @@ original = tools.text2image(["a blue one"])[0]
 tools.display(original, "a blue one")
 for image, title in zip(tools.edit_image(original, ["make it fly", "make it green"]), ["make it fly", "make it green"]):
     tools.display(image, title)
-print("make it fly (not made: there is no way to make it fly)")
+print("make it fly (refused: there is no way to make it fly)")
 """,
 )
 
@@ -157,12 +157,14 @@ print("make it fly (not made: there is no way to make it fly)")
 def test_a_refused_edit_leaves_the_rest_of_the_program_as_it_is(sandbox, context, program):
     result = run(sandbox, context, program)
     assert (result.status, result.error) == ("ok", "")
-    assert "make it fly (not made: there is no way to make it fly)" in result.output
+    assert "make it fly (refused: there is no way to make it fly)" in result.output
     assert "make it fly" not in {title for title, _, _ in seen(context)}
     assert seen(context)[-1][::2] == ("make it green", "edited")
-    assert any("make it fly (not made" in entry.text for entry in context.tools.entries)
+    assert any("make it fly (refused" in entry.text for entry in context.tools.entries)
     remark = context.tools.entries[-1].text
-    assert remark.startswith("Not made, and left out of what is logged: 'make it fly' (there is no way to make it fly)")
+    assert remark.startswith(
+        "Refused, so without an image or an activation: 'make it fly' (there is no way to make it fly)"
+    )
 
 
 def test_a_script_about_scenes_runs(sandbox, context):

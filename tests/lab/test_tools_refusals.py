@@ -1,12 +1,14 @@
 """What is refused: prompts that cannot be drawn, and images that nobody here can put into words."""
 
+import math
+
 import pytest
 from PIL import Image
 
 from tests.support.exemplar_index import index_of
 from tests.support.tiny_lab import TinyContext, TinyDescriber
 from workers import registry
-from workers.errors import ToolRefused
+from workers.errors import ToolMisuse, ToolRefused
 from workers.lab.imaging import image_key
 from workers.protocols import LabSettings
 from workers.record.experiments import LogEntry
@@ -46,14 +48,16 @@ def test_a_refused_prompt_leaves_the_others_and_the_lengths_of_lists_as_they_are
     assert [context.memory.recall(image_key(image)).prompt for image in images[::2]] == ["red", "blue"]
     activations, masked = context.system.neuron(images)
     described = context.tools.describe_images(masked, prompts).splitlines()
-    assert described[1] == "a forbidden thing: not made"
+    assert described[1] == "a forbidden thing: refused"
     assert "of 2" in context.tools.summarize_images(masked)
     context.tools.log_experiment(activations, masked, prompts, "three")
     context.tools.display(images[1], images[2])
     three, shown, remarks = context.tools.entries
+    assert math.isnan(activations[1])
     assert [seen.title for seen in three.observations] == ["red", "blue"]
+    assert three.text == "a forbidden thing (refused: the filter refuses 'forbidden')\nthree"
     assert len(shown.observations) == 1
-    assert "left out of what is logged: 'a forbidden thing' (the filter refuses 'forbidden')" in remarks.text
+    assert "without an image or an activation: 'a forbidden thing' (the filter refuses 'forbidden')" in remarks.text
     assert context.tools.measured == 2, "what stands in the place of an image is no measurement"
     for image in (images[1], masked[1]):
         with pytest.raises(ToolRefused, match=r"'make it red' .*stands for one that was not made"):
@@ -65,10 +69,10 @@ def test_a_refused_instruction_leaves_the_other_edits_as_they_are(context):
     given = ["red", "red", "a forbidden thing", stranger]
     images, titles = context.tools.edit_images(given, ["make it green", "make it fly", "make it grey", "make it blue"])
     assert titles == [
-        *("red", "make it green", "red", "make it fly (not made: there is no way to make it fly)"),
-        "a forbidden thing (not made: the filter refuses 'forbidden')",
-        "make it grey (not made: its original was not made: the filter refuses 'forbidden')",
-        *("original image", "make it blue (not made: the scene behind this image is unknown, so it cannot be edited)"),
+        *("red", "make it green", "red", "make it fly (refused: there is no way to make it fly)"),
+        "a forbidden thing (refused: the filter refuses 'forbidden')",
+        "make it grey (refused: its original was not made: the filter refuses 'forbidden')",
+        *("original image", "make it blue (refused: the scene behind this image is unknown, so it cannot be edited)"),
     ]
     activations, masked = context.system.neuron(images)
     context.tools.log_experiment(activations, masked, titles, "four edits")
@@ -76,7 +80,7 @@ def test_a_refused_instruction_leaves_the_other_edits_as_they_are(context):
     logged, shown, remarks = context.tools.entries
     assert [seen.title for seen in logged.observations] == ["red", "make it green", "red", "original image"]
     assert [seen.origin for seen in logged.observations] == ["original", "edited", "original", "external"]
-    assert shown == LogEntry((), "a title of its own (not made)")
+    assert shown == LogEntry((), "a title of its own (refused)")
     assert "'make it fly' (there is no way to make it fly); 'make it grey' (its original" in remarks.text
     assert "It knows red and green." in remarks.text
     assert context.editor.seeds == [context.memory.recall(image_key(images[0])).seed] * 2 + context.editor.seeds[2:]
@@ -99,3 +103,16 @@ def test_a_call_of_which_nothing_can_be_made_is_refused(context):
         context.tools.edit_images(["a forbidden thing"], ["make it blue"])
     with pytest.raises(ToolRefused, match=r"forbidden.*make it fly"):
         context.tools.edit_images(["a forbidden thing", "red"], ["make it blue", "make it fly"])
+
+
+def test_only_a_refused_image_may_be_logged_without_a_number(context):
+    images = context.tools.text2image(["red", "a forbidden thing"])
+    context.tools.log_experiment(math.nan, [images[1]], ["none"])
+    context.tools.display(math.nan, images[1])
+    for say in (
+        lambda: context.tools.log_experiment([math.nan] * 2, images, ["red", "none"]),
+        lambda: context.tools.display(math.nan, images[0]),
+    ):
+        with pytest.raises(ToolMisuse, match=r"must be a finite number, but is of type float \(nan\)"):
+            say()
+    assert [entry.observations for entry in context.tools.entries] == [(), (), ()]

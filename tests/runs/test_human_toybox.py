@@ -59,6 +59,12 @@ def test_a_person_finds_out_what_a_unit_responds_to(as_owner: Client, owner: Use
     assert origins == {"exemplar", "generated", "original", "edited"}
     assert run.exemplar_mean is not None
 
+    first, *later = (event.content for event in run.events.filter(kind="result").order_by("seq"))
+    assert len(first.ordinary_images) == 9
+    assert not any(result.ordinary_images for result in later)
+    assert not {each.image for each in first.ordinary_images} & set(run.observations.values_list("image_id", flat=True))
+    assert "Random ordinary images of the dataset" in as_owner.get(f"/runs/{run.pk}/").content.decode()
+
     run = write(as_owner, run, program="def run_experiment(system, tools):\n    tools.text2image([])\n")
     failed = run.experiments.get(number=5)
     assert failed.status in {"tool_error", "program_error"}

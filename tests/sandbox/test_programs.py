@@ -111,7 +111,9 @@ def test_it_lets_annotations_name_what_is_not_imported(run):
 
 
 def test_it_tells_which_module_is_missing(run):
-    assert "ModuleNotFoundError: No module named 'skimage_of_mars'" in run("import skimage_of_mars").error
+    error = run("import skimage_of_mars").error
+    assert "ModuleNotFoundError: No module named 'skimage_of_mars'" in error
+    assert "A program has Python's standard library, NumPy and Pillow" in error
 
 
 def test_it_repeats_a_programs_randomness_for_the_same_seed(run):

@@ -10,12 +10,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from experiments.exchange.validate_bundle import shown_in
 from experiments.models import Image, ReviewItem, ReviewQueue, Run
 from experiments.sharing import shared_run
-from tests.support.builders import make_run, replied
+from tests.support.builders import experiment, make_run, replied, result, started
 from tests.support.people import member
 from tests.support.shared_run import NAMES, OPENLY, discuss, eventful_run, keep, link, opened, picture
 from workers.record.events import Ended
+from workers.record.experiments import Observation
 from workers.record.replies import Conclusion
 
 
@@ -177,6 +179,22 @@ def test_images_of_the_run_are_sent_and_no_others(run: Run, tail: str) -> None:
         assert Client().get(f"{at.path}images/{tail.format(key=key)}").status_code == 404
     assert Client().get(f"/shared/{'x' * 43}/images/{tail.format(key=own)}").status_code == 404
     assert Client().get(f"{at.path}images/{own}/thumb-999.webp").status_code == 404
+
+
+@pytest.mark.django_db
+def test_ordinary_images_that_came_with_the_first_result_are_shown_and_sent() -> None:
+    key, masked = picture(80), picture(81)
+    ordinary = Observation("ordinary image near the 0.5 quantile", 1.0, key, masked, measured=True)
+    shared = make_run(member("sharer", "RESEARCHER"))
+    keep(shared, ("started", started()), ("experiment", experiment()), ("result", result(ordinary_images=(ordinary,))))
+    at = link(shared)
+    page = opened(at.path)
+    assert "Random ordinary images of the dataset" in page
+    assert "ordinary image near the 0.5 quantile" in page
+    for each in (key, masked):
+        assert Client().get(f"{at.path}images/{each}.png").status_code == 200
+    assert Client().get(f"{at.path}images/{picture(82)}.png").status_code == 404
+    assert set(shown_in(shared.events.get(kind="result").content)) == {key, masked}, "files of the run hold them"
 
 
 def test_activation_maps_of_the_run_are_sent_and_no_others(run: Run) -> None:

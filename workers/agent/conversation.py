@@ -8,7 +8,8 @@ Called by `loop`, and by pages that show what the backbone saw.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from workers.agent import measurements
 from workers.agent.instructions import quote, rounds_told
@@ -56,6 +57,7 @@ _GRADE_ADVICE = (
     "The label may be too broad, too narrow or wrong, or there may be a second cause that it does not name. "
     "Go on experimenting to find out, then conclude again with a better label."
 )
+_ORDINARY = "Random ordinary images of the dataset, to compare with the exemplars (your program did not log them):"
 _CUT = "[The output was cut here. Print less.]"
 
 
@@ -65,12 +67,15 @@ def messages(events: Sequence[Event]) -> list[Message]:
     Neighbouring user turns are one message, since providers want the roles to alternate.
     """
     turns: list[Message] = []
+    logged: dict[str, float] = {}
     for event in _in_order_of_hearing(events):
-        for turn in _make_messages(event.payload):
+        for turn in _make_messages(event.payload, logged):
             if turns and turns[-1].role == turn.role == "user":
                 turns[-1] = Message("user", turns[-1].parts + turn.parts)
             else:
                 turns.append(turn)
+        if isinstance(event.payload, ExperimentEnded):
+            logged.update({each.image: each.activation for each in event.payload.observations})
     return turns
 
 
@@ -95,13 +100,17 @@ def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
             yield from late.get(event.seq, ())
 
 
-def result_parts(result: ExperimentEnded) -> tuple[Part, ...]:
-    """What the agent is told of an experiment: each image follows the line that names it."""
+def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = MappingProxyType({})) -> tuple[Part, ...]:
+    """What the agent is told of an experiment: each image follows the line that names it.
+
+    `earlier` holds the activations of images that earlier experiments logged, by key.
+    """
     name, advice = _STATUS[result.status]
     parts: list[Part] = [f"Experiment {result.number}: {name}"]
     parts += [line for line in (_shorten(result.error), advice) if line]
     parts += _list_parts(result.entries)
-    parts += measurements.lines(result)
+    parts += measurements.lines(result, earlier)
+    parts += _ordinary_parts(result.ordinary_images)
     if result.output:
         parts.append("Output:\n" + result.output.rstrip("\n"))
     if result.output_truncated:
@@ -138,7 +147,7 @@ def _grade_parts(grade: Graded) -> tuple[Part, ...]:
     return (*parts, f"{_GRADE_ADVICE} This can happen {grade.left} more times.")
 
 
-def _make_messages(payload: Payload) -> Iterator[Message]:
+def _make_messages(payload: Payload, logged: Mapping[str, float]) -> Iterator[Message]:
     match payload:
         case Started():
             yield Message("system", (payload.instructions,))
@@ -149,7 +158,7 @@ def _make_messages(payload: Payload) -> Iterator[Message]:
             if payload.readings:
                 yield Message("user", (" ".join([_READ, *payload.readings]),))
         case ExperimentEnded():
-            yield Message("user", result_parts(payload))
+            yield Message("user", result_parts(payload, logged))
         case Reminder():
             yield Message("user", (payload.text,))
         case Graded() if payload.goes_back:
@@ -169,19 +178,40 @@ def _is_said(event: Event) -> bool:
 
 
 def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
-    """Entries in the order in which they were logged; their images are numbered through."""
+    """Entries in the order in which they were logged; their images are numbered through.
+
+    An image that comes again, such as the original of several edits, is not shown again, and under the same title not
+    listed again either: its number is left out.
+    """
     places: dict[str, int] = {}
+    shown: dict[str, int] = {}
+    listed: set[tuple[str, str]] = set()
     number = 0
     for entry in entries:
         for observation in entry.observations:
             number += 1
+            key = observation.image if observation.plain else observation.masked or observation.image
             line = _line(number, observation, places)
             places.setdefault(observation.image, number)
-            yield line
-            key = observation.image if observation.plain else observation.masked or observation.image
-            yield ImagePart(key, line, observation.origin == Origin.EXEMPLAR)
+            if key not in shown:
+                yield line
+                yield ImagePart(key, line, observation.origin == Origin.EXEMPLAR)
+            elif (key, observation.title) not in listed:
+                yield f"{line} (the same image as {shown[key]})"
+            shown.setdefault(key, number)
+            listed.add((key, observation.title))
         if entry.text:
             yield f"Notes: {entry.text}"
+
+
+def _ordinary_parts(images: Sequence[Observation]) -> Iterator[Part]:
+    """Without numbers, since the program did not log them."""
+    if images:
+        yield _ORDINARY
+    for each in images:
+        line = f"{each.title} — activation {format_activation(each.activation)}"
+        yield line
+        yield ImagePart(each.masked or each.image, line)
 
 
 def _line(number: int, observation: Observation, places: dict[str, int]) -> str:

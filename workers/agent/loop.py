@@ -47,7 +47,7 @@ from workers.record.events import (
     Started,
     WaitingForPerson,
 )
-from workers.record.experiments import LogEntry
+from workers.record.experiments import LogEntry, Observation
 from workers.record.grammar.reply import parse
 from workers.record.limits import Limits, Usage, check, without_price
 from workers.record.systems import OrdinaryActivations, SystemSpec
@@ -77,6 +77,8 @@ class Outcome:
     """The highest activation of those that are no exemplars."""
     ordinary: OrdinaryActivations | None = None
     """What ordinary images of the dataset get, if it is known."""
+    ordinary_images: tuple[Observation, ...] = ()
+    """Some of them, with the run's first experiment."""
 
 
 class Runner(Protocol):
@@ -282,6 +284,7 @@ def run(step: rules.Run, context: RoundContext) -> Event:
         best=max((each for each in (rules.best(events), outcome.best) if each is not None), default=None),
         own=outcome.best is not None,
         ordinary=outcome.ordinary,
+        ordinary_images=outcome.ordinary_images,
         rounds=rules.limits(events).rounds,
     )
     # A program that leaves nothing, such as one that failed, takes nothing away from the next.

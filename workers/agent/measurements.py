@@ -6,14 +6,13 @@ Counted here from the record, so that no program has to, and none can miscount. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean, stdev
 
 from workers.record.events import ExperimentEnded
-from workers.record.experiments import LogEntry
+from workers.record.experiments import Observation
 from workers.record.figures import format_activation
 
-MOST_ROWS = 20
 MOST_MARKED = 5
 MOST_TITLE = 100
 ORDINARY_UNKNOWN = "what ordinary images of the dataset get is not known"
@@ -21,36 +20,68 @@ ORDINARY_UNKNOWN = "what ordinary images of the dataset get is not known"
 _NUMBERED = re.compile(r"[\s:,#(\[-]*\d+(?:\.\d+)?[)\]]?$")
 
 
-def lines(result: ExperimentEnded) -> Iterator[str]:
-    """All of it, a line each."""
+def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str]:
+    """All of it, a line each. `earlier` holds the activations of images that were logged before, by key."""
     # The images whose logged activation is not what the system returned, by the numbers under which they are shown
-    seen = enumerate((each for entry in result.entries for each in entry.observations), 1)
+    seen = enumerate(result.observations, 1)
     wrong = [(number, each) for number, each in seen if each.differs and each.claimed is not None]
     for number, each in wrong[:MOST_MARKED]:
         claimed, measured = format_activation(each.claimed or 0.0), format_activation(each.activation)
         yield f"Image {number} was logged with {claimed}; the system returns {measured} for it, and that is recorded."
     if len(wrong) > MOST_MARKED:
         yield f"So it is with {len(wrong) - MOST_MARKED} more. Log the activations that system.neuron returned."
-    yield from table(result.entries)
+    yield from edits(result.observations, earlier)
+    yield from table(result.observations)
     yield from scale(result)
 
 
-def table(entries: Sequence[LogEntry]) -> Iterator[str]:
-    """Mean and spread of the images whose titles are alike but for a number at the end, each image counted once."""
+def edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> Iterator[str]:
+    """The mean change of each edit instruction, from each original to its own edit; each pair is counted once."""
+    known = {**earlier, **{each.image: each.activation for each in observations}}
+    pairs: dict[str, dict[tuple[str, str], tuple[float, float] | None]] = {}
+    for each in observations:
+        if _is_edit(each):
+            words, original = " ".join((each.prompt or each.title).split()), each.original or ""
+            pair = (known[original], each.activation) if original in known else None
+            pairs.setdefault(words, {})[original, each.image] = pair
+    if pairs:
+        yield "Edits, each against its own original:"
+    for words, found in pairs.items():
+        compared = [pair for pair in found.values() if pair]
+        lacking = len(found) - len(compared)
+        told = [change(compared)] if compared else []
+        told += [f"{lacking} not compared, since the original was never logged"] if lacking else []
+        yield f"- {words[:MOST_TITLE]}: {'; '.join(told)}"
+
+
+def change(pairs: Sequence[tuple[float, float]]) -> str:
+    """How many, and the mean change with its standard deviation, between the means before and after."""
+    changes = [after - before for before, after in pairs]
+    before, after = (format_activation(mean(side)) for side in zip(*pairs, strict=True))
+    name, spread = "change", ""
+    if len(pairs) > 1:
+        name, spread = "mean change", f", sd {format_activation(stdev(changes))}"
+    return f"n={len(pairs)}, {name} {_signed(mean(changes))}{spread} (from {before} to {after})"
+
+
+def table(observations: Sequence[Observation]) -> Iterator[str]:
+    """Mean and spread of the images whose titles are alike but for a number at the end, each image counted once.
+
+    Edits are left out: apart from their originals, they are no groups to compare.
+    """
     groups: dict[str, dict[str, float]] = {}
-    for each in (each for entry in entries for each in entry.observations):
+    for each in (each for each in observations if not _is_edit(each)):
         # The title without the number at its end, in one line
         title = " ".join(each.title.split())[:MOST_TITLE]
         groups.setdefault(_NUMBERED.sub("", title) or title or "untitled", {})[each.image] = each.activation
     several = [(title, list(found.values())) for title, found in groups.items() if len(found) > 1]
     if several or len(groups) > 1:
         yield "Activations by title:"
-    yield from (f"- {title}: {summary(values)}" for title, values in several[:MOST_ROWS])
-    if len(several) > MOST_ROWS:
-        yield f"- {len(several) - MOST_ROWS} more titles are left out here"
+    yield from (f"- {title}: {summary(values)}" for title, values in several)
     if len(groups) > 1:
         every = {key: value for found in groups.values() for key, value in found.items()}
-        yield f"- all images: {summary(list(every.values()))}"
+        but_edits = " but edits" if any(map(_is_edit, observations)) else ""
+        yield f"- all images{but_edits}: {summary(list(every.values()))}"
 
 
 def summary(values: Sequence[float]) -> str:
@@ -75,3 +106,11 @@ def scale(result: ExperimentEnded) -> Iterator[str]:
         short = 0.0 if result.exemplar_mean is None else result.exemplar_mean - result.best
         lacks = f", {format_activation(short)} below that mean" if short > 0 else ""
         yield f"Best activation measured in this run, exemplars aside: {format_activation(result.best)}{lacks}"
+
+
+def _is_edit(observation: Observation) -> bool:
+    return bool(observation.original) and observation.original != observation.image
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{format_activation(value)}"

@@ -137,5 +137,6 @@ def _result_in_words(result: ExperimentEnded) -> str:
             )
             lines.append(f"  {format_activation(each.activation):>10}  {each.title}{claim}")
         lines += [textwrap.indent(entry.text, "  ")] if entry.text else []
+    lines += [f"  {format_activation(each.activation):>10}  {each.title}" for each in result.ordinary_images]
     lines += [textwrap.indent(text, "  ") for text in (result.output, result.error) if text]
     return "\n".join(lines) + "\n"

@@ -34,6 +34,7 @@ from workers.lab.memory import StorageBudget
 from workers.lab.reference import build_reference
 from workers.protocols import Backbone, Bounds, ExperimentResult
 from workers.record.events import Ended, Started
+from workers.record.experiments import Observation
 from workers.record.grammar.written import compose
 from workers.record.limits import Limits, Usage, without_price
 from workers.record.systems import SystemSpec
@@ -161,6 +162,7 @@ class SandboxRunner:
             earlier=self.run_log.entries(),
             progress=stop.progress,
         )
+        ordinary = self.ordinary_images() if number == 1 else ()
         try:
             result = sandbox().run(
                 code,
@@ -182,8 +184,20 @@ class SandboxRunner:
             unit_profiles.ask_for(self.run)
         usage, tools = describer.usage if describer else Usage(), context.tools
         return Outcome(
-            result, tuple(tools.entries), tools.exemplar_mean, usage, tools.measured, tools.best, tools.ordinary
+            result,
+            tuple(tools.entries),
+            tools.exemplar_mean,
+            usage,
+            tools.measured,
+            tools.best,
+            tools.ordinary,
+            ordinary,
         )
+
+    def ordinary_images(self) -> tuple[Observation, ...]:
+        """Random ordinary images of the dataset: the same ones whenever the run's first experiment is run again."""
+        spec = _spec_of(self.run)
+        return laboratory().ordinary_images(spec, self.images, self.run.seed, self.run.toolset, self.run_log.progress)
 
     def describer(self, number: int) -> BackboneDescriber:
         """The run's backbone as an observer; what it answered in earlier experiments is not kept any longer."""

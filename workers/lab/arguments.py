@@ -63,11 +63,11 @@ def check_titles(value: Any, argument: str) -> list[str]:
     return [each[:TITLE_CHARS] for each in found]
 
 
-def check_numbers(value: Any, argument: str) -> list[float]:
-    """A list of finite numbers; a lone number counts as a list of one."""
-    found = [value] if _is_number(value) else check_items(value, argument, "numbers")
+def check_numbers(value: Any, argument: str, *, or_nan: bool = False) -> list[float]:
+    """A list of finite numbers, or of NaN as well; a lone number counts as a list of one."""
+    found = [value] if isinstance(value, Real) else check_items(value, argument, "numbers")
     for at, each in enumerate(found):
-        if not _is_number(each):
+        if not _is_number(each) and not (or_nan and isinstance(each, float) and math.isnan(each)):
             raise ToolMisuse(f"{argument}[{at}] must be a finite number, but is {_describe_value(each)}.")
     return [float(each) for each in found]
 

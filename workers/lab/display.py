@@ -12,7 +12,7 @@ from workers.errors import ToolMisuse
 from workers.lab import arguments
 from workers.lab.experiment_log import LoggedImage
 from workers.lab.imaging import image_from_text
-from workers.lab.memory import image_texts, look_up
+from workers.lab.memory import image_texts, is_made, look_up
 from workers.protocols import ImageMemory, Progress, no_progress
 
 MOST_TITLE = 200
@@ -25,8 +25,12 @@ def flatten(
     """Texts and images in order, in lists nested as they may be; anything else, lists of numbers too, becomes text."""
     lone = len(things) == 2 and not isinstance(things[0], list | tuple)
     if lone and _is_plain(things[0]) and _is_image(things[1]):  # an activation and its image
-        activation = arguments.check_numbers([things[0]], "the activation beside an image")[0]
-        yield LoggedImage(look_up(memory, things[1], "an image"), activation)
+        image = look_up(memory, things[1], "an image")
+        if is_made(image):  # a refused image has none
+            claimed = arguments.check_numbers([things[0]], "the activation beside an image")[0]
+            yield LoggedImage(image, claimed)
+        else:
+            yield LoggedImage(image)
         return
     for at, each in enumerate(things):
         progress("Reading images", at, len(things))

@@ -63,6 +63,8 @@ class ImageTools:
         """What belongs beside single images, by key."""
         self.noted: dict[str, str] = {}
         """The same with the words of the image, and its key."""
+        self.refused: dict[str, str] = {}
+        """Why a prompt or an instruction was refused."""
         self._memory = memory
         self._seeds = seeds
         self._progress = progress
@@ -133,12 +135,13 @@ class ImageTools:
         asked = [(each, picture.refused) for each, picture in zip(words, pictures, strict=True) if picture.refused]
         if not asked:
             return
+        self.refused.update(asked)
         refused = list(dict.fromkeys(f"{each[:_SHOWN]!r} ({reason[:_REASON]})" for each, reason in asked))
         shown = "; ".join(refused[:_NAMED]) + ("; …" if len(refused) > _NAMED else "")
         what = f"{shown}. {getattr(maker, 'vocabulary', '')}".strip()
         if none_is_an_error and len(asked) == len(pictures):
             raise ToolRefused(f"Not made: {what}")
-        self.remarks[f"Not made, and left out of what is logged: {what}"] = None
+        self.remarks[f"Refused, so without an image or an activation: {what}"] = None
 
     def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[StoredImage]:
         kept = store_images(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])

@@ -16,7 +16,8 @@ from workers import registry
 from workers.errors import UnknownName
 from workers.lab import program_api
 from workers.lab.exemplars import ExemplarIndex
-from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
+from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends, derive_seed
+from workers.lab.ordinary import measure_ordinary
 from workers.lab.probe import ProbeSet
 from workers.lab.system import System
 from workers.lab.tools import Tools
@@ -39,7 +40,7 @@ from workers.protocols import (
     check_layers,
     no_progress,
 )
-from workers.record.experiments import LogEntry
+from workers.record.experiments import LogEntry, Observation
 from workers.record.systems import SystemSpec
 
 MOST_SUBJECTS = 32
@@ -187,6 +188,19 @@ class Laboratory:
         image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
         lacks = registry.TOOLSETS[toolset].lacks
         return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks))
+
+    def ordinary_images(
+        self, spec: SystemSpec, memory: ImageMemory, seed: int, toolset: str, progress: Progress = no_progress
+    ) -> tuple[Observation, ...]:
+        """Random ordinary images of the system's dataset, measured, for the first round of a run.
+
+        None where the toolset lacks the exemplars: its runs see no image of the dataset. Raises Cancelled.
+        """
+        if "dataset_exemplars" in registry.TOOLSETS[toolset].lacks:
+            return ()
+        dataset = self.dataset(str(spec.options.get("dataset") or self.settings.dataset))
+        lot = derive_seed(seed, "ordinary images", 0)
+        return measure_ordinary(self.subject(spec), self.index_of(spec), dataset, memory, lot, progress)
 
     def _plugin(self, kind: str, plugins: registry.Plugins, key: str) -> Any:
         return self._once((kind, key), lambda: registry.load(plugins, key)(self.settings))

@@ -82,10 +82,7 @@ class ProbeSet:
                 f"{self.images.name} holds exemplars alone, so nothing in it has its natural frequency. Check labels "
                 "on a dataset of ordinary images: the option “dataset” of the check."
             )
-        count = len(self.images)
-        if count <= SIZE:
-            return np.arange(count)
-        return np.sort(np.random.default_rng(_SEED).choice(count, SIZE, replace=False))
+        return _draw_sample(len(self.images))
 
     def _measure(self, layer: str, path: Path, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         scale = next(info.scale for info in self._model.layers() if info.name == layer)
@@ -121,3 +118,14 @@ class ProbeSet:
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             pass
         return None
+
+
+def held_out_positions(dataset: Dataset) -> set[int]:
+    """The images of a dataset on which labels are checked: none where it can make fresh ones for that."""
+    return set() if hasattr(dataset, "held_out") else set(_draw_sample(len(dataset)).tolist())
+
+
+def _draw_sample(count: int) -> NDArray[np.int64]:
+    if count <= SIZE:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(_SEED).choice(count, SIZE, replace=False))

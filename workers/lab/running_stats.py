@@ -187,7 +187,7 @@ class RunningStats:
         self.total = np.zeros(units)
         self.active = np.zeros(units, dtype=np.int64)
         self.lowest = np.full(units, np.inf)
-        self.every = max(1, -(-expected // SAMPLED))
+        self.every = sample_step(expected)
         self.sample = np.full((-(-expected // self.every), units), -np.inf, dtype=np.float32)
 
     def add(self, maps: torch.Tensor, positions: NDArray[np.int64]) -> None:
@@ -235,6 +235,11 @@ class RunningStats:
         for part in ("spatial", "of_images"):
             getattr(self, part).restore({name: state[f"{part}.{name}"] for name in (*_STATE, "seen", "counts")})
         self.images, self.spatial.expected = int(state["images"]), int(state["expected"])
+
+
+def sample_step(images: int) -> int:
+    """Positions of a dataset of so many images from one that is sampled to the next."""
+    return max(1, -(-images // SAMPLED))
 
 
 def _bins_on_cpu(

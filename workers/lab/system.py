@@ -5,6 +5,7 @@ It measures and masks through a `Subject` and knows no model itself. Made by `la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -54,8 +55,9 @@ class System:
         Returns two lists in the order of the images: the activations (highest value anywhere in the image)
         and the masked images (Base64). In a masked image the region that drives the unit is bright with a red outline,
         and the rest is dimmed; an image without such an outline is whole, as where nothing in it drives the unit. A
-        masked image that you pass in is measured through the whole image behind it. At most 64 images per call;
-        one that is larger is reduced to 1024 pixels a side.
+        masked image that you pass in is measured through the whole image behind it. The activation of an image that
+        was refused is nan: leave it out of your means (`math.isnan`). At most 64 images per call; one that is larger
+        is reduced to 1024 pixels a side.
 
         Example:
             images = tools.text2image(["a red ball on grass", "a blue ball on grass"])
@@ -80,13 +82,19 @@ class System:
         for raw, answer, key in zip(images, answers, keys, strict=True):
             if key != raw.key:  # an image that is bright all over, or nowhere, is not masked
                 self._memory.remember(answer.masked, replace(raw.provenance, scene=None, raw=raw.key), key)
-            if not is_made(raw):  # what stands in the place of an image is no measurement
-                continue
             self.measured[raw.key] = MeasuredImage(answer.activation, key, keep_map(self._memory, answer.map))
             if raw.provenance.origin != "exemplar" and (self.best is None or answer.activation > self.best):
                 self.best = answer.activation
         return [encode_text(self._memory, key) for key in keys]
 
     def _measure(self, images: list[StoredImage]) -> tuple[list[float], list[str]]:
-        responses = self.subject.respond([each.image for each in images])
-        return [each.activation for each in responses], self.keep(images, responses)
+        """Activations and masked images. What stands for a refused image is not measured: NaN, which no mean hides."""
+        made = [each for each in images if is_made(each)]
+        responses = self.subject.respond([each.image for each in made]) if made else []
+        kept = iter(zip(responses, self.keep(made, responses), strict=True))
+        found = [next(kept) if is_made(each) else None for each in images]
+        activations = [pair[0].activation if pair else math.nan for pair in found]
+        masked = [
+            pair[1] if pair else encode_text(self._memory, raw.key) for pair, raw in zip(found, images, strict=True)
+        ]
+        return activations, masked

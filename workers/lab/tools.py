@@ -25,7 +25,7 @@ from workers.record.origins import Origin
 from workers.record.systems import OrdinaryActivations
 
 MOST_REMARKS = 20
-_NOT_MADE = " (not made"
+_REFUSED = " (refused"
 DEAD_UNIT = (
     "No image of the dataset activates this unit: its activation is the same on all of them, so it has no exemplars. "
     "It may be dead. If your own images do not activate it either, say so instead of giving it a label."
@@ -79,8 +79,8 @@ class Tools:
         """Draw one image for each prompt. Repeat a prompt to get other images of the same words.
 
         A prompt that cannot be drawn as it is said is refused, and the others are drawn: in its place stands a grey
-        image with a cross, so that the lists keep their lengths. Such an image is not logged, and the result says why
-        it was refused; leave it out of your own means. ToolError is raised only if all prompts are refused.
+        image with a cross, so that the lists keep their lengths. Its activation is nan, and in place of an image the
+        result says why it was refused. ToolError is raised only if all prompts are refused.
 
         Look at what was drawn before you trust it: a generator may leave out what was asked for.
 
@@ -104,9 +104,8 @@ class Tools:
 
         Returns original, edit, original, edit, … and in the same order the prompts and instructions. An instruction
         that cannot be done exactly is refused, and the others are done: in its place stands the grey image with a
-        cross that `text2image` gives, which is not logged, and its title ends in "(not made: …)", which says why.
-        Leave it out of your own means. So it is with an edit whose original cannot be drawn. ToolError is raised only
-        if no edit is made.
+        cross that `text2image` gives, and its title ends in "(refused: …)", which says why. So it is with an edit
+        whose original cannot be drawn. ToolError is raised only if no edit is made.
 
         Example:
             images, titles = tools.edit_images(["a red ball on grass"], ["make the ball blue"])
@@ -143,7 +142,7 @@ class Tools:
             names = arguments.check_titles(image_title, "image_title")
             arguments.check_same_length(image_list=images, image_title=names)
         said = iter(self._image_tools.describer_of(images).describe([kept.image for kept in images if is_made(kept)]))
-        texts = [next(said) if is_made(kept) else "not made" for kept in images]
+        texts = [next(said) if is_made(kept) else "refused" for kept in images]
         return "\n".join(f"{name}: {words}" for name, words in zip(names, texts, strict=True))
 
     def summarize_images(self, image_list: Sequence[ImageOrText]) -> str:
@@ -157,7 +156,7 @@ class Tools:
         """
         made = [kept for kept in self._images(image_list) if is_made(kept)]
         if not made:
-            return "None of these images was made."
+            return "All of these images were refused."
         return self._image_tools.describer_of(made).summarize([kept.image for kept in made])
 
     def log_experiment(
@@ -175,14 +174,15 @@ class Tools:
         Example:
             tools.log_experiment(activations, masked_images, prompts, "three prompts that differ in colour alone")
         """
-        activations = arguments.check_numbers(activation_list, "activation_list")
+        activations = arguments.check_numbers(activation_list, "activation_list", or_nan=True)
         given = arguments.check_items(image_list, "image_list", "images")
         titles = arguments.check_titles(image_titles, "image_titles")
         arguments.check_same_length(activation_list=activations, image_list=given, image_titles=titles)
         text = arguments.join_texts(image_textual_information, "image_textual_information")
-        images = zip(self._images(given), activations, titles, strict=True)
-        shown = [LoggedImage(kept, number, self._noted(kept, title)) for kept, number, title in images if is_made(kept)]
-        self._log.add(shown, text)
+        kept = self._images(given)
+        made = [number if is_made(image) else 0.0 for image, number in zip(kept, activations, strict=True)]
+        arguments.check_numbers(made, "activation_list")  # only a refused image may have NaN
+        self._log_made(list(map(LoggedImage, kept, activations, titles)), text)
 
     def display(self, *things: Any) -> None:
         """Write down texts and images in the order given, in lists too; each image with its activation.
@@ -194,10 +194,7 @@ class Tools:
                 tools.display(image, f"activation {activation}")
         """
         for images, text in display.group_with_texts(display.flatten(things, self._memory, self._progress)):
-            made = [each for each in images if is_made(each.image)]
-            left_out = [_as_refused(each.title) for each in images if each.title and not is_made(each.image)]
-            seen = [replace(each, title=self._noted(each.image, each.title)) for each in made]
-            self._log.add(seen, "\n".join([*left_out, *([text] if text else [])]))
+            self._log_made(images, text)
 
     def edit_image(
         self, image: ImageOrText | Sequence[ImageOrText], instructions: str | Sequence[str]
@@ -277,6 +274,14 @@ class Tools:
         drawn = dict(zip(wanted, self._image_tools.generate(wanted, Origin.ORIGINAL), strict=True))
         return [found[at] if at in found else drawn[prompts[at]] for at in range(len(given))]
 
+    def _log_made(self, images: Sequence[LoggedImage], text: str) -> None:
+        """Log the images; of those that were refused, the titles and why."""
+        refused = [each.title for each in images if each.title and not is_made(each.image)]
+        lines = [_as_refused(title, self._image_tools.refused.get(title, "")) for title in refused]
+        made = [each for each in images if is_made(each.image)]
+        seen = [replace(each, title=self._noted(each.image, each.title)) for each in made]
+        self._log.add(seen, "\n".join([*lines, *([text] if text else [])]))
+
     def _noted(self, kept: StoredImage, title: str = "") -> str:
         """The title, with what its maker has to say of the image."""
         note = self._image_tools.notes.get(raw_key(kept))
@@ -288,5 +293,5 @@ class Tools:
 
 
 def _as_refused(title: str, why: str = "") -> str:
-    """The title of an image that was not made says so, and why."""
-    return title if _NOT_MADE in title else f"{title}{_NOT_MADE}{f': {why}' if why else ''})"
+    """The title of an image that was refused says so, and why."""
+    return title if _REFUSED in title else f"{title}{_REFUSED}{f': {why}' if why else ''})"

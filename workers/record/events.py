@@ -123,6 +123,8 @@ class ExperimentEnded(Payload):
     """What ordinary images of the dataset get, once known."""
     rounds: int | None = None
     """How many rounds the run could have at this time."""
+    ordinary_images: tuple[Observation, ...] = ()
+    """Random ordinary images of the dataset, shown with the first experiment; the program did not log them."""
 
     @property
     def observations(self) -> list[Observation]:

@@ -13,6 +13,11 @@ DENIED_HINT = (
     "in its own folder; other files, the network, processes and devices are closed to it."
 )
 """What is added where a program ran into a wall."""
+MISSING_HINT = (
+    "A program has Python's standard library, NumPy and Pillow, and no more can be installed. Draw images with "
+    "PIL.ImageDraw."
+)
+"""What is added where a program wants a package that is not there."""
 ERROR_CHARS = 20_000
 _FRAMES = 2_000
 
@@ -31,6 +36,8 @@ def format_error(error: BaseException) -> str:
     text = "".join(report.format())
     if isinstance(error, PermissionError):
         text += f"({DENIED_HINT})\n"
+    if isinstance(error, ModuleNotFoundError):
+        text += f"({MISSING_HINT})\n"
     if len(text) > ERROR_CHARS:
         text = f"{text[: ERROR_CHARS // 4]}\n[…]\n{text[-ERROR_CHARS // 2 :]}"
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,87 @@
+"""Ordinary images of a dataset for the first round of a run: random ones near three quantiles of a unit's activation.
+
+Exemplars alone hide what the unit answers to everything else. Images that labels are checked on are never among them,
+so a dataset that is small, and has no fresh images for checks, has none to show. Called by `laboratory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from workers.lab.exemplars import ExemplarIndex
+from workers.lab.imaging import image_key
+from workers.lab.memory import keep_map, store_images
+from workers.lab.probe import held_out_positions
+from workers.lab.running_stats import sample_step
+from workers.protocols import Dataset, ImageMemory, Progress, Provenance, Subject, no_progress
+from workers.record.experiments import Observation
+from workers.record.origins import Origin
+
+QUANTILES = (0.25, 0.5, 0.9)
+IMAGES_EACH = 3
+BAND = 0.02
+"""How far from its quantile an image may rank, as a share of the sample."""
+MIN_SAMPLE = 100
+"""Images of a sample whose quantiles say something."""
+
+
+def choose_positions(
+    activations: NDArray[np.float32], step: int, left_out: Collection[int], seed: int
+) -> list[tuple[float, int]]:
+    """Choose images by lot: the quantile that each is near, and its position in the dataset.
+
+    `activations` (rows,) are of the images at positions 0, `step`, 2 * `step` …; those that are not finite are unknown.
+    """
+    rng = np.random.default_rng(seed)
+    known = rng.permutation(np.flatnonzero(np.isfinite(activations)))  # of equal activations any may come first
+    if len(known) < MIN_SAMPLE:
+        return []
+    ranked = known[np.argsort(activations[known], kind="stable")] * step
+    chosen: list[tuple[float, int]] = []
+    for quantile in QUANTILES:
+        low, high = (round((quantile + side) * (len(ranked) - 1)) for side in (-BAND, BAND))
+        free = [int(each) for each in ranked[low : high + 1] if int(each) not in left_out]
+        chosen += [(quantile, int(each)) for each in rng.permutation(free)[:IMAGES_EACH]]
+    return chosen
+
+
+def measure_ordinary(
+    subject: Subject,
+    index: ExemplarIndex,
+    dataset: Dataset,
+    memory: ImageMemory,
+    seed: int,
+    progress: Progress = no_progress,
+) -> tuple[Observation, ...]:
+    """Choose ordinary images, measure and store them. None where the index holds no sample of the dataset.
+
+    The same seed gives the same images. Raises Cancelled if `progress` does.
+    """
+    layer, unit = subject.spec.layer, subject.spec.unit
+    sample = index.layer(layer, progress).sample[:, unit]
+    left_out = {*index.unit(layer, unit).positions, *held_out_positions(dataset)}
+    chosen = choose_positions(sample, sample_step(len(dataset)), left_out, seed)
+    pictures = [index.picture(position) for _, position in chosen]
+    known = [(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
+    return _store([quantile for quantile, _ in chosen], known, subject, memory)
+
+
+def _store(
+    quantiles: Sequence[float], images: Sequence[tuple[Image, Provenance]], subject: Subject, memory: ImageMemory
+) -> tuple[Observation, ...]:
+    raw = store_images(memory, images)
+    answers = subject.respond([each.image for each in raw]) if raw else []
+    found = []
+    for quantile, kept, answer in zip(quantiles, raw, answers, strict=True):
+        masked = image_key(answer.masked)
+        if masked != kept.key:
+            memory.remember(answer.masked, Provenance(Origin.EXTERNAL, raw=kept.key), masked)
+        title = f"ordinary image near the {quantile:g} quantile"
+        found.append(
+            Observation(title, answer.activation, kept.key, masked, measured=True, map=keep_map(memory, answer.map))
+        )
+    return tuple(found)
