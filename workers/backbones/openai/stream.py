@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from workers.backbones.openai.framing import DONE
 from workers.backbones.openai.provider_errors import REWORD, ReplyTruncated, TransientError
 from workers.backbones.openai.reasoning import separate_thought, split_content, split_thought
 from workers.backbones.openai.retry import RetryPolicy
@@ -20,6 +21,8 @@ REPEATS = 24
 """The same words so many times in a row are no reply."""
 MIN_REPEATED_CHARS = 600
 """Characters that the repetition takes; rulers and tables repeat too, but not for so long."""
+MAX_QUOTED_THOUGHT = 200
+"""Characters that are shown of a reply that came as reasoning."""
 _WINDOW = 8_000
 """Characters at the end of the text that are looked at: repetitions of up to `_WINDOW / REPEATS` are found."""
 _LOOK_EVERY = 500
@@ -94,6 +97,9 @@ class ReplyStream:
 
     def _take(self, chunk: Any) -> tuple[str | None, ...]:
         """What the chunk adds to the reply. The SDK checks nothing, so anything may be in it."""
+        if chunk is DONE:
+            self.finish = self.finish or "done"  # some servers end without a reason
+            return ()
         try:
             # Some providers count as they go: the last figures are the whole. Some leave out what was thought.
             with suppress(AttributeError, TypeError, ValueError):
@@ -140,7 +146,18 @@ class ReplyStream:
         if self.refusal and not self.reply.strip():
             raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
         if not self.reply.strip():
-            raise TransientError("gave an empty reply")
+            raise TransientError(self._explain_empty())
+
+    def _explain_empty(self) -> str:
+        """What is said of a reply without words; of one that came as reasoning, with the beginning of it."""
+        thought = " ".join(self.reasoning.split())
+        if not thought:
+            return "gave an empty reply"
+        shown = thought if len(thought) <= MAX_QUOTED_THOUGHT else thought[: MAX_QUOTED_THOUGHT - 1] + "…"
+        return (
+            f"sent all of its reply as reasoning and no words of a reply (“{shown}”): "
+            "the reasoning parser of the server does not fit the model, or the model stopped after it had thought"
+        )
 
 
 def is_repetitive(text: str) -> bool:
