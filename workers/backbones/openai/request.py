@@ -79,6 +79,7 @@ class ReplyRequest:
                             self.said.captions,
                             provider_errors=tuple(self.provider_errors),
                             reasoning=heard.reasoning,
+                            calls=heard.called.calls(),
                         )
                     if heard.reply:
                         emit(None)
@@ -111,12 +112,13 @@ class ReplyRequest:
             return setback
         finally:
             # Whatever was streamed was paid for. Providers that do not say how much it was are estimated.
-            if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
+            if heard.written or heard.finish or heard.prompt_tokens:
                 prompt = heard.prompt_tokens or self.said.tokens
-                completion = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
+                completion = heard.completion_tokens or count_text_tokens(heard.written)
                 self.spent += pricing.price_usage(self.provider.prices, self.model, prompt, completion)
         before = next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
-        return ReplyRepeated() if heard.reply.strip() == before and not self.insisted else None
+        repeated = heard.reply.strip() == before and not heard.called.calls()
+        return ReplyRepeated() if repeated and not self.insisted else None
 
     def _adapt(self, setback: ProviderError, heard: ReplyStream, emit: Emit) -> None:
         """Do something about a setback. Raises BackboneRefused or BackboneUnavailable if there is nothing to do."""

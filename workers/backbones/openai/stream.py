@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from workers.backbones.openai.calls import CallCollector
 from workers.backbones.openai.framing import DONE
 from workers.backbones.openai.provider_errors import REWORD, ReplyTruncated, TransientError
 from workers.backbones.openai.reasoning import separate_thought, split_content, split_thought
@@ -42,6 +43,7 @@ class ReplyStream:
         self.reply = ""
         self.thought = ""
         """What came apart from the text."""
+        self.called = CallCollector()
         self.refusal = ""
         self.finish = ""
         """Why the provider stopped; empty while it has not."""
@@ -75,15 +77,22 @@ class ReplyStream:
         """All that was thought before the reply."""
         return "\n\n".join(each for each in (self.thought.strip(), split_thought(self.text)[0]) if each)
 
+    @property
+    def written(self) -> str:
+        """All that came, which all is paid for."""
+        return "".join([self.text, self.thought, *(each.name + each.arguments for each in self.called.calls())])
+
     def _aside(self, silent: float, policy: RetryPolicy) -> StatusNote | None:
         """What to say of a reply under way that shows no words."""
         if silent >= policy.murmur and not self.finish:
             self._told = 0  # so that the next words are told of at once
             return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(policy.silence))
-        written = len(self.text) + len(self.thought)
+        written = self._count()
         if self.reply or written < self._told * _MORE:
             return None
         self._told = written
+        if self.called.written:
+            return StatusNote(f"{self.who} writes a function call: {self.called.written:,} characters so far")
         if words := len(self.reasoning.split()):
             return StatusNote(f"{self.who} is thinking: {words:,} words so far")
         return None
@@ -114,6 +123,7 @@ class ReplyStream:
             self.finish = (choice.finish_reason if choice else None) or self.finish
             self.refusal += (delta.refusal or "") if delta else ""
             self.thought += thought + separate_thought(delta)
+            self.called.add(delta)
             piece = piece.encode("utf-8", "replace").decode()  # half characters come from half-decoded tokens
         except (AttributeError, TypeError, LookupError) as error:
             raise TransientError("sent a malformed piece of a reply") from error
@@ -125,8 +135,11 @@ class ReplyStream:
             return (self.reply[len(before) :],)
         return None, self.reply
 
+    def _count(self) -> int:
+        return len(self.text) + len(self.thought) + self.called.written
+
     def _watch(self) -> None:
-        written = len(self.text) + len(self.thought)
+        written = self._count()
         if written - self._looked >= _LOOK_EVERY:
             self._looked = written
             if is_repetitive(self.text) or is_repetitive(self.thought):
@@ -145,7 +158,7 @@ class ReplyStream:
             raise TransientError("failed in the middle of a reply")
         if self.refusal and not self.reply.strip():
             raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
-        if not self.reply.strip():
+        if not self.reply.strip() and not self.called.calls():
             raise TransientError(self._explain_empty())
 
     def _explain_empty(self) -> str:
