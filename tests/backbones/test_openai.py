@@ -256,7 +256,7 @@ def test_a_dated_model_costs_what_the_model_does_and_of_an_unknown_one_nobody_kn
 
 
 def test_failed_attempts_that_were_paid_for_are_counted():
-    with Provider(starts("word " * 8, then=Handler.end), says("red", usage=(100, 10))) as server:
+    with Provider(starts("word " * 8, then=Handler.cut), says("red", usage=(100, 10))) as server:
         usage = ask(server).usage
     assert usage.completion_tokens == 10 + 10
     assert usage.prompt_tokens > 100

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tests.support.openai_backbone import ask, backbone
 from tests.support.playback import CONCLUSION, PROGRAM, Lab, kinds, logged, play
-from tests.support.provider import Provider, refuses, says, unless
+from tests.support.provider import Handler, Provider, refuses, says, starts, unless
 from workers.backbones.openai.encoding import (
     SIDE,
     EncodedImage,
@@ -196,7 +196,7 @@ def test_a_small_image_is_sent_as_it_is_and_a_thin_one_survives(size):
 
 def test_a_run_is_played_to_its_conclusion():
     with Provider(
-        refuses(503), says(*PROGRAM.format(1).split(" ")), says("garbled", finish=None), says(CONCLUSION)
+        refuses(503), says(*PROGRAM.format(1).split(" ")), starts("garbled", then=Handler.cut), says(CONCLUSION)
     ) as it:
         run_log = play(backbone(it, prices={"gpt-4o": (2.5, 10.0)}), Lab(logged(3.5, 7.25)))
     assert [kind for kind in kinds(run_log) if kind != "retrying"][-1] == "concluded"

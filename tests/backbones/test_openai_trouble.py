@@ -101,7 +101,7 @@ FAULTS = {
     "overloaded": refuses(529, "overloaded", type="overloaded_error"),
     "dropped before the answer": Handler.drop,
     "dropped in mid-reply": starts("[LABEL]: gre", then=Handler.drop),
-    "ended without a finish": starts("[LABEL]: gre", then=Handler.end),
+    "ended without a finish": starts("[LABEL]: gre", then=Handler.cut),
     "ended without a word": streams(),
     "silent": SILENT[0],
     "not even a header": SILENT[1],
@@ -149,7 +149,7 @@ def test_a_server_that_is_not_there_is_told_with_what_to_check():
 
 def test_a_draft_starts_over_only_where_there_was_one():
     pieces = []
-    with Provider(refuses(500), starts("gre", then=Handler.end), says("red")) as server:
+    with Provider(refuses(500), starts("gre", then=Handler.cut), says("red")) as server:
         ask(server, emit=pieces.append)
     assert [piece for piece in pieces if piece != "" and not isinstance(piece, StatusNote)] == ["gre", None, "red"]
 

@@ -234,6 +234,17 @@ HOSTILE = [
     "H1: a (refuted [open ",
     "[LABELS]: (a,",
     "[CODE]: x = 1\n\ny ",
+    "[CODE]: so\nx = 1\n",
+    "<tool_call>\n",
+    "<tool_call>{</tool_call>\n",
+    '<invoke name="a">\n<parameter name="b">',
+    "<function=a><parameter=b>x</parameter>\n",
+    "```json\n{\n```\n",
+    "```json\n[",
+    "```tool_code\nx\n",
+    "CODE:\n",
+    "**LABEL:** aaa. A",
+    "[LABEL]: aaa (n=4) </a>",
 ]
 
 

@@ -91,6 +91,10 @@ class Handler(BaseHTTPRequestHandler):
         self.event("[DONE]")
         self.raw(b"")
 
+    def cut(self) -> None:
+        """Close the stream without the mark of its end."""
+        self.raw(b"")
+
     def stall(self) -> None:
         """Say nothing until the client hangs up or the test is over."""
         self.provider.stalled.set()
@@ -148,6 +152,17 @@ def starts(*pieces, then: Callable[[Handler], None]) -> Answer:
         for piece in pieces:
             handler.piece(piece)
         then(handler)
+
+    return answer
+
+
+def sends(body, kind="application/json") -> Answer:
+    """One whole body with status 200; objects become JSON."""
+
+    def answer(handler: Handler) -> None:
+        handler.begin(kind)
+        handler.raw(body if isinstance(body, str | bytes) else json.dumps(body))
+        handler.raw(b"")
 
     return answer
 

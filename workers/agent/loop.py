@@ -48,8 +48,9 @@ from workers.record.events import (
     WaitingForPerson,
 )
 from workers.record.experiments import LogEntry, Observation
-from workers.record.grammar.reply import parse
+from workers.record.grammar.reply import parse, write_out
 from workers.record.limits import Limits, Usage, check, without_price
+from workers.record.replies import FunctionCall
 from workers.record.systems import OrdinaryActivations, SystemSpec
 from workers.record.tasks import TASKS
 
@@ -232,7 +233,8 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
             StreamedReply(run_log, rules.time_left(events, run_log.seconds())),
             rules.find_start(events).seed,
         )
-        text = strip_unstorable(reply.text)
+        calls = tuple(FunctionCall(*map(strip_unstorable, (it.name, it.arguments, it.id))) for it in reply.calls)
+        text, remarks = write_out(strip_unstorable(reply.text), calls)
         parsed = parse(text)
         return run_log.append(
             "reply",
@@ -254,7 +256,8 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
                 provider_errors=tuple(map(strip_unstorable, reply.provider_errors)),
                 reasoning=strip_unstorable(reply.reasoning) or parsed.reasoning,
                 tags=parsed.tags,
-                readings=parsed.readings,
+                readings=(*remarks, *parsed.readings),
+                calls=calls,
             ),
         )
     finally:

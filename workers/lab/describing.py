@@ -18,7 +18,7 @@ from threading import Event
 import msgspec
 from PIL.Image import Image
 
-from workers.errors import Cancelled, ContentRefused, MaiaError, ToolRefused
+from workers.errors import BackboneUnavailable, Cancelled, ContentRefused, MaiaError, ToolRefused
 from workers.lab.imaging import image_key
 from workers.protocols import Backbone, ImagePart, Message, Progress, Reply, StatusNote, no_progress, usage_of
 from workers.record.limits import Usage
@@ -149,6 +149,11 @@ class BackboneDescriber:
                 raise ToolRefused(question.refusal.format(reason=error)) from error
             raise
         line = " ".join(said.text.split()).encode("utf-8", "replace").decode()  # half characters are no text
+        if not line:
+            self._lost.append(said.usage)
+            raise BackboneUnavailable(
+                f"{self._backbone.label} called a function where it was to describe an image. Choose another model."
+            )
         return Reply(line, said.usage, said.captions)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from workers.errors import MaiaError
 from workers.record.limits import Usage
-from workers.record.replies import ImageLimit
+from workers.record.replies import FunctionCall, ImageLimit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -60,6 +60,8 @@ class Reply:
     """What came between the question and the reply, in sentences for people: silence, refused parameters."""
     reasoning: str = ""
     """What the model thought before it replied, where its provider shows that. No part of the conversation."""
+    calls: tuple[FunctionCall, ...] = ()
+    """Functions that the model called although none were offered. The text may be empty then."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from workers.record.experiments import ExperimentStatus, LogEntry, Observation, ToolCall
 from workers.record.limits import Limits, Usage
-from workers.record.replies import Conclusion, Hypothesis, ImageLimit
+from workers.record.replies import Conclusion, FunctionCall, Hypothesis, ImageLimit
 from workers.record.statuses import ENDED, STILL, Status
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
@@ -56,7 +56,7 @@ class Replied(Payload):
     author: str
     """The backbone's label."""
     text: str
-    """The reply, whole."""
+    """The reply, whole; functions that it called stand in it, written out in the form of a reply."""
     prose: str
     """The reply without its tagged blocks."""
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -82,6 +82,8 @@ class Replied(Payload):
     """The tags of the conclusion that have words behind them; LABEL too where these say that there is none."""
     readings: tuple[str, ...] = ()
     """How the reply was read where it was not plain, in sentences that its author is told."""
+    calls: tuple[FunctionCall, ...] = ()
+    """The functions that it called, as they came."""
 
 
 @dataclass(frozen=True)

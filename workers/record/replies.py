@@ -1,4 +1,4 @@
-"""What is read in a reply: hypotheses and a conclusion."""
+"""What is read in a reply: hypotheses, a conclusion, and functions that the model called."""
 
 from __future__ import annotations
 
@@ -36,3 +36,14 @@ class Conclusion:
     labels: tuple[str, ...] = ()
     reasoning: str = ""
     bias: str = ""
+
+
+@dataclass(frozen=True)
+class FunctionCall:
+    """A function that a model called by its provider's own means, as the provider sent it."""
+
+    name: str
+    arguments: str
+    """JSON as a rule; models also write Python here, or nothing that can be read."""
+    id: str = ""
+    """The provider's name for this call."""

@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import openai
 
+from workers.backbones.openai.framing import read_chunks
 from workers.backbones.openai.provider_errors import OPENAI, host_of
 from workers.backbones.openai.retry import PULSE
 from workers.errors import BackboneRefused
@@ -59,9 +60,9 @@ class Connection:
             self._loop.close()
 
     def chunks(self, body: dict[str, Any]) -> Iterator[Any]:
-        """The chunks of one streamed reply as they come, None after each `PULSE` of silence.
+        """The chunks of one reply as they come (see `framing`), None after each `PULSE` of silence.
 
-        Closing the iterator ends the request. Raises what the SDK raises.
+        Closing the iterator ends the request. Raises what the SDK and `framing` raise.
         """
         arrived: asyncio.Queue[Any] = asyncio.Queue(_AHEAD)
         reader = self._loop.create_task(self._read(body, arrived))
@@ -76,13 +77,14 @@ class Connection:
 
     async def _read(self, body: dict[str, Any], arrived: asyncio.Queue[Any]) -> None:
         try:
-            async with await self._client.chat.completions.create(**body, stream=True) as stream:
-                if stream.response.headers.get("content-type", "").startswith("text/html"):
+            asked = self._client.chat.completions.with_streaming_response.create(**body, stream=True)
+            async with asked as answer:
+                if answer.headers.get("content-type", "").startswith("text/html"):
                     raise BackboneRefused(
                         f"{host_of(self._provider)} answers with a web page where a reply should be. "
                         "Correct OPENAI_BASE_URL: most addresses end in /v1."
                     )
-                async for chunk in stream:
+                async for chunk in read_chunks(answer.http_response):
                     await arrived.put(chunk)
         except Exception as error:  # noqa: BLE001  raised again where the chunks are read
             await arrived.put(error)

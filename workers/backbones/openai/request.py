@@ -122,6 +122,7 @@ class ReplyRequest:
             image_limit=self.image_limit,
             provider_errors=tuple(self.provider_errors),
             reasoning=heard.reasoning,
+            calls=heard.called.calls(),
         )
 
     def _ask(self, line: Connection, heard: ReplyStream, emit: Emit, seed: int) -> ProviderError | None:
@@ -148,12 +149,13 @@ class ReplyRequest:
             return setback
         finally:
             # Whatever was streamed was paid for. Providers that do not say how much it was are estimated.
-            if heard.text or heard.thought or heard.finish or heard.prompt_tokens:
+            if heard.written or heard.finish or heard.prompt_tokens:
                 prompt = heard.prompt_tokens or self.said.tokens
-                completion = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
+                completion = heard.completion_tokens or count_text_tokens(heard.written)
                 self.spent += pricing.price_usage(self.provider.prices, self.model, prompt, completion)
         before = next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
-        return ReplyRepeated() if heard.reply.strip() == before and not self.insisted else None
+        repeated = heard.reply.strip() == before and not heard.called.calls()
+        return ReplyRepeated() if repeated and not self.insisted else None
 
     def _adapt(self, setback: ProviderError, heard: ReplyStream, emit: Emit) -> None:
         """Do something about a setback. Raises BackboneRefused or BackboneUnavailable if there is nothing to do."""
@@ -176,7 +178,7 @@ class ReplyRequest:
 
     def _lengthen(self, heard: ReplyStream) -> None:
         """Ask once more for a reply that was cut: with room for twice as much, or with fewer images beside it."""
-        self.written = heard.completion_tokens or count_text_tokens(heard.text + heard.thought)
+        self.written = heard.completion_tokens or count_text_tokens(heard.written)
         if self.crowded:
             self._clear_window()
         elif self.limit:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from workers.backbones.openai.calls import CallCollector
+from workers.backbones.openai.framing import DONE
 from workers.backbones.openai.provider_errors import REWORD, ReplyTruncated, TransientError
 from workers.backbones.openai.reasoning import separate_thought, split_content, split_thought
 from workers.backbones.openai.retry import RetryPolicy
@@ -20,6 +22,8 @@ REPEATS = 24
 """The same words so many times in a row are no reply."""
 MIN_REPEATED_CHARS = 600
 """Characters that the repetition takes; rulers and tables repeat too, but not for so long."""
+MAX_QUOTED_THOUGHT = 200
+"""Characters that are shown of a reply that came as reasoning."""
 _WINDOW = 8_000
 """Characters at the end of the text that are looked at: repetitions of up to `_WINDOW / REPEATS` are found."""
 _LOOK_EVERY = 500
@@ -39,6 +43,7 @@ class ReplyStream:
         self.reply = ""
         self.thought = ""
         """What came apart from the text."""
+        self.called = CallCollector()
         self.refusal = ""
         self.finish = ""
         """Why the provider stopped; empty while it has not."""
@@ -72,15 +77,22 @@ class ReplyStream:
         """All that was thought before the reply."""
         return "\n\n".join(each for each in (self.thought.strip(), split_thought(self.text)[0]) if each)
 
+    @property
+    def written(self) -> str:
+        """All that came, which all is paid for."""
+        return "".join([self.text, self.thought, *(each.name + each.arguments for each in self.called.calls())])
+
     def _aside(self, silent: float, policy: RetryPolicy) -> StatusNote | None:
         """What to say of a reply under way that shows no words."""
         if silent >= policy.murmur and not self.finish:
             self._told = 0  # so that the next words are told of at once
             return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(policy.silence))
-        written = len(self.text) + len(self.thought)
+        written = self._count()
         if self.reply or written < self._told * _MORE:
             return None
         self._told = written
+        if self.called.written:
+            return StatusNote(f"{self.who} writes a function call: {self.called.written:,} characters so far")
         if words := len(self.reasoning.split()):
             return StatusNote(f"{self.who} is thinking: {words:,} words so far")
         return None
@@ -94,6 +106,9 @@ class ReplyStream:
 
     def _take(self, chunk: Any) -> tuple[str | None, ...]:
         """What the chunk adds to the reply. The SDK checks nothing, so anything may be in it."""
+        if chunk is DONE:
+            self.finish = self.finish or "done"  # some servers end without a reason
+            return ()
         try:
             # Some providers count as they go: the last figures are the whole. Some leave out what was thought.
             with suppress(AttributeError, TypeError, ValueError):
@@ -108,6 +123,7 @@ class ReplyStream:
             self.finish = (choice.finish_reason if choice else None) or self.finish
             self.refusal += (delta.refusal or "") if delta else ""
             self.thought += thought + separate_thought(delta)
+            self.called.add(delta)
             piece = piece.encode("utf-8", "replace").decode()  # half characters come from half-decoded tokens
         except (AttributeError, TypeError, LookupError) as error:
             raise TransientError("sent a malformed piece of a reply") from error
@@ -119,8 +135,11 @@ class ReplyStream:
             return (self.reply[len(before) :],)
         return None, self.reply
 
+    def _count(self) -> int:
+        return len(self.text) + len(self.thought) + self.called.written
+
     def _watch(self) -> None:
-        written = len(self.text) + len(self.thought)
+        written = self._count()
         if written - self._looked >= _LOOK_EVERY:
             self._looked = written
             if is_repetitive(self.text) or is_repetitive(self.thought):
@@ -139,8 +158,19 @@ class ReplyStream:
             raise TransientError("failed in the middle of a reply")
         if self.refusal and not self.reply.strip():
             raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
-        if not self.reply.strip():
-            raise TransientError("gave an empty reply")
+        if not self.reply.strip() and not self.called.calls():
+            raise TransientError(self._explain_empty())
+
+    def _explain_empty(self) -> str:
+        """What is said of a reply without words; of one that came as reasoning, with the beginning of it."""
+        thought = " ".join(self.reasoning.split())
+        if not thought:
+            return "gave an empty reply"
+        shown = thought if len(thought) <= MAX_QUOTED_THOUGHT else thought[: MAX_QUOTED_THOUGHT - 1] + "…"
+        return (
+            f"sent all of its reply as reasoning and no words of a reply (“{shown}”): "
+            "the reasoning parser of the server does not fit the model, or the model stopped after it had thought"
+        )
 
 
 def is_repetitive(text: str) -> bool:

@@ -23,7 +23,7 @@ _NAME = (
 _AT_START = re.compile(rf" {{0,3}}(?:#{{1,6}} {{1,3}}|[-+*\u2022] )?[*_]{{0,3}}{_NAME}:?[*_]{{0,3}}", re.IGNORECASE)
 _WITHIN = re.compile(rf"[*_]{{0,3}}{_NAME}:[*_]{{0,3}}", re.IGNORECASE)
 _CLAUSE_ENDS = frozenset(":.!?;-\u2013\u2014)\u2022\u2192>")
-_FENCE = re.compile(r"([ \t]{0,8})(`{3,}+|~{3,}+)([^`]*)$")
+FENCE = re.compile(r"([ \t]{0,8})(`{3,}+|~{3,}+)([^`]*)$")
 _THOUGHT = re.compile(r"^[ \t]{0,3}<(think|thinking|thought|reasoning)>", re.IGNORECASE | re.MULTILINE)
 _THOUGHT_BEGUN = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
@@ -55,7 +55,7 @@ def cut_blocks(text: str) -> tuple[list[Block], list[str]]:
     """The blocks of a reply, in order, the first without a tag; and the tags in the middle of a clause, which were read
     as words of it. Never raises."""
     blocks, quoted = [Block("")], list[str]()
-    for thought, piece in _split_thoughts(text.replace("\r\n", "\n")):
+    for thought, piece in split_thoughts(text.replace("\r\n", "\n")):
         if thought:
             blocks += [Block(THINKING, list(piece.split("\n"))), Block("")]
         else:
@@ -69,9 +69,9 @@ def cut_blocks(text: str) -> tuple[list[Block], list[str]]:
                     if place < len(pieces) - 1:
                         blocks[-1].parts += [words] if words.strip() else []
                 at += 1
-                opening = _FENCE.match(pieces[-1][1])
+                opening = FENCE.match(pieces[-1][1])
                 if opening:
-                    fence, at = _read_fence(opening, lines, at, may_end)
+                    fence, at = read_fence(opening, lines, at, may_end)
                     may_end = may_end and fence.closed  # a second search for the end of a fence could take too long
                     blocks[-1].parts.append(fence)
                 else:
@@ -79,7 +79,7 @@ def cut_blocks(text: str) -> tuple[list[Block], list[str]]:
     return blocks, quoted
 
 
-def _split_thoughts(text: str) -> Iterator[tuple[bool, str]]:
+def split_thoughts(text: str) -> Iterator[tuple[bool, str]]:
     """The text in pieces: whether each is a thought, and its words. What begins and never ends is none."""
     first = _THOUGHT_ENDS.search(text)
     place = 0
@@ -145,7 +145,7 @@ class _Marks:
 # --- fences ---------------------------------------------------------------------------------------
 
 
-def _read_fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: bool) -> tuple[Fence, int]:
+def read_fence(opening: re.Match[str], lines: Sequence[str], at: int, may_end: bool) -> tuple[Fence, int]:
     """The fence that an opening before line `at` begins, and the line after it.
 
     An unclosed one takes all that is left, up to the first tag if it `may_end` there.

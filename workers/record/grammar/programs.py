@@ -27,6 +27,13 @@ _DEFINES = re.compile(r"^def (run_experiment|execute_command)\b", re.MULTILINE)
 _USES = re.compile(r"\b(?:system|tools)\.[a-z]\w{0,40} ?\(|^def (?:run_experiment|execute_command)\b", re.MULTILINE)
 _ENDINGS = 3
 """How many paragraphs of prose may follow a program that has no fence."""
+_BEGINNINGS = 4
+"""At how many lines behind words a program without a fence may begin."""
+_BEGINS = re.compile(
+    r"\s{0,8}(?:import \w|from \w[\w.]{0,80} import |(?:def|class|with) \w|@\w|for \w.{0,200} in "
+    r"|\"{3}|\w[\w, ]{0,80}=|\w[\w.]{0,80}\()"
+)
+"""How a line of Python begins that is no sentence."""
 
 UNCLOSED = "The fence of your program has no end; all that followed it was read as the program."
 NOT_WHOLE = (
@@ -65,6 +72,12 @@ def find_program(blocks: Sequence[Block]) -> Program:
     return _read_unfenced(blocks)
 
 
+def is_program(words: str) -> bool:
+    """Whether words are Python that does something, and no mere name, number or text."""
+    tree = _parse(dedent(words))
+    return tree is not None and any(_does_something(node) for node in tree.body)
+
+
 def _is_python(code: str) -> bool:
     """Whether the text is a Python program."""
     return _parse(code) is not None
@@ -80,9 +93,8 @@ def _parse(code: str) -> ast.Module | None:
 def _choose_unannounced(fences: dict[FencePosition, Fence], *, concludes: bool) -> dict[FencePosition, Fence]:
     """Fences that no tag announces and that are programs even so."""
     sign = _DEFINES if concludes else _USES
-    if not any(sign.search(fence.body) for fence in fences.values()):
-        return {}
-    return {at: fence for at, fence in fences.items() if _DEFINES.search(fence.body) or _is_python(fence.body)}
+    chosen = {at: fence for at, fence in fences.items() if _DEFINES.search(fence.body) or is_program(fence.body)}
+    return chosen if any(sign.search(fence.body) for fence in chosen.values()) else {}
 
 
 def _drop_broken(fences: dict[FencePosition, Fence]) -> dict[FencePosition, Fence]:
@@ -121,23 +133,32 @@ def _read_unfenced(blocks: Sequence[Block]) -> Program:
         if block.tag != "CODE" or not any(isinstance(part, str) and part.strip() for part in block.parts):
             continue
         lines = [part for part in block.parts if isinstance(part, str)]
-        if len(lines) == len(block.parts) and (count := _python_lines(lines)):
-            code = dedent("\n".join(lines[:count])).strip("\n")
-            return Program(code, {number: frozenset(range(count))}, (NO_FENCE,))
+        if len(lines) == len(block.parts) and (found := _find_lines(lines)):
+            code = dedent("\n".join(lines[slice(*found)])).strip("\n")
+            return Program(code, {number: frozenset(range(*found))}, (NO_FENCE,))
         missing = (NO_PYTHON,)
     return Program(remarks=missing)
+
+
+def _find_lines(lines: Sequence[str]) -> tuple[int, int] | None:
+    """Where a program begins and ends among the lines; a few words may stand before it."""
+    begins = [place for place in range(1, len(lines)) if _BEGINS.match(lines[place])]
+    for start in [0, *begins[:_BEGINNINGS]]:
+        if count := _python_lines(lines[start:]):
+            return start, start + count
+    return None
 
 
 def _python_lines(lines: Sequence[str]) -> int:
     """How many of the lines, from the first on, are a program; prose may follow it. 0 if there is none."""
     ends = [place for place in range(1, len(lines)) if not lines[place - 1].strip() and lines[place][:1].strip()]
     for end in [len(lines), *reversed(ends[-_ENDINGS:])]:
-        tree = _parse(dedent("\n".join(lines[:end])))
-        if tree is not None and any(_does_something(node) for node in tree.body):
+        if is_program("\n".join(lines[:end])):
             return end
     return 0
 
 
 def _does_something(node: ast.stmt) -> bool:
-    """Whether a statement is more than a word, a number or a text: those are Python too."""
-    return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Name | ast.Constant | ast.Tuple))
+    """Whether a statement is more than a word, a number, a text or JSON: those are Python too."""
+    idle = ast.Name | ast.Constant | ast.Tuple | ast.Dict | ast.List
+    return not (isinstance(node, ast.Expr) and isinstance(node.value, idle))

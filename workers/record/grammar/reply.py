@@ -12,13 +12,16 @@ What was not written plainly is told to its author: `Parsed.readings`. It does n
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workers.record.grammar.blocks import CONCLUDING, THINKING, cut_blocks
-from workers.record.grammar.programs import find_program
-from workers.record.replies import Conclusion, Hypothesis, HypothesisStatus
+from workers.record.grammar.calls import READ, SET_ASIDE, UNREAD, read_call
+from workers.record.grammar.dialects import translate
+from workers.record.grammar.programs import NO_TAG, find_program
+from workers.record.replies import Conclusion, FunctionCall, Hypothesis, HypothesisStatus
 
 MOST_HYPOTHESES = 50
 MOST_LABELS = 20
@@ -49,6 +52,14 @@ _NO_LABEL = re.compile(
     r"(?: ?[(:;,.-].*)?",
     re.IGNORECASE | re.DOTALL,
 )
+_SENTENCE_ENDS = re.compile(r"(?:[a-z]{3}|[A-Z]{4})[\"\u201d\u2019')]{0,2}[.!][\"\u201d\u2019')]{0,2}(?= {1,3}[A-Z])")
+"""Of a label with another sentence behind it; "St. Bernard dogs" has none."""
+_HANGS_ON = re.compile(
+    r"</\w{1,20}>$|<\|[^<>|]{1,40}\|>$|^<(?:final_)?(?:answer|labels?)>(?=.)"  # marks of an end, and of a beginning
+    r"|(?<=\S) ?\(n ?= ?\d[^()]{0,80}\)\.?$"
+    r"|(?<=[a-z]{3})\.$|(?<=[A-Z]{4})\.$|(?<=[a-z]{3}[\"\u201d\u2019')])\.$"
+)
+_QUOTES = ('""', "''", "``", "\u201c\u201d", "\u2018\u2019", "\u201e\u201c", "\u00ab\u00bb")
 _LISTED = re.compile(r'(?:"[^"]*"|\([^()]*\)|[^,;])+')
 
 
@@ -68,9 +79,39 @@ class Parsed:
     readings: tuple[str, ...] = ()
     """How it was read, where that is not plain; for its author."""
 
+    @property
+    def says_something(self) -> bool:
+        """Whether there is something to do: a program, or a conclusion."""
+        return self.code is not None or self.conclusion is not None
+
 
 def parse(text: str) -> Parsed:
-    """Read a reply. Never raises: what has no meaning is prose."""
+    """Read a reply, in a dialect if the grammar finds nothing. Never raises: what has no meaning is prose."""
+    plain = _parse(text)
+    if plain.says_something and NO_TAG not in plain.readings:
+        return plain
+    translated, remarks = translate(text)
+    if not remarks:
+        return plain
+    found = _parse(translated)
+    if plain.says_something and (found.code != plain.code or found.conclusion):  # a fence that says enough by itself
+        return plain
+    return replace(found if found.says_something else plain, readings=(*remarks, *found.readings))
+
+
+def write_out(text: str, called: Sequence[FunctionCall]) -> tuple[str, tuple[str, ...]]:
+    """A reply with the functions that it called in its text, and how they were read, for its author."""
+    if not called:
+        return text, ()
+    raw = [f"Function call: {json.dumps([each.name, each.arguments], ensure_ascii=False)}" for each in called]
+    if parse(text).says_something:
+        return "\n\n".join([text, *raw]), (SET_ASIDE,)
+    read = [read_call(each) for each in called]
+    parts = [words or call for words, call in zip(read, raw, strict=True)]
+    return "\n\n".join(filter(None, [text.rstrip(), *parts])), (READ if any(read) else UNREAD,)
+
+
+def _parse(text: str) -> Parsed:
     blocks, quoted = cut_blocks(text)
     program = find_program(blocks)
     prose: list[str] = []
@@ -208,17 +249,23 @@ def _label_lines(lines: Sequence[str], *, several: bool) -> tuple[list[str], lis
     if several or _form(found[:1]):
         return found, rest
     end = next((place for place, line in enumerate(found) if place and line.strip()[:1].isupper()), len(found))
-    return found[:end], found[end:] + rest
+    label = " ".join(line.strip() for line in found[:end])
+    cut = _SENTENCE_ENDS.search(label)
+    return (
+        ([label[: cut.end()]], [label[cut.end() :].strip(), *found[end:], *rest])
+        if cut
+        else ([label], found[end:] + rest)
+    )
 
 
 def _labels(paragraph: Sequence[str], *, several: bool) -> list[str]:
     """One label, or one for each line of a list; of `several` one for each line, and for each part between commas."""
     form = _form(paragraph[:1])
     if form:
-        return [_clean(match.group(3)) for line in paragraph if (match := form.match(line.strip()))]
+        return [_clean_label(match.group(3)) for line in paragraph if (match := form.match(line.strip()))]
     if not several:
-        return [_clean(" ".join(line.strip() for line in paragraph))]
-    return [label for line in paragraph for part in _LISTED.findall(line) if (label := _clean(part))]
+        return [_clean_label(" ".join(line.strip() for line in paragraph))]
+    return [label for line in paragraph for part in _LISTED.findall(line) if (label := _clean_label(part))]
 
 
 def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
@@ -233,6 +280,19 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
     return Conclusion(
         texts.get("DESCRIPTION", ""), tuple(kept[:MOST_LABELS]), texts.get("REASONING", ""), texts.get("BIAS", "")
     )
+
+
+def _clean_label(text: str) -> str:
+    """A label without what models hang on it: marks of an end, counts, quotation marks, a full stop."""
+    label = _clean(text)
+    for _ in range(4):  # they may stand in each other
+        before = label
+        label = _HANGS_ON.sub("", label).strip()
+        if len(label) > 1 and label[0] + label[-1] in _QUOTES and label[0] not in label[1:-1]:
+            label = label[1:-1].strip()
+        if label == before:
+            break
+    return label
 
 
 def _clean(text: str) -> str:

@@ -7,11 +7,12 @@ open a fence. What does not come back as it was written is refused before it is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from workers.record import tasks
+from workers.record.grammar.composing import Written, join_lines, write
 from workers.record.grammar.reply import parse
 from workers.record.replies import Hypothesis
 
@@ -21,29 +22,16 @@ NO_CONCLUSION = (
 )
 MISREAD = (
     "This would not be read as you wrote it: a line of it begins with a tag such as [CODE] or [LABEL], opens a fence "
-    "of backticks, or says nothing. Put a word before it."
+    "of backticks, or says nothing. Put a word before it. A label is one phrase, without quotation marks or counts."
 )
 
 ReplyFields = Mapping[str, Any]
 """What a person wrote, by the names of the fields of a `HumanReply`."""
 
 
-@dataclass(frozen=True)
-class Written:
-    """A reply in parts, each as plain text."""
-
-    prose: str = ""
-    hypotheses: tuple[Hypothesis, ...] = ()
-    program: str = ""
-    description: str = ""
-    reasoning: str = ""
-    bias: str = ""
-    labels: tuple[str, ...] = ()
-
-
 def compose(draft: ReplyFields) -> str:
     """The reply in the grammar that every backbone writes."""
-    return "\n\n".join(_blocks(select(draft)))
+    return write(select(draft))
 
 
 def select(draft: ReplyFields) -> Written:
@@ -52,35 +40,15 @@ def select(draft: ReplyFields) -> Written:
     about = Written(
         prose=re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in draft["prose"].split("\n"))).strip(),
         hypotheses=tuple(
-            Hypothesis(each["number"], _in_line(each["text"]), each["status"], _in_line(each["reason"]))
+            Hypothesis(each["number"], join_lines(each["text"]), each["status"], join_lines(each["reason"]))
             for each in draft["hypotheses"]
         ),
     )
     if draft["what"] == "experiment":
         return replace(about, program=draft["program"].rstrip().strip("\n"))
     texts = {name: draft[name].strip() for name in ("description", "reasoning", "bias")}
-    labels = tuple(_in_line(line) for line in draft["labels"].split("\n") if line.strip())
+    labels = tuple(join_lines(line) for line in draft["labels"].split("\n") if line.strip())
     return replace(about, labels=labels, **texts)
-
-
-def _blocks(reply: Written) -> Iterator[str]:
-    """The filled parts of a reply, each under its tag."""
-    if reply.prose:
-        yield reply.prose
-    if reply.hypotheses:
-        yield "[HYPOTHESIS LIST]:\n" + "\n".join(_line(each) for each in reply.hypotheses)
-    if reply.program:
-        fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", reply.program))])
-        yield f"[CODE]:\n{fence}python\n{reply.program}\n{fence}"
-    for name in ("description", "reasoning", "bias"):
-        if text := getattr(reply, name):
-            yield f"[{name.upper()}]: {text}"
-    yield from (f"[LABEL {n}]: {label}" for n, label in enumerate(reply.labels, 1))
-
-
-def _line(each: Hypothesis) -> str:
-    mark = f"{each.status}: {each.reason}" if each.reason else each.status
-    return f"Hypothesis_{each.number}: {each.text} [{mark}]"
 
 
 # --- what would be misread --------------------------------------------------------------------------
@@ -107,7 +75,7 @@ def _stands_alone(reply: Written, name: str) -> bool:
 
 def _comes_back(reply: Written) -> bool:
     """Whether the reply is parsed into the parts that it was made of."""
-    found = parse("\n\n".join(_blocks(reply)))
+    found = parse(write(reply))
     conclusion = found.conclusion
     concluded = {name: getattr(conclusion, name) if conclusion else "" for name in ("description", "bias")}
     reasons = conclusion.reasoning if conclusion else reply.reasoning  # reasoning alone concludes nothing
@@ -136,7 +104,3 @@ def _keep_labels(labels: tuple[str, ...]) -> list[str]:
 def _strip_marks(text: str) -> str:
     """Letters, digits and signs without the spaces and marks around them, which the grammar may trim."""
     return " ".join(re.sub(r"[*\"\s]+", " ", text).split()).strip(" -.:,;")
-
-
-def _in_line(text: str) -> str:
-    return " ".join(text.split())

@@ -1,0 +1,52 @@
+"""Gathers the functions that a model calls, piece by piece or whole. None are offered; models and proxies call some."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workers.backbones.openai.provider_errors import TransientError
+from workers.record.replies import FunctionCall
+
+MAX_CALLS = 16
+
+
+class CallCollector:
+    """The calls of one reply so far."""
+
+    def __init__(self) -> None:
+        self._calls: list[dict[str, Any]] = []
+        self.written = 0
+        """Characters of their arguments."""
+
+    def add(self, delta: Any) -> None:
+        """Take what a piece of a stream holds of calls. Raises TransientError for too many of them.
+
+        A piece goes on with the latest call of its index, unless it brings an id of its own: some servers number all
+        calls 0, and some do not number them.
+        """
+        older = getattr(delta, "function_call", None)
+        for piece in getattr(delta, "tool_calls", None) or ([{"index": 0, "function": older}] if older else ()):
+            function = _field(piece, "function") or {}
+            index, name = _field(piece, "index"), str(_field(piece, "id") or "")
+            call = next((each for each in reversed(self._calls) if each["index"] == index), None)
+            if call is None or (name and call["id"] and name != call["id"]):
+                if len(self._calls) >= MAX_CALLS:
+                    raise TransientError(f"called more than {MAX_CALLS} functions in one reply")
+                call = {"index": index, "id": name, "name": "", "arguments": []}
+                self._calls.append(call)
+            call["id"] = call["id"] or name
+            call["name"] = call["name"] or str(_field(function, "name") or "")
+            words = _field(function, "arguments") or ""
+            call["arguments"].append(words if isinstance(words, str) else json.dumps(words))
+            self.written += len(call["arguments"][-1])
+
+    def calls(self) -> tuple[FunctionCall, ...]:
+        """The calls that have arguments, in order."""
+        gathered = (FunctionCall(it["name"], "".join(it["arguments"]), it["id"]) for it in self._calls)
+        return tuple(each for each in gathered if each.arguments.strip())
+
+
+def _field(value: Any, name: str) -> Any:
+    """A field of what the SDK made an object, or left as it was."""
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)

@@ -1,0 +1,88 @@
+"""How a reply is framed: as a stream of events, or as one JSON body where a server ignores that a stream was asked for.
+
+Both become chunks of a stream, so that one reader hears them. An error object is raised as the provider's error,
+whatever the status of the answer: some servers and proxies send it with 200.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import openai
+from openai._streaming import SSEDecoder
+from openai.types.chat import ChatCompletionChunk
+
+from workers.backbones.openai.provider_errors import TransientError
+
+DONE = object()
+"""Stands for the mark with which a server ends a reply; a line that is cut has none."""
+MAX_BODY_BYTES = 8_000_000
+"""Of one JSON body; a longer one does not end."""
+
+
+async def read_chunks(answer: httpx2.Response) -> AsyncIterator[Any]:
+    """The chunks of an answer as they come, and DONE if the server says that it is at its end.
+
+    Raises TransientError, openai.APIError with the provider's words, and ValueError for what is no JSON.
+    """
+    pieces = answer.aiter_bytes()
+    try:
+        head = b""
+        async for piece in pieces:
+            head = piece.lstrip()
+            if head:
+                break
+        # The type that a server names is not asked: proxies name one and send the other.
+        if head[:1] in (b"{", b"["):
+            yield _open_body(await _read_whole(head, pieces), answer.request)
+            yield DONE
+            return
+        async for event in SSEDecoder().aiter_bytes(_put_before(head, pieces)):
+            if event.data.startswith("[DONE]"):
+                yield DONE
+                return
+            if event.data:
+                yield _make_chunk(json.loads(event.data), answer.request)
+    except httpx2.TransportError as error:
+        raise openai.APIConnectionError(request=answer.request) from error
+
+
+async def _put_before(head: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield head
+    async for piece in pieces:
+        yield piece
+
+
+async def _read_whole(head: bytes, pieces: AsyncIterator[bytes]) -> bytes:
+    body = bytearray(head)
+    async for piece in pieces:
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            raise TransientError(f"did not end its reply within {MAX_BODY_BYTES:,} bytes")
+    return bytes(body)
+
+
+def _open_body(body: bytes, request: httpx2.Request) -> Any:
+    """The finished reply of a body as the one chunk of a stream."""
+    data = json.loads(body)
+    if isinstance(data, list) and len(data) == 1:  # Gemini wraps its errors so
+        data = data[0]
+    for choice in data.get("choices") or () if isinstance(data, dict) else ():
+        if isinstance(choice, dict) and "message" in choice:
+            choice["delta"] = choice.pop("message")
+    return _make_chunk(data, request)
+
+
+def _make_chunk(data: Any, request: httpx2.Request) -> Any:
+    """The chunk that an object is. Nothing of it is checked; raises openai.APIError if it is an error instead."""
+    if not isinstance(data, dict):
+        return data
+    error = data.get("error")
+    if not error and "choices" not in data and any(data.get(name) for name in ("message", "detail")):
+        error = data
+    if error:
+        raise openai.APIError("An error stands where a reply should be.", request, body=error)
+    return ChatCompletionChunk.construct(**data)

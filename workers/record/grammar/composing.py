@@ -1,0 +1,52 @@
+"""Writes a reply that is known in parts in the form that `reply` reads: what people wrote, and what models called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workers.record.replies import Hypothesis
+
+
+@dataclass(frozen=True)
+class Written:
+    """A reply in parts, each as plain text."""
+
+    prose: str = ""
+    hypotheses: tuple[Hypothesis, ...] = ()
+    program: str = ""
+    description: str = ""
+    reasoning: str = ""
+    bias: str = ""
+    labels: tuple[str, ...] = ()
+
+
+def write(reply: Written) -> str:
+    """The filled parts of a reply, each under its tag."""
+    return "\n\n".join(_blocks(reply))
+
+
+def join_lines(text: str) -> str:
+    """The words in one line."""
+    return " ".join(text.split())
+
+
+def _blocks(reply: Written) -> Iterator[str]:
+    """The filled parts of a reply, each under its tag."""
+    if reply.prose:
+        yield reply.prose
+    if reply.hypotheses:
+        yield "[HYPOTHESIS LIST]:\n" + "\n".join(_line(each) for each in reply.hypotheses)
+    if reply.program:
+        fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", reply.program))])
+        yield f"[CODE]:\n{fence}python\n{reply.program}\n{fence}"
+    for name in ("description", "reasoning", "bias"):
+        if text := getattr(reply, name):
+            yield f"[{name.upper()}]: {text}"
+    yield from (f"[LABEL {n}]: {label}" for n, label in enumerate(reply.labels, 1))
+
+
+def _line(each: Hypothesis) -> str:
+    mark = f"{each.status}: {each.reason}" if each.reason else each.status
+    return f"Hypothesis_{each.number}: {each.text} [{mark}]"
