@@ -126,6 +126,7 @@ def test_the_usual_ways_to_say_it_are_read(text: str, phrase: str) -> None:
         ("various things", "names nothing that can be tested"),
         ("the meaning of life", "Not understood: “meaning life”"),
         ("balls, not red ones", "“not”"),
+        ("Anything but balls", "Not understood: “anything but”"),
         ("balls behind a cube", "“behind”"),
         ("balls with wheels", "“wheels”"),
         ("balls with cubes and cars", "“cars”"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workers.record.negations import ALL_BUT
 from workers.toybox.world.label_words import SCENERY, LabelAlternative, LabelPart, cut_label
 from workers.toybox.world.scenes import CHOICES, MAX_THINGS
 from workers.toybox.world.toy_parts import absorb_parts
@@ -86,6 +87,8 @@ def find_unread(text: str) -> tuple[str, ...]:
     found = [unread for alternative in alternatives for unread in _find_unread(alternative)]
     if len(alternatives) > 1:  # "robots or other toys" says nothing
         found += [each.parts[0].words[0].text for each in alternatives if _says_nothing(each)]
+    if but := ALL_BUT.search(text):  # it was cut up as a plain "not"
+        found = [but[0].casefold() if each == "not" else each for each in found]
     return tuple(dict.fromkeys(found))
 
 
