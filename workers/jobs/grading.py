@@ -1,9 +1,5 @@
-"""Tests a label while its run goes on, for the agent to think again: the check that anybody may ask for, and a rule.
-
-A label passes if images drawn for it part from neutral ones, if at least half of them reach half of the mean of the
-exemplars, and if it describes most of the brightest natural images; the last catches a unit with a second cause. A
-figure that could not be measured is not held against the label. Source of the idea: SAIA (2510.21704).
-"""
+"""Tests a label while its run goes on, for the agent to think again: the check that anybody may ask for, judged by
+`metrics.label_verdict`."""
 
 from __future__ import annotations
 
@@ -15,18 +11,12 @@ from experiments.models import CheckStatus, Layer, Run, Unit
 from workers.agent.rules import Grade
 from workers.jobs.checks.check import finish
 from workers.jobs.run_log import DatabaseRunLog
+from workers.metrics.label_verdict import find_mark, judge_label
 from workers.record.events import Graded
 from workers.record.experiments import Observation
-from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult, NaturalResult
+from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult
 from workers.record.origins import Origin
 
-AUC = 0.9
-"""What the AUC of generated images has to reach."""
-HALF = 0.5
-"""Share of the positive images that have to reach this share of the exemplars' mean."""
-BRIGHTEST, DESCRIBED = 20, 0.75
-"""Natural images that are looked at, and the share of them that the label has to describe: one of two equal causes
-describes about half."""
 SHOWN = 4
 """Images of either kind that went as the label says."""
 TELLING = 6
@@ -56,41 +46,14 @@ class LabelGrader:
 
 
 def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
-    """The grade by the rule of this module. Without generated images there is none, and a reason."""
-    natural, drawn = result.natural or NaturalResult(), result.generated or GeneratedResult()
-    auc = drawn.auc.value
-    if auc is None:
+    """The verdict on a label. Without generated images there is none, and a reason."""
+    drawn = result.generated or GeneratedResult()
+    if drawn.auc.value is None:
         reason = drawn.problem or "No images could be drawn for the label."
         return Graded(step.round, label, left=step.left, reason=reason)
-    mark = None if drawn.exemplar_mean is None else HALF * drawn.exemplar_mean
-    reached = None if mark is None else _share(each.activation > mark for each in drawn.positive)
-    described = _share(each >= HALF for each in _of_brightest(natural))
-    passed = auc >= AUC and (reached is None or reached >= HALF) and (described is None or described >= DESCRIBED)
-    return Graded(
-        round=step.round,
-        label=label,
-        passed=passed,
-        pearson=natural.pearson.value,
-        auprc=natural.auprc.value,
-        generated_auc=auc,
-        bright_positives=reached,
-        described=described,
-        left=step.left,
-        images=_choose_images(drawn, mark),
-    )
-
-
-def _share(answers: Iterable[bool]) -> float | None:
-    found = list(answers)
-    return sum(found) / len(found) if found else None
-
-
-def _of_brightest(natural: NaturalResult) -> list[float]:
-    """What the judge said of the brightest images of which it could be read."""
-    known = [
-        (value, said) for value, said in zip(natural.activations, natural.expected, strict=True) if said is not None
-    ]
-    return [said for _, said in sorted(known, reverse=True)[:BRIGHTEST]]
+    verdict = judge_label(result)
+    images = _choose_images(drawn, find_mark(drawn))
+    return Graded(step.round, label, verdict.passed, **verdict.figures, left=step.left, images=images)
 
 
 def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
