@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from experiments.core.label_checks import choose_method, request_check
 from experiments.display.label_checks import read_check
@@ -39,6 +40,9 @@ class LabelGrader:
         method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
         check = request_check(unit, label, method, enqueue=False, unpriced=run.unpriced)
         check = finish(check.pk, self.run_log.progress) if check.is_open else check
+        # A check without a result met words that it cannot test; one with a result lacks a judge, say
+        if check.status == CheckStatus.UNTESTABLE and not check.result and not step.reworded:
+            return Graded(step.round, label, left=step.left + 1, reason=check.reason, direction="not readable")
         if check.status != CheckStatus.DONE:
             reason = check.reason or "The check came to no result."
             return Graded(step.round, label, left=step.left, reason=reason)
@@ -52,23 +56,42 @@ def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
         reason = drawn.problem or "No images could be drawn for the label."
         return Graded(step.round, label, left=step.left, reason=reason)
     verdict = judge_label(result)
-    images = _choose_images(drawn, find_mark(drawn))
-    return Graded(step.round, label, verdict.passed, **verdict.figures, left=step.left, images=images)
+    figures: dict[str, Any] = dict(verdict.figures)
+    return Graded(
+        step.round,
+        label,
+        verdict.passed,
+        **figures,
+        left=step.left,
+        images=_choose_images(drawn, find_mark(drawn)),
+        needed=verdict.needed,
+        reachable=verdict.reachable,
+        direction=verdict.direction,
+    )
 
 
 def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
     """What went otherwise than the label says, the worst first; then a few of what went as it says.
 
-    Natural images are not among them: the label that comes next is tested on these, and the agent must not know them.
+    One image of each prompt. Natural images are not among them: the label that comes next is tested on these, and the
+    agent must not know them.
     """
     level = drawn.exemplar_mean or 0.0 if mark is None else mark
-    positive = sorted(drawn.positive, key=lambda each: each.activation)
-    neutral = sorted(drawn.neutral, key=lambda each: -each.activation)
+    positive = _one_of_each_prompt(sorted(drawn.positive, key=lambda each: each.activation))
+    neutral = _one_of_each_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))
     failed = [each for each in positive if each.activation <= level][:TELLING]
     bright = [each for each in neutral if each.activation > level][:TELLING]
     right = [each for each in reversed(positive) if each.activation > level][:SHOWN]
     dark = [each for each in reversed(neutral) if each.activation <= level][:SHOWN]
     return _as_observations([*failed, *bright, *right, *dark])
+
+
+def _one_of_each_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
+    """The first image of each prompt: further seeds show the same."""
+    found: dict[str, CheckImage] = {}
+    for each in images:
+        found.setdefault(each.prompt, each)
+    return list(found.values())
 
 
 def _as_observations(images: Iterable[CheckImage]) -> tuple[Observation, ...]:

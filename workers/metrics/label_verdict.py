@@ -27,15 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from workers.record.events import Direction
 from workers.record.label_checks import CheckResult, GeneratedResult, NaturalResult
 
-AUC = 0.9
-"""What the AUC of generated images has to reach."""
+AUC = 0.8
+"""What the AUC of generated images has to reach: at .9, 3 of 110 true labels failed since the eyes missed drawn toys."""
 HALF = 0.5
 """Share of the drawn images that have to reach this share of the exemplars' mean; "bright" means above that."""
 BRIGHTEST = 20
@@ -45,10 +45,6 @@ OF_TRUTH = 0.9
 OF_BEST_CUT, OF_BEST_CUT_OF_FEW = 0.85, 0.6
 """Share of the best cut's r, where the truth is not known: with `MANY` bright images, and with fewer."""
 MANY = 30
-
-Direction = Literal["", "too narrow", "too broad", "elsewhere"]
-"""What is wrong with a label: it leaves out images that activate the unit (a second cause does so as well), describes
-images that do not, or both for more than half of the images."""
 
 
 @dataclass(frozen=True)
