@@ -35,7 +35,7 @@ from workers.record.events import Direction
 from workers.record.label_checks import CheckResult, GeneratedResult, NaturalResult
 
 AUC = 0.8
-"""What the AUC of generated images has to reach: at .9, 3 of 110 true labels failed since the eyes missed drawn toys."""
+"""What the AUC of generated images has to reach: at .9, 3 of 110 true labels failed, as the eyes miss drawn toys."""
 HALF = 0.5
 """Share of the drawn images that have to reach this share of the exemplars' mean; "bright" means above that."""
 BRIGHTEST = 20
