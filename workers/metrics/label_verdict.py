@@ -10,7 +10,7 @@ or too broad, which the others do not. What is reachable is the r of the truth w
 Else it is the largest r that any yes/no label could have with these activations: the best cut of their ranking. That
 bound needs no truth. No true label exceeds it, but a true label may stay below it, as units err.
 
-Thresholds come from 1,200 synthetic neurons of toybox-eyes (tests/metrics/test_label_verdict.py repeats a part).
+Thresholds come from 240 synthetic neurons of toybox-eyes, and 110 more with drawn images (a part of this is a test).
 Against the truth, `OF_TRUTH` parts true labels from wrong ones. Against the best cut it depends on how many natural
 images are bright. With `MANY` and more, true labels have over `OF_BEST_CUT` of it, and labels with a property too many
 or too few have less. With fewer, true labels fall as low as .6, while "large trees" may reach .9 for trees: 1,000
