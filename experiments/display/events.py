@@ -25,7 +25,7 @@ from experiments.display.image_cards import ImageCard, ImageSource
 from experiments.display.plots import Scale, activation_plot
 from experiments.models import Event, Run
 from workers import registry
-from workers.record import tasks
+from workers.record import grades, tasks
 from workers.record.decoding import encode
 from workers.record.events import Audience, Ended, ExperimentEnded, ExperimentStarted, Graded, Replied, Started
 from workers.record.statuses import ACTIVE, Status
@@ -152,6 +152,8 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
         ]
     elif isinstance(content, Graded):
         context["cards"] = [image_cards.ImageCard.from_log(each) for each in content.images]
+        context |= {"verdict": grades.name_verdict(content), "direction": grades.describe_direction(content)}
+        context["figures"] = grades.list_figures(content)
     elif isinstance(content, Started):
         # What the agent was told before its first reply
         texts = ("Instructions", content.instructions), ("First message", content.assignment)

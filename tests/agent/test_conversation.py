@@ -305,13 +305,35 @@ def test_the_history_only_grows_with_every_event():
 
 
 def test_a_failed_label_comes_with_its_figures_and_images_in_the_usual_form():
-    grade = Graded(3, "red balls", pearson=0.31, generated_auc=0.95, described=0.5, left=1, images=(RED,))
+    needed = {"generated_auc": 0.9, "pearson": 0.801}
+    figures = {"pearson": 0.78, "generated_auc": 0.95, "described": 0.5, "reachable": 0.89, "needed": needed}
+    grade = Graded(3, "red balls", **figures, left=1, images=(RED,), direction="too narrow", reading="Read as: balls.")
     (told,) = [each for each in messages(story(STARTED, grade)) if "red balls" in each.text]
     assert "failed: red balls" in told.text
-    assert "describes: 0.50" in told.text
+    assert "describes: 0.50\n" in told.text
+    assert "neutral ones: 0.95, needs 0.90\n" in told.text
+    assert "natural images: 0.78, needs 0.80 (0.89 is reachable): too low\n" in told.text
+    assert "Too narrow" in told.text
+    assert "Read as: balls.\n" in told.text
+    assert "tested 1 more time." in told.text
     assert "1. a red ball on grass — activation 38.4" in told.text
     assert [each.key for each in told.parts if isinstance(each, ImagePart)] == ["masked1"]
     assert "second cause" in told.text
+
+
+def test_the_last_failed_label_says_that_it_was_the_last() -> None:
+    (*_, told) = messages(story(STARTED, Graded(3, "red balls", generated_auc=0.5)))
+    assert "This was the last time" in told.text
+    assert "0 more" not in told.text
+    assert "images that tell most" not in told.text
+
+
+def test_a_label_whose_words_cannot_be_tested_comes_with_the_reason_and_the_remedy() -> None:
+    grade = Graded(3, "odd things", reason="Toybox does not understand it.", direction="not readable", left=2)
+    (*_, told) = messages(story(STARTED, grade))
+    assert "could not be tested: odd things\nToybox does not understand it.\n" in told.text
+    assert "keep it and say so" in told.text
+    assert "tested 2 more times." in told.text
 
 
 def test_of_a_label_that_passed_the_agent_is_told_nothing():

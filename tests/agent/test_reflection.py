@@ -60,6 +60,19 @@ def test_what_cannot_be_tested_concludes_the_run():
     assert end(run_log).conclusion == RED_BALLS
 
 
+def test_words_that_cannot_be_tested_go_back_once_and_cost_no_reflection():
+    asked = []
+
+    def grade(step: Grade) -> Graded:
+        asked.append((step.left, step.reworded))
+        direction = "" if step.reworded else "not readable"
+        return Graded(step.round, "odd", left=step.left, reason="It is not understood.", direction=direction)
+
+    run_log = play(Playback(CONCLUSION, CONCLUSION), grade, reflections=1)
+    assert kinds(run_log) == ["started", "reply", "graded", "reply", "graded", "concluded"]
+    assert asked == [(0, False), (0, True)]
+
+
 def test_only_descriptions_with_labels_are_tested():
     none = "[DESCRIPTION]: Nothing drives it.\n[LABEL]: none"
     assert "graded" not in kinds(play(Playback(none), Grades(), reflections=2))

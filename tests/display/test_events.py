@@ -55,7 +55,7 @@ def drawn(run: Run, kind: str, payload: Payload) -> str:
 def hostile(value: Any) -> Any:
     """The same payload with every text replaced by an attack; keys of images and names stay."""
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {"image", "masked", "original", "status", "task", "origin"}
+        kept = {"image", "masked", "original", "status", "task", "origin", "direction"}
         kept |= {"reason"} if isinstance(value, Reminder) else set()
         changes = {f.name: hostile(getattr(value, f.name)) for f in fields(value) if f.name not in kept}
         return replace(value, **changes)

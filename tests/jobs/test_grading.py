@@ -39,7 +39,10 @@ def test_a_label_that_misses_a_second_cause_goes_back_and_the_better_one_passes(
     first, second = (each.content for each in run.events.filter(kind="graded").order_by("seq"))
     assert (first.label, first.passed, first.left) == ("balls", False, 1)
     assert first.generated_auc >= 0.9  # only natural images tell that there is more
-    assert first.described < 0.75 <= second.described
+    assert (first.direction, second.direction) == ("too narrow", "")
+    assert first.pearson < first.needed["pearson"] < first.reachable
+    assert second.pearson >= second.needed["pearson"]
+    assert len({each.title for each in first.images}) == len(first.images)  # one image of each prompt
     assert {each.origin for each in first.images} == {"generated"}  # natural ones are to test the next label
     assert second.passed
     assert "failed: balls" in backbone.heard[-1].text
@@ -53,12 +56,15 @@ def test_an_easy_label_passes_at_once(owner: User) -> None:
     assert run.events.get(kind="graded").content.passed
 
 
-def test_a_label_that_cannot_be_tested_says_why_and_concludes(owner: User) -> None:
+def test_a_label_that_cannot_be_tested_goes_back_once_and_the_second_one_concludes(owner: User) -> None:
     vague = "[DESCRIPTION]: Various things drive it.\n[LABEL]: various things"
-    run = play(asked(owner, Seeing(vague), "mono"))
-    grade = run.events.get(kind="graded").content
-    assert "various things" in grade.reason
-    assert not grade.passed
+    backbone = Seeing(vague, vague)
+    run = play(asked(owner, backbone, "mono", reflections=1))
+    assert kinds(run) == ["started", "reply", "graded", "reply", "graded", "concluded"]
+    first, second = (each.content for each in run.events.filter(kind="graded").order_by("seq"))
+    assert (first.goes_back, second.goes_back, first.left, first.direction) == (True, False, 1, "not readable")
+    assert "various things" in second.reason
+    assert "various things" in backbone.heard[-1].text
     assert run.status == "concluded"
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from workers.agent import measurements
 from workers.agent.instructions import quote, rounds_told
 from workers.protocols import ImagePart, Message
+from workers.record import grades
 from workers.record.events import (
     Event,
     ExperimentEnded,
@@ -53,10 +54,9 @@ _NOTE = "A note from a person who follows this investigation. Take it into accou
 _READ = "How your reply was read:"
 _GRADE_HEADER = "Your label was tested on images that you have not seen, and failed"
 """First words of what is told of a failed label."""
-_GRADE_ADVICE = (
-    "The label may be too broad, too narrow or wrong, or there may be a second cause that it does not name. "
-    "Go on experimenting to find out, then conclude again with a better label."
-)
+_GRADE_ADVICE = "Go on experimenting to find out what is wrong, then conclude again with a better label."
+_UNTESTED_HEADER = "Your label could not be tested"
+_UNTESTED_ADVICE = "Say it in words that can be tested, or keep it and say so: conclude again."
 _ORDINARY = "Random ordinary images of the dataset, to compare with the exemplars (your program did not log them):"
 _CUT = "[The output was cut here. Print less.]"
 
@@ -130,21 +130,19 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
 
 
 def _grade_parts(grade: Graded) -> tuple[Part, ...]:
-    """What the agent is told of a label that failed: figures, the images that tell most, what may be the matter."""
-    figures = {
-        "AUC of images drawn for it against neutral ones": grade.generated_auc,
-        "share of the images drawn for it that reach half of the exemplars' mean": grade.bright_positives,
-        "share of the brightest natural images that it describes": grade.described,
-        "correlation over natural images": grade.pearson,
-        "AUPRC over natural images": grade.auprc,
-    }
-    lines = [f"{name}: {value:.2f}" for name, value in figures.items() if value is not None]
+    """What the agent is told of a label that goes back: the verdict and why, then the images that tell most."""
     label = " ".join(grade.label.split())
-    parts: list[Part] = ["\n".join([f"{_GRADE_HEADER}: {label}", *lines, "The images that tell most:"])]
+    if grade.reason:
+        lines = [f"{_UNTESTED_HEADER}: {label}", grade.reason, grade.reading, _UNTESTED_ADVICE]
+        return ("\n".join(line for line in [*lines, grades.describe_rest(grade)] if line),)
+    figures = map(str, grades.list_figures(grade))
+    lines = [f"{_GRADE_HEADER}: {label}", grade.reading, grades.describe_direction(grade), *figures]
+    lines += ["The images that tell most:"] if grade.images else []
+    parts: list[Part] = ["\n".join(line for line in lines if line)]
     for number, observation in enumerate(grade.images, 1):
         line = _line(number, observation, {})
         parts += [line, ImagePart(observation.masked or observation.image, line)]
-    return (*parts, f"{_GRADE_ADVICE} This can happen {grade.left} more times.")
+    return (*parts, f"{_GRADE_ADVICE} {grades.describe_rest(grade)}")
 
 
 def _make_messages(payload: Payload, logged: Mapping[str, float]) -> Iterator[Message]:

@@ -13,8 +13,8 @@
 - A run that is paused, or waits for a person's reply, does nothing until a person has it go on; one that failed or was
   stopped may go on too.
 - A label that concludes a description is tested while reflections are left. One that fails goes back to the agent,
-  which goes on in ordinary rounds; one that passes, or that cannot be tested, concludes the run. So does a limit that
-  is reached by then.
+  which goes on in ordinary rounds. So does the first one whose words cannot be tested, which costs no reflection. One
+  that passes, or that cannot be tested otherwise, concludes the run. So does a limit that is reached by then.
 - A note that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
 
 It does nothing itself: `loop` takes the steps that it names.
@@ -91,6 +91,8 @@ class Grade:
     labels: tuple[str, ...]
     left: int
     """Reflections that are left once this one is used."""
+    reworded: bool = False
+    """Whether a label came back already because its words could not be tested."""
 
 
 Step = Ask | Run | Record | Grade
@@ -154,10 +156,12 @@ def _grade_due(events: Sequence[Event], number: int, conclusion: Conclusion, sec
     """The test that a conclusion has to stand; None without labels, reflections, or anything left of the limits."""
     start = find_start(events)
     labels = tuple(each for each in conclusion.labels if each.strip() and each.strip().casefold() != "none")
-    left = start.reflections - sum(isinstance(event.payload, Graded) for event in events)
+    grades = [event.payload for event in events if isinstance(event.payload, Graded)]
+    unread = sum(each.direction == "not readable" for each in grades)
+    left = start.reflections - len(grades) + unread
     if start.task != "describe" or not labels or left <= 0 or explain_exceeded(limits(events), events, seconds):
         return None
-    return Grade(number, labels, left - 1)
+    return Grade(number, labels, left - 1, reworded=unread > 0)
 
 
 def _stands_still(events: Sequence[Event]) -> bool:

@@ -11,7 +11,7 @@ from typing import TextIO
 from experiments.models import Run
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.run_log import DatabaseRunLog
-from workers.record import events, limits
+from workers.record import events, grades, limits
 from workers.record.events import Event, ExperimentEnded, Payload
 from workers.record.figures import format_activation
 from workers.record.terminal import escape_controls
@@ -80,6 +80,8 @@ def in_words(payload: Payload, kind: str) -> str:
             return set_aside(payload.text if isinstance(payload, events.Reminder) else payload.what)
         case events.Blocked():
             return heading("Needs attention", "") + textwrap.fill(payload.reason, WIDTH) + "\n"
+        case events.Graded():
+            return _grade_in_words(payload)
         case events.Ended():
             answer = payload.conclusion
             parts = [answer.description, answer.reasoning, answer.bias, *(f"Label: {label}" for label in answer.labels)]
@@ -110,6 +112,12 @@ def _captions_in_words(reply: events.Replied) -> str:
     """How many images gave way, and why."""
     images = "1 earlier image was" if reply.captions == 1 else f"{reply.captions} earlier images were"
     return f"{images} left out: {reply.captions_reason or 'the conversation outgrew the context window'}."
+
+
+def _grade_in_words(grade: events.Graded) -> str:
+    lines = [grade.label, grade.reason, grade.reading, grades.describe_direction(grade)]
+    lines += [str(each) for each in grades.list_figures(grade)]
+    return heading("Graded", grades.name_verdict(grade)) + "".join(f"  {line}\n" for line in lines if line)
 
 
 def title_of(kind: str) -> str:

@@ -1,13 +1,10 @@
-"""Tests a label while its run goes on, for the agent to think again: the check that anybody may ask for, and a rule.
-
-A label passes if images drawn for it part from neutral ones, if at least half of them reach half of the mean of the
-exemplars, and if it describes most of the brightest natural images; the last catches a unit with a second cause. A
-figure that could not be measured is not held against the label. Source of the idea: SAIA (2510.21704).
-"""
+"""Tests a label while its run goes on, for the agent to think again: the check that anybody may ask for, judged by
+`metrics.label_verdict`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from experiments.core.label_checks import choose_method, request_check
 from experiments.display.label_checks import read_check
@@ -15,18 +12,12 @@ from experiments.models import CheckStatus, Layer, Run, Unit
 from workers.agent.rules import Grade
 from workers.jobs.checks.check import finish
 from workers.jobs.run_log import DatabaseRunLog
+from workers.metrics.label_verdict import find_mark, judge_label
 from workers.record.events import Graded
 from workers.record.experiments import Observation
-from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult, NaturalResult
+from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult
 from workers.record.origins import Origin
 
-AUC = 0.9
-"""What the AUC of generated images has to reach."""
-HALF = 0.5
-"""Share of the positive images that have to reach this share of the exemplars' mean."""
-BRIGHTEST, DESCRIBED = 20, 0.75
-"""Natural images that are looked at, and the share of them that the label has to describe: one of two equal causes
-describes about half."""
 SHOWN = 4
 """Images of either kind that went as the label says."""
 TELLING = 6
@@ -49,6 +40,9 @@ class LabelGrader:
         method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
         check = request_check(unit, label, method, enqueue=False, unpriced=run.unpriced)
         check = finish(check.pk, self.run_log.progress) if check.is_open else check
+        # A check without a result met words that it cannot test; one with a result lacks a judge, say
+        if check.status == CheckStatus.UNTESTABLE and not check.result and not step.reworded:
+            return Graded(step.round, label, left=step.left + 1, reason=check.reason, direction="not readable")
         if check.status != CheckStatus.DONE:
             reason = check.reason or "The check came to no result."
             return Graded(step.round, label, left=step.left, reason=reason)
@@ -56,56 +50,49 @@ class LabelGrader:
 
 
 def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
-    """The grade by the rule of this module. Without generated images there is none, and a reason."""
-    natural, drawn = result.natural or NaturalResult(), result.generated or GeneratedResult()
-    auc = drawn.auc.value
-    if auc is None:
+    """The verdict on a label. Without generated images there is none, and a reason."""
+    drawn = result.generated or GeneratedResult()
+    if drawn.auc.value is None:
         reason = drawn.problem or "No images could be drawn for the label."
         return Graded(step.round, label, left=step.left, reason=reason)
-    mark = None if drawn.exemplar_mean is None else HALF * drawn.exemplar_mean
-    reached = None if mark is None else _share(each.activation > mark for each in drawn.positive)
-    described = _share(each >= HALF for each in _of_brightest(natural))
-    passed = auc >= AUC and (reached is None or reached >= HALF) and (described is None or described >= DESCRIBED)
+    verdict = judge_label(result)
+    figures: dict[str, Any] = dict(verdict.figures)
     return Graded(
-        round=step.round,
-        label=label,
-        passed=passed,
-        pearson=natural.pearson.value,
-        auprc=natural.auprc.value,
-        generated_auc=auc,
-        bright_positives=reached,
-        described=described,
+        step.round,
+        label,
+        verdict.passed,
+        **figures,
         left=step.left,
-        images=_choose_images(drawn, mark),
+        images=_choose_images(drawn, find_mark(drawn)),
+        needed=verdict.needed,
+        reachable=verdict.reachable,
+        direction=verdict.direction,
+        reading=result.reading.words if result.reading and not result.reading.says_same(label) else "",
     )
-
-
-def _share(answers: Iterable[bool]) -> float | None:
-    found = list(answers)
-    return sum(found) / len(found) if found else None
-
-
-def _of_brightest(natural: NaturalResult) -> list[float]:
-    """What the judge said of the brightest images of which it could be read."""
-    known = [
-        (value, said) for value, said in zip(natural.activations, natural.expected, strict=True) if said is not None
-    ]
-    return [said for _, said in sorted(known, reverse=True)[:BRIGHTEST]]
 
 
 def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
     """What went otherwise than the label says, the worst first; then a few of what went as it says.
 
-    Natural images are not among them: the label that comes next is tested on these, and the agent must not know them.
+    One image of each prompt. Natural images are not among them: the label that comes next is tested on these, and the
+    agent must not know them.
     """
     level = drawn.exemplar_mean or 0.0 if mark is None else mark
-    positive = sorted(drawn.positive, key=lambda each: each.activation)
-    neutral = sorted(drawn.neutral, key=lambda each: -each.activation)
+    positive = _one_of_each_prompt(sorted(drawn.positive, key=lambda each: each.activation))
+    neutral = _one_of_each_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))
     failed = [each for each in positive if each.activation <= level][:TELLING]
     bright = [each for each in neutral if each.activation > level][:TELLING]
     right = [each for each in reversed(positive) if each.activation > level][:SHOWN]
     dark = [each for each in reversed(neutral) if each.activation <= level][:SHOWN]
     return _as_observations([*failed, *bright, *right, *dark])
+
+
+def _one_of_each_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
+    """The first image of each prompt: further seeds show the same."""
+    found: dict[str, CheckImage] = {}
+    for each in images:
+        found.setdefault(each.prompt, each)
+    return list(found.values())
 
 
 def _as_observations(images: Iterable[CheckImage]) -> tuple[Observation, ...]:

@@ -20,6 +20,10 @@ from workers.record.replies import Conclusion, FunctionCall, Hypothesis, ImageLi
 from workers.record.statuses import ENDED, STILL, Status
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
+Direction = Literal["", "too narrow", "too broad", "elsewhere", "not readable"]
+"""What is wrong with a label that goes back: it leaves out images that activate the unit (a second cause does so as
+well), describes images that do not, or both for most of them; or its words cannot be tested."""
+
 
 @dataclass(frozen=True)
 class Payload:
@@ -147,7 +151,10 @@ class Reminder(Payload):
 
 @dataclass(frozen=True)
 class Graded(Payload):
-    """What a concluded label was worth on images that the agent never saw; one that failed goes back to the agent."""
+    """What a concluded label was worth on images that the agent never saw; one that failed goes back to the agent.
+
+    `grades.py` puts it in words.
+    """
 
     round: int
     label: str
@@ -165,14 +172,21 @@ class Graded(Payload):
     left: int = 0
     """Reflections that are left after this one."""
     images: tuple[Observation, ...] = ()
-    """The most telling of the check's images; the title is the prompt, or says where a natural image comes from."""
+    """The most telling of the images drawn for the label; the title is the prompt."""
     reason: str = ""
-    """Why the label could not be tested; the run then concludes with it."""
+    """Why the label could not be tested."""
+    needed: Mapping[str, float] = field(default_factory=dict)
+    """Name of a figure above -> what it had to reach. Empty for events from before there was this field."""
+    reachable: float | None = None
+    """The r that was reachable: that of the truth, or a bound of it."""
+    direction: Direction = ""
+    reading: str = ""
+    """How the label was read, in a sentence, where that is not plain."""
 
     @property
     def goes_back(self) -> bool:
-        """Whether the agent goes on with what the check showed."""
-        return not self.passed and not self.reason
+        """Whether the agent goes on with what the check showed. Without it the run concludes with the label."""
+        return not self.passed and (not self.reason or self.direction == "not readable")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from workers import registry
 from workers.record import tasks
+from workers.record.events import Graded
+from workers.record.grades import summarise_grade
 from workers.record.limits import MOST_REFLECTIONS, USUAL
 from workers.record.statuses import Status
 
@@ -171,6 +173,7 @@ def _summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
     """The run as `--json` prints it, with the agent's latest hypotheses and the check of its label."""
     newest = run.hypotheses.aggregate(newest=Max("round"))["newest"]
     hypotheses = run.hypotheses.filter(round=newest).order_by("number")
+    grades = [event.content for event in run.events.filter(kind="graded").order_by("seq")]
     plain = ("status", "reason", "rounds", "question", "task", "labels", "exemplar_mean", "best_activation")
     return {
         "run": run.pk,
@@ -183,5 +186,6 @@ def _summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
         "check": None
         if check is None
         else {name: getattr(check, name) for name in _CHECKED} | {"reading": check.reading},
+        "grades": [summarise_grade(each) for each in grades if isinstance(each, Graded)],
         "seconds": round(run.seconds, 3),
     }
