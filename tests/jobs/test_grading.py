@@ -15,6 +15,7 @@ from workers.jobs import catalogue
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
 MODEL = "synthetic:toybox-eyes"
 ONE = "[DESCRIPTION]: It responds to balls.\n[LABEL]: balls"
+WORDED = "[DESCRIPTION]: It responds to balls.\n[LABEL]: round balls"
 BOTH = "[DESCRIPTION]: It responds to balls and to cones.\n[LABEL]: balls\n[LABEL 2]: cones"
 
 
@@ -33,11 +34,11 @@ def asked(owner: User, backbone: Seeing, layer: str, reflections: int = 2) -> Ru
 
 
 def test_a_label_that_misses_a_second_cause_goes_back_and_the_better_one_passes(owner: User) -> None:
-    backbone = Seeing(ONE, BOTH)
+    backbone = Seeing(WORDED, BOTH)
     run = play(asked(owner, backbone, "or"))
     assert kinds(run) == ["started", "reply", "graded", "reply", "graded", "concluded"]
     first, second = (each.content for each in run.events.filter(kind="graded").order_by("seq"))
-    assert (first.label, first.passed, first.left) == ("balls", False, 1)
+    assert (first.label, first.passed, first.left) == ("round balls", False, 1)
     assert first.generated_auc >= 0.9  # only natural images tell that there is more
     assert (first.direction, second.direction) == ("too narrow", "")
     assert first.pearson < first.needed["pearson"] < first.reachable
@@ -45,7 +46,7 @@ def test_a_label_that_misses_a_second_cause_goes_back_and_the_better_one_passes(
     assert len({each.title for each in first.images}) == len(first.images)  # one image of each prompt
     assert {each.origin for each in first.images} == {"generated"}  # natural ones are to test the next label
     assert second.passed
-    assert "failed: balls" in backbone.heard[-1].text
+    assert "failed: round balls\nRead as “balls”." in backbone.heard[-1].text
     assert run.conclusion["labels"] == ["balls", "cones"]
     assert run.rounds == 2
 
