@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from workers.backbones.openai.provider_errors import REWORD, ReplyTruncated, TransientError
-from workers.backbones.openai.reasoning import separate_thought, split_content, split_thought
+from workers.backbones.openai.reasoning import ReasoningCollector, separate_thought, split_content, split_thought
 from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import ContentRefused
 from workers.protocols import Emit, StatusNote
@@ -44,6 +44,9 @@ class ReplyStream:
         """Why the provider stopped; empty while it has not."""
         self.prompt_tokens = self.completion_tokens = 0
         """As the provider counts them; 0 if it does not say."""
+        self.cached_tokens = 0
+        """Those of the prompt that it had in its cache."""
+        self.returned = ReasoningCollector()
         self._looked = self._told = 0
 
     def listen(self, chunks: Iterator[Any], emit: Emit, policy: RetryPolicy) -> None:
@@ -102,12 +105,14 @@ class ReplyStream:
                     for name in ("prompt", "completion", "total")
                 )
                 self.prompt_tokens, self.completion_tokens = prompt, max(answer, total - prompt)
+                self.cached_tokens = read_cached_tokens(chunk.usage)
             choice = chunk.choices[0] if chunk.choices else None
             delta = choice.delta if choice else None
             thought, piece = split_content(delta.content) if delta else ("", "")
             self.finish = (choice.finish_reason if choice else None) or self.finish
             self.refusal += (delta.refusal or "") if delta else ""
             self.thought += thought + separate_thought(delta)
+            self.returned.add(delta)
             piece = piece.encode("utf-8", "replace").decode()  # half characters come from half-decoded tokens
         except (AttributeError, TypeError, LookupError) as error:
             raise TransientError("sent a malformed piece of a reply") from error
@@ -141,6 +146,13 @@ class ReplyStream:
             raise ContentRefused(f"The model refused to answer: “{self.refusal[:300]}” {REWORD}")
         if not self.reply.strip():
             raise TransientError("gave an empty reply")
+
+
+def read_cached_tokens(usage: Any) -> int:
+    """The tokens that came from the provider's cache: where OpenAI says it, or where DeepSeek does; 0 if none does."""
+    details = getattr(usage, "prompt_tokens_details", None)
+    found = (getattr(details, "cached_tokens", None), getattr(usage, "prompt_cache_hit_tokens", None))
+    return next((each for each in found if isinstance(each, int) and each > 0), 0)
 
 
 def is_repetitive(text: str) -> bool:
