@@ -16,7 +16,7 @@ from workers.backbones.openai.reasoning import MAX_ITEM_CHARS, keep_returnable
 from workers.protocols import ImagePart, Message, Price
 from workers.protocols import Provider as Settings
 from workers.record.events import KINDS, Audience
-from workers.record.limits import Usage
+from workers.record.limits import Limits, Usage, explain_exceeded
 from workers.record.replies import ReasoningItems
 
 RED = Image.new("RGB", (8, 8), "red")
@@ -246,3 +246,14 @@ def test_tokens_from_the_cache_cost_their_own_price(more, price, expected):
         found = ask(server, prices={"gpt-4o": price}).usage
     assert found.cost == pytest.approx(expected.cost)
     assert (found.tokens, found.cached_tokens) == (expected.tokens, expected.cached_tokens)
+
+
+@pytest.mark.parametrize(("price", "reached"), [(Price(2.0, 8.0, 0.5), False), (Price(2.0, 8.0), True)])
+def test_the_limit_of_the_cost_counts_what_was_cached_at_its_price(price, reached):
+    usage = {"prompt_tokens": 1_000_000, "completion_tokens": 100_000, "total_tokens": 1_100_000, **OPENAI}
+    limits = Limits(tokens=None, cost=2)
+    with Provider(streams(delta("stop", content=CONCLUSION), {"choices": [], "usage": usage})) as server:
+        run_log = play(backbone(server, prices={"gpt-4o": price}), run_log=new_run_log(limits=limits))
+    found = explain_exceeded(limits, run_log.events(), 0.0)
+    assert (found or "").startswith("The limit of 2 US dollars is reached: 2.8" if reached else "")
+    assert bool(found) == reached
