@@ -206,6 +206,10 @@ OPENAI_PRICES = price_file("MAIA_OPENAI_PRICES", STATE / "prices.toml")
 OPENAI_CONTEXT_TOKENS = int(number("MAIA_OPENAI_CONTEXT_TOKENS", 128000, least=1))
 OPENAI_ATTEMPTS = int(number("MAIA_OPENAI_ATTEMPTS", 8, least=1))
 OPENAI_SILENCE = number("MAIA_OPENAI_SILENCE", 300, least=1)
+OPENAI_REASONING_EFFORT = text("MAIA_OPENAI_REASONING_EFFORT")
+OPENAI_IMAGE_DETAIL = text("MAIA_OPENAI_IMAGE_DETAIL")
+OPENAI_CACHE = choice("MAIA_OPENAI_CACHE", "auto", ("auto", "marks", "key", "none"))
+OPENAI_RETURN_REASONING = choice("MAIA_OPENAI_RETURN_REASONING", "auto", ("auto", "yes", "no"))
 
 # Programs run even where a required layer of their sandbox is missing; every page says so.
 SANDBOX_OVERRIDE = switch("MAIA_SANDBOX_OVERRIDE", default=False)

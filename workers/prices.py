@@ -3,9 +3,10 @@
 Both files are TOML of one form:
 
     [models]
-    "gpt-4o" = { prompt = 2.5, completion = 10 }
+    "gpt-4o" = { prompt = 2.5, cached = 1.25, completion = 10 }
 
-in US dollars for a million tokens. The second is read anew when it changes, so a price holds from the next reply on.
+in US dollars for a million tokens; `cached`, for prompt tokens that the provider reads from its cache, may be left
+out. The second is read anew when it changes, so a price holds from the next reply on.
 """
 
 from __future__ import annotations
@@ -17,12 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from workers.errors import MissingPart
-
-Price = tuple[float, float]
-"""US dollars for a million prompt tokens, and for a million completion tokens."""
+from workers.protocols import Price
 
 DEFAULT_PRICES = Path(__file__).with_name("prices.toml")
-EXAMPLE = '"gpt-4o" = { prompt = 2.5, completion = 10 }'
+EXAMPLE = '"gpt-4o" = { prompt = 2.5, cached = 1.25, completion = 10 }'
 
 
 class PriceList(Mapping[str, Price]):
@@ -51,7 +50,9 @@ class PriceList(Mapping[str, Price]):
             seen = "absent"
         before, prices = self._read
         if seen != before:
-            prices = read_prices(DEFAULT_PRICES) | ({} if seen == "absent" else read_prices(self.own))
+            shipped = read_prices(DEFAULT_PRICES)
+            own = {} if seen == "absent" else read_prices(self.own)
+            prices = shipped | {model: _fill_cached(price, shipped.get(model)) for model, price in own.items()}
             self._read = (seen, prices)
         return prices
 
@@ -71,8 +72,16 @@ def read_prices(path: Path) -> dict[str, Price]:
 def _price(path: Path, model: str, entry: Any) -> Price:
     match entry:
         case {"prompt": int() | float() as prompt, "completion": int() | float() as completion}:
-            if 0 <= prompt < math.inf and 0 <= completion < math.inf:
-                return float(prompt), float(completion)
+            cached = entry.get("cached", prompt)
+            if isinstance(cached, int | float) and all(0 <= each < math.inf for each in (prompt, completion, cached)):
+                return Price(float(prompt), float(completion), float(cached) if "cached" in entry else None)
     raise MissingPart(
         f"The file of prices {path} says {model!r} = {entry!r}. Write US dollars for a million tokens, as {EXAMPLE}"
     )
+
+
+def _fill_cached(price: Price, shipped: Price | None) -> Price:
+    """The price with that of cached tokens: where it is not said, the share that the provider is known to charge."""
+    if price.cached is not None or shipped is None or shipped.cached is None or not shipped.prompt:
+        return price
+    return price._replace(cached=price.prompt * shipped.cached / shipped.prompt)

@@ -234,8 +234,8 @@ def list_models(plugins: Plugins, key: str, settings: Any) -> list[str]:
     return list(names(settings)) if names else []
 
 
-def list_prices(plugins: Plugins, key: str, settings: Any) -> dict[str, tuple[float, float]]:
-    """Those of the offered models whose price is known, in US dollars for a million prompt and completion tokens."""
+def list_prices(plugins: Plugins, key: str, settings: Any) -> dict[str, tuple[float, float, float | None]]:
+    """Those of the offered models whose price is known, each a `protocols.Price`."""
     prices = _find_function(plugins, key, "prices")
     return dict(prices(settings)) if prices else {}
 

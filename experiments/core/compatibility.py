@@ -12,6 +12,7 @@ from django.conf import settings
 
 from experiments.models import Backbone, Dataset, Toolset
 from workers import registry
+from workers.record.limits import explain_unpriced
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
 """Models that know toys and nothing else."""
@@ -98,10 +99,8 @@ def price_unknown(backbone: str, model: str) -> bool:
 
 def without_price(model: str) -> str:
     """What to do about a limit of the cost that cannot hold."""
-    return (
-        f"No price is known for {model}, so a limit of the cost cannot hold. Tick “Run without a known price”, which "
-        "leaves that limit out, or have an admin add the price (Settings, Models says where)."
-    )
+    remedy = "Tick “Run without a known price” (--unpriced), which leaves that limit out"
+    return explain_unpriced(model, "a limit of the cost", remedy)
 
 
 def model_of(backbone: str, wanted: str) -> str:

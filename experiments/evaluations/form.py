@@ -14,11 +14,13 @@ from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS, PAPER, Kind
 from experiments.models import Dataset, Evaluation, EvaluationKind, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
+from workers.record.limits import explain_unpriced
 
 MOST_UNITS, MOST_REPEATS, MOST_REFLECTIONS = 5_000, 20, 10
 MOST_COST, MOST_SECONDS = 10_000.0, 30 * 86_400.0
 PLACE = 480
 """Characters of a folder's path."""
+_TICK = "Tick “Unpriced is fine” (--unpriced)"
 
 
 class NewEvaluation(forms.Form):
@@ -107,8 +109,7 @@ class NewEvaluation(forms.Form):
                 "backbone", "A person writes rounds on the pages: compare their labels by their source instead."
             )
         elif compatibility.price_unknown(backbone, given["backbone_model"]) and not given.get("unpriced"):
-            words = f"No price is known for {given['backbone_model']}, so a budget cannot hold. Tick “Unpriced is fine”"
-            self.add_error("backbone", f"{words}, or have an admin add the price (Settings, Models says where).")
+            self.add_error("backbone", explain_unpriced(given["backbone_model"], "a budget", _TICK))
         given["backbone"] = backbone
 
     def _check_judge(self, kind: Kind, given: dict[str, Any]) -> None:
@@ -118,8 +119,7 @@ class NewEvaluation(forms.Form):
         if judge and judge not in offered:
             self.add_error("judge", f"There is no backbone “{judge[:60]}” that could judge. Choose one of the list.")
         elif judge and offered[judge].unpriced and not given.get("unpriced"):
-            words = f"No price is known for {offered[judge].label}, so a budget cannot hold. Tick “Unpriced is fine”"
-            self.add_error("judge", f"{words}, or have an admin add the price (Settings, Models says where).")
+            self.add_error("judge", explain_unpriced(offered[judge].label, "a budget", _TICK))
 
     def _check_model(self, kind: Kind, given: dict[str, Any]) -> None:
         layers = [each.strip() for each in given.get("layer", "").split(",") if each.strip()]

@@ -32,6 +32,7 @@ from experiments.pairwise.judging import FIRST, NEITHER, SECOND, answer_of, coun
 from experiments.pairwise.lists import BLIND, judge_backbones
 from experiments.pairwise.of_evaluation import JUDGES, draft_trial_of
 from experiments.reviews.lists import reviewers
+from workers.record.limits import explain_unpriced
 
 LONGEST_SECONDS = 3600.0
 """Above this somebody was away; nothing is kept."""
@@ -177,11 +178,8 @@ def ask_backbone(by: Actor, trial_id: int, value: str, cost_limit: float, *, unp
         words = f"The limit of the cost is an amount above $0, and at most ${MOST_COST:,.0f}."
         raise InvalidInput(words, "cost_limit")
     if (without := compatibility.price_unknown(backbone, model)) and not unpriced:
-        raise InvalidInput(
-            f"No price is known for {model}, so its allowance cannot hold. Tick “Without a known price”, or have an "
-            "admin add the price (Settings, Models says where).",
-            "unpriced",
-        )
+        words = explain_unpriced(model, "its allowance", "Tick “Without a known price”")
+        raise InvalidInput(words, "unpriced")
     trial = lock_open_trial(trial_id)
     judge, _ = Judge.objects.get_or_create(trial=trial, backbone=backbone, backbone_model=model, user=None)
     if judge.job and judge.job.is_moving:

@@ -23,7 +23,7 @@ from experiments.sweeps.questions import fill_in
 from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
 from workers import registry
 from workers.record import tasks
-from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL
+from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL, explain_unpriced
 
 MOST_RUNS = 100_000
 """Runs of one sweep: units times agents."""
@@ -31,10 +31,6 @@ PRIORITIES = {"low": SweepPriority.LOW, "normal": SweepPriority.NORMAL, "high": 
 BUDGETS = {"budget_cost": "cost_limit", "budget_tokens": "token_limit", "budget_seconds": "seconds_limit"}
 """Field -> column."""
 _CHECKS = {"": None, "yes": True, "no": False}
-_PRICELESS = (
-    "No price is known for {model}, so a budget cannot hold. Tick “Unpriced is fine”, or have an admin add the price "
-    "(Settings, Models says where)."
-)
 
 
 class NewSweep(LimitFields):
@@ -164,7 +160,8 @@ class NewSweep(LimitFields):
                     return
                 # Where a budget is to hold, all prices must be known, whatever each run may cost
                 if form.price_unknown and not given["unpriced"]:
-                    self.add_error("agent", _PRICELESS.format(model=form.cleaned_data["backbone_model"]))
+                    model = form.cleaned_data["backbone_model"]
+                    self.add_error("agent", explain_unpriced(model, "a budget", "Tick “Unpriced is fine” (--unpriced)"))
                     return
                 found = form.cleaned_data["backbone_model"]
                 self._variants.append({"backbone": backbone, "backbone_model": found, "toolset": toolset})

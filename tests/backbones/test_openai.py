@@ -252,7 +252,8 @@ PRICES = {"gpt-4": (30.0, 60.0), "gpt-4o": (2.5, 10.0), "gpt-4o-mini": (0.15, 0.
 )
 def test_a_dated_model_costs_what_the_model_does_and_of_an_unknown_one_nobody_knows(model, price):
     assert (pricing.find_price(PRICES, model) or (None,))[0] == price
-    assert pricing.price_usage(PRICES, model, 1_000_000, 0) == Usage(1_000_000, 0, price or 0.0, price is not None)
+    found = pricing.find_price(PRICES, model)
+    assert pricing.price_usage(found, 1_000_000, 0) == Usage(1_000_000, 0, price or 0.0, price is not None)
 
 
 def test_failed_attempts_that_were_paid_for_are_counted():

@@ -22,11 +22,12 @@ from workers.backbones.openai import pricing
 from workers.backbones.openai.backbone import OpenAIChat
 from workers.errors import MissingPart
 from workers.prices import DEFAULT_PRICES, PriceList, read_prices
-from workers.protocols import LabSettings, Provider
+from workers.protocols import LabSettings, Price, Provider
 from workers.record.decoding import decode
 from workers.record.limits import Limits, Usage
 
 LINE = '"{}" = {{ prompt = {}, completion = {} }}\n'
+CACHED = LINE.format("a", 1, "1, cached = -1")
 
 
 # --- the file -----------------------------------------------------------------------------------------
@@ -35,16 +36,29 @@ LINE = '"{}" = {{ prompt = {}, completion = {} }}\n'
 def test_an_admins_file_goes_before_what_is_shipped_and_holds_as_soon_as_it_is_written(tmp_path: Path) -> None:
     own = tmp_path / "prices.toml"
     prices = PriceList(own)
-    assert prices["gpt-4o"] == (2.5, 10.0)
+    assert prices["gpt-4o"] == (2.5, 10.0, 1.25)
     own.write_text("[models]\n" + LINE.format("gpt-4o", 1, 2) + LINE.format("qwen3-vl", 0, 0))
-    assert (prices["gpt-4o"], prices["qwen3-vl"], prices["gpt-4.1"]) == ((1.0, 2.0), (0.0, 0.0), (2.0, 8.0))
+    own_share = (1.0, 2.0, 0.5)
+    assert (prices["gpt-4o"], prices["qwen3-vl"]) == (own_share, (0.0, 0.0, None))
+    own.write_text('[models]\n"gpt-4o" = { prompt = 1, cached = 0.7, completion = 2 }')
+    assert prices["gpt-4o"] == (1.0, 2.0, 0.7)
+    own.write_text("[models]\n" + LINE.format("qwen3-vl", 0, 0))
+    assert prices["gpt-4.1"] == (2.0, 8.0, 0.5)
     own.unlink()
     assert "qwen3-vl" not in prices
     assert set(prices) == set(read_prices(DEFAULT_PRICES))
 
 
 @pytest.mark.parametrize(
-    "text", ["[models", "models = 3", '[models]\n"a" = 3', LINE.format("a", -1, 2), LINE.format("a", "inf", 1)]
+    "text",
+    [
+        "[models",
+        "models = 3",
+        '[models]\n"a" = 3',
+        LINE.format("a", -1, 2),
+        LINE.format("a", "inf", 1),
+        LINE.format("a", 1, "1, cached = -1"),
+    ],
 )
 def test_a_file_that_makes_no_sense_is_named_with_what_to_write(tmp_path: Path, text: str) -> None:
     own = tmp_path / "prices.toml"
@@ -67,11 +81,27 @@ def test_a_backbone_offers_its_models_with_those_prices_that_are_known() -> None
     assert known == [True, True, False]
 
 
+PRIVATE = (
+    *("localhost:11434", "127.3.0.1", "[::1]:80", "10.1.2.3", "a.local"),
+    *("172.16.0.1", "172.31.255.1", "192.168.1.2:8000", "[fd00::1]"),
+)
+PUBLIC = ("172.32.0.1", "11.0.0.1", "local", "localhost.example.org", "[::2]", "[::1", "")
+
+
+@pytest.mark.parametrize(("host", "free"), [*((each, True) for each in PRIVATE), *((each, False) for each in PUBLIC)])
+def test_a_server_in_a_private_network_costs_nothing_unless_it_has_a_price(host: str, free: bool) -> None:
+    url = f"http://{host}/v1" if host else ""
+    provider = Provider(base_url=url, models=("a", "b"), prices={"b": Price(1.0, 2.0)})
+    assert [OpenAIChat(provider, model).price_known for model in ("a", "b")] == [free, True]
+    listed = registry.list_prices(registry.BACKBONES, "openai", LabSettings(Path(), provider=provider))
+    assert listed == ({"a": (0.0, 0.0, None)} if free else {}) | {"b": (1.0, 2.0, None)}
+
+
 # --- a limit that cannot hold ---------------------------------------------------------------------------
 
 
 def test_what_a_model_without_a_price_took_has_no_known_cost_nor_has_any_sum_with_it() -> None:
-    known, unknown = (pricing.price_usage({"a": (1.0, 2.0)}, model, 1_000_000, 500_000) for model in ("a", "b"))
+    known, unknown = (pricing.price_usage(price, 1_000_000, 500_000) for price in (Price(1.0, 2.0), None))
     assert known == Usage(1_000_000, 500_000, 2.0)
     assert unknown == Usage(1_000_000, 500_000, priced=False)
     assert known + unknown == Usage(2_000_000, 1_000_000, 2.0, priced=False)
@@ -89,14 +119,16 @@ def test_without_a_price_nothing_is_asked_under_a_limit_of_the_cost(cost: float 
     assert kinds(run_log)[1:] == expected
     assert backbone.asked == ([] if cost else [1])
     if cost:
-        assert "No price is known for claude, so the limit of $5" in end(run_log).reason
+        told = end(run_log).reason
+        assert "No price is known for claude, so the limit of $5" in told
+        assert all(each in told for each in ("“Run without a known price”", "--unpriced", "MAIA_OPENAI_PRICES"))
 
 
 @pytest.fixture
 def offered(db: None) -> Backbone:
     model = VisionModelRow.objects.create(name="toybox")
     Layer.objects.create(model=model, name="layer4", path="layer4", kind="conv", units=96, position=1)
-    prices = {"gpt-4o": [2.5, 10.0]}
+    prices = {"gpt-4o": [2.5, 10.0, 1.25]}
     names = ["claude", "gpt-4o"]
     return Backbone.objects.create(key="openai", label="Provider", model_names=names, prices=prices)
 
@@ -143,7 +175,7 @@ def test_page_api_and_commands_offer_the_same(offered, as_owner: Client) -> None
     assert made.json()["limits"]["cost"] is None
     settings = as_owner.get("/settings/models/").content.decode()
     assert "price unknown" in settings
-    assert "$2.50 input, $10.00 output" in settings
+    assert "$2.50 input, $1.25 cached, $10.00 output" in settings
 
 
 # --- what is shown --------------------------------------------------------------------------------------
@@ -152,7 +184,7 @@ def test_page_api_and_commands_offer_the_same(offered, as_owner: Client) -> None
 def unpriced_run(owner: User) -> Run:
     run = make_run(owner, limits={"rounds": 5, "tokens": None, "cost": None, "seconds": None})
     reply = {"round": 1, "author": "claude", "text": "Hm.", "prose": "Hm.", "hypotheses": [], "code": None}
-    usage = {"prompt_tokens": 1_000, "completion_tokens": 10, "cost": 0.0, "priced": False}
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 10, "cost": 0.0, "priced": False, "cached_tokens": 800}
     told = {
         "conclusion": None,
         "usage": usage,
@@ -184,3 +216,4 @@ def test_the_transcript_shows_what_came_between_and_what_was_thought_folded(owne
     assert "<li>It was silent.</li>" in page
     assert "2 words, not part of the conversation" in page
     assert page.count("Two words") == 1
+    assert "1k input tokens (800 cached)" in page

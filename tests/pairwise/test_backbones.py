@@ -43,7 +43,7 @@ def provider(settings, tmp_path: Path) -> Iterator[Provider]:
     """Answers that the first label is better, until a test says otherwise."""
     laboratory.build_laboratory.cache_clear()
     with Provider(says("Red things.\nANSWER: A", usage=(1000, 100))) as server:
-        settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "key", server.url
+        settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "key", server.public_url
         settings.OPENAI_MODELS, settings.OPENAI_PRICES = ["gpt-4o", "claude"], tmp_path / "prices.toml"
         yield server
     laboratory.build_laboratory.cache_clear()

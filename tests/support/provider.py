@@ -28,6 +28,8 @@ class Provider:
         self.server.daemon_threads = True
         self.host = f"127.0.0.1:{self.server.server_port}"
         self.url = f"http://{self.host}/v1"
+        self.public_url = f"http://0.0.0.0:{self.server.server_port}/v1"
+        """The same server at an address that is in no private network, so that its replies have a price."""
 
     def __enter__(self) -> Provider:
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})

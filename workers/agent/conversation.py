@@ -152,7 +152,8 @@ def _make_messages(payload: Payload, logged: Mapping[str, float]) -> Iterator[Me
             yield Message("user", (payload.assignment,))
         case Replied():
             # Providers refuse a turn without words.
-            yield Message("assistant", (payload.text or "(an empty reply)",), payload.image_limit)
+            words = payload.text or "(an empty reply)"
+            yield Message("assistant", (words,), payload.image_limit, payload.reasoning_items)
             if payload.readings:
                 yield Message("user", (" ".join([_READ, *payload.readings]),))
         case ExperimentEnded():

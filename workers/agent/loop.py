@@ -255,6 +255,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
                 by_person=reply.by_person,
                 provider_errors=tuple(map(strip_unstorable, reply.provider_errors)),
                 reasoning=strip_unstorable(reply.reasoning) or parsed.reasoning,
+                reasoning_items=reply.reasoning_items,
                 tags=parsed.tags,
                 readings=(*remarks, *parsed.readings),
                 calls=calls,

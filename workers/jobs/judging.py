@@ -22,16 +22,11 @@ from workers.jobs.images import read_image
 from workers.jobs.laboratory import laboratory
 from workers.metrics import two_way
 from workers.protocols import Backbone, Progress, Reply, usage_of
-from workers.record.limits import Usage
+from workers.record.limits import Usage, explain_unpriced
 
 ATTEMPTS = 2
 """Replies to one pair, the first included, until one can be read."""
 BLIND = "{label} cannot look at pictures, so it cannot judge labels by them. Choose a vision-language model."
-
-PRICELESS = (
-    "No price is known for {label}, so its allowance cannot hold. Ask again with “Without a known price”, or have an "
-    "admin add the price: Settings, Models says where."
-)
 
 
 def judge(job: Job, progress: Progress) -> str:
@@ -44,7 +39,7 @@ def judge(job: Job, progress: Progress) -> str:
         raise RequestError("This work was asked for again elsewhere: the page of its trial has the newer one.")
     backbone = laboratory().backbone(found.backbone, found.backbone_model)
     if not backbone.price_known and not found.unpriced:
-        raise RequestError(PRICELESS.format(label=backbone.label))
+        raise RequestError(explain_unpriced(backbone.label, "its allowance", "Ask again with “Without a known price”"))
     total = found.trial.pairs.count()
     for _ in judge_pairs(found, backbone, progress):
         found.refresh_from_db(fields=["cost"])

@@ -18,7 +18,7 @@ from workers import hub
 from workers.lab.laboratory import Laboratory
 from workers.model_cache import ModelCache
 from workers.prices import PriceList
-from workers.protocols import LabSettings, Precision, Provider, Sandbox, Surroundings
+from workers.protocols import AutoSwitch, CacheHint, LabSettings, Precision, Provider, Sandbox, Surroundings
 from workers.sandbox.host import ZygoteSandbox
 from workers.weights import find_device
 
@@ -41,6 +41,10 @@ def build_laboratory() -> Laboratory:
             context_tokens=settings.OPENAI_CONTEXT_TOKENS,
             attempts=settings.OPENAI_ATTEMPTS,
             silence=settings.OPENAI_SILENCE,
+            reasoning_effort=settings.OPENAI_REASONING_EFFORT,
+            image_detail=settings.OPENAI_IMAGE_DETAIL,
+            cache=cast("CacheHint", settings.OPENAI_CACHE),
+            return_reasoning=cast("AutoSwitch", settings.OPENAI_RETURN_REASONING),
         ),
         dataset=settings.LAB_DATASET,
         generator=settings.LAB_GENERATOR,

@@ -45,8 +45,11 @@ from workers.protocols.models import visible_part as visible_part
 from workers.protocols.sandbox import Bounds as Bounds
 from workers.protocols.sandbox import ExperimentResult as ExperimentResult
 from workers.protocols.sandbox import Sandbox as Sandbox
+from workers.protocols.settings import AutoSwitch as AutoSwitch
+from workers.protocols.settings import CacheHint as CacheHint
 from workers.protocols.settings import LabSettings as LabSettings
 from workers.protocols.settings import Precision as Precision
+from workers.protocols.settings import Price as Price
 from workers.protocols.settings import Provider as Provider
 from workers.protocols.settings import Surroundings as Surroundings
 from workers.protocols.systems import Exemplar as Exemplar

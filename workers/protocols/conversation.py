@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from workers.errors import MaiaError
 from workers.record.limits import Usage
-from workers.record.replies import FunctionCall, ImageLimit
+from workers.record.replies import FunctionCall, ImageLimit, ReasoningItems
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -32,6 +32,8 @@ class Message:
     parts: tuple[str | ImagePart, ...]
     image_limit: ImageLimit | None = None
     """Of a reply: how many images its provider takes, as it had become known by then."""
+    reasoning_items: ReasoningItems | None = None
+    """Of a reply: what its provider takes back of the thoughts behind it."""
 
     @property
     def text(self) -> str:
@@ -62,6 +64,8 @@ class Reply:
     """What the model thought before it replied, where its provider shows that. No part of the conversation."""
     calls: tuple[FunctionCall, ...] = ()
     """Functions that the model called although none were offered. The text may be empty then."""
+    reasoning_items: ReasoningItems | None = None
+    """The same in the form in which its provider takes it back, where it does."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from workers.model_cache import ModelCache
 
@@ -13,6 +13,21 @@ Precision = Literal["float32", "float16", "bfloat16"]
 Surroundings = Literal["dim", "dark"]
 """What lies outside the bright region of masked images: at 55 % brightness with half its colour, or, as published,
 at 25 %."""
+
+CacheHint = Literal["auto", "marks", "key", "none"]
+"""How a provider is told what to keep in its cache: by marks in the conversation, as Claude wants it, or by a key for
+each run, as OpenAI does. `auto` goes by address and model."""
+AutoSwitch = Literal["auto", "yes", "no"]
+"""Whether a provider gets back what its models thought. `auto`: where it is known to take it."""
+
+
+class Price(NamedTuple):
+    """US dollars for a million tokens."""
+
+    prompt: float
+    completion: float
+    cached: float | None = None
+    """Of prompt tokens that the provider reads from its cache; None: they cost what others do."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +40,19 @@ class Provider:
     """Empty for OpenAI's own."""
     models: tuple[str, ...] = ()
     """The provider's names of the models to offer; the first is the default."""
-    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Model -> US dollars for a million prompt tokens and for a million completion tokens."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
     context_tokens: int = 128_000
     """Tokens of a conversation with its reply, above which images give way to their captions, exemplars last."""
     attempts: int = 8
     """Requests for one reply in all, the first included, when the provider is busy, silent or breaks."""
     silence: float = 300.0
     """Seconds that it may send nothing before the request is given up."""
+    reasoning_effort: str = ""
+    """How long models shall think, as `low`; empty: not asked for."""
+    image_detail: str = ""
+    """How closely images shall be looked at, as `high`; empty: not asked for."""
+    cache: CacheHint = "auto"
+    return_reasoning: AutoSwitch = "auto"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from workers.record.experiments import ExperimentStatus, LogEntry, Observation, ToolCall
 from workers.record.limits import Limits, Usage
-from workers.record.replies import Conclusion, FunctionCall, Hypothesis, ImageLimit
+from workers.record.replies import Conclusion, FunctionCall, Hypothesis, ImageLimit, ReasoningItems
 from workers.record.statuses import ENDED, STILL, Status
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
@@ -82,6 +82,8 @@ class Replied(Payload):
     """What came between the question and the reply, in sentences for people."""
     reasoning: str = ""
     """What the model thought before it replied. Kept for people; the agent is not shown it again."""
+    reasoning_items: ReasoningItems | None = None
+    """The same for the provider, where it takes its thoughts back; no part of the agent's words."""
     tags: tuple[str, ...] = ()
     """The tags of the conclusion that have words behind them; LABEL too where these say that there is none."""
     readings: tuple[str, ...] = ()
@@ -333,7 +335,11 @@ def _internal(*names: str) -> Mapping[Audience, tuple[str, ...]]:
 KINDS: Mapping[str, Kind] = {
     "started": Kind(Started, "started", "worker", hidden=_internal("versions")),
     "reply": Kind(
-        Replied, "reply", "agent", people=("author",), hidden=_internal("provider_errors", "image_limit", "reasoning")
+        Replied,
+        "reply",
+        "agent",
+        people=("author",),
+        hidden=_internal("provider_errors", "image_limit", "reasoning", "reasoning_items"),
     ),
     "experiment": Kind(ExperimentStarted, "experiment", "worker"),
     "result": Kind(ExperimentEnded, "experiment", "worker"),

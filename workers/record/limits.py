@@ -34,6 +34,8 @@ class Usage:
     cost: float = 0.0
     priced: bool = True
     """Whether `cost` is all of it: False where a price is not known."""
+    cached_tokens: int = 0
+    """Those of the prompt tokens that the provider read from its cache."""
 
     @property
     def tokens(self) -> int:
@@ -45,6 +47,7 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             self.cost + other.cost,
             self.priced and other.priced,
+            self.cached_tokens + other.cached_tokens,
         )
 
 
@@ -97,9 +100,18 @@ def without_price(limits: Limits, label: str, price_known: bool) -> str:
     """Why a limit of the cost cannot hold, with what to do about it; "" if it can, or there is none."""
     if limits.cost is None or price_known:
         return ""
+    return explain_unpriced(
+        label,
+        f"the limit of ${limits.cost:g} on the cost",
+        "Remove that limit, or start it with “Run without a known price” (--unpriced)",
+    )
+
+
+def explain_unpriced(label: str, what: str, remedy: str) -> str:
+    """Why `what`, a limit or a budget, cannot hold without a price. `remedy` is how to do without it."""
     return (
-        f"No price is known for {label}, so the limit of ${limits.cost:g} on the cost cannot hold. Run it without that "
-        "limit, or have an admin add the price: Settings, Models says where."
+        f"No price is known for {label}, so {what} cannot hold. {remedy}, or have an admin add the price to the file "
+        "that MAIA_OPENAI_PRICES names (Settings, Models says where)."
     )
 
 

@@ -20,6 +20,16 @@ class ImageLimit:
 
 
 @dataclass(frozen=True)
+class ReasoningItems:
+    """What a model thought, in the form in which its provider takes it back. Opaque: it may be encrypted or signed."""
+
+    host: str = ""
+    model: str = ""
+    fields: str = ""
+    """Fields of the assistant's message, as a JSON object."""
+
+
+@dataclass(frozen=True)
 class Hypothesis:
     number: int
     text: str

@@ -18,7 +18,7 @@ from workers.backbones.openai.messages import image_keys
 from workers.backbones.openai.request import Learnt, ReplyRequest
 from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import MissingPart, UnknownName
-from workers.protocols import Emit, LabSettings, Message, Provider, Reply
+from workers.protocols import Emit, LabSettings, Message, Price, Provider, Reply
 
 
 class OpenAIChat:
@@ -34,7 +34,7 @@ class OpenAIChat:
 
     @property
     def price_known(self) -> bool:
-        return pricing.find_price(self._provider.prices, self.label) is not None
+        return pricing.price_of(self._provider, self.label) is not None
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.label!r})"
@@ -76,9 +76,9 @@ def models(settings: LabSettings) -> tuple[str, ...]:
     return settings.provider.models
 
 
-def prices(settings: LabSettings) -> dict[str, tuple[float, float]]:
-    """US dollars for a million prompt and completion tokens, of those models to offer whose price is known."""
-    found = {model: pricing.find_price(settings.provider.prices, model) for model in settings.provider.models}
+def prices(settings: LabSettings) -> dict[str, Price]:
+    """Of those models to offer whose price is known."""
+    found = {model: pricing.price_of(settings.provider, model) for model in settings.provider.models}
     return {model: price for model, price in found.items() if price is not None}
 
 

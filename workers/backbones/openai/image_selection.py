@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workers.backbones.openai.encoding import EncodedImage, count_text_tokens
+from workers.backbones.openai.reasoning import count_items
 from workers.protocols import ImagePart, Message
 
 Position = tuple[int, int]
@@ -52,7 +53,7 @@ class ImageSelection:
         self._last: dict[str, tuple[int, ImagePart]] = {}
         """The last message with an image, and the image there."""
         for number, message in enumerate(messages):
-            self.tokens += TURN_TOKENS + count_text_tokens(message.text)
+            self.tokens += TURN_TOKENS + count_text_tokens(message.text) + count_items(message)
             if message.role == "user":
                 self._add(number, message)
                 self._make_room(number)

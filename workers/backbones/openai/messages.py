@@ -12,6 +12,7 @@ from typing import Any
 
 from workers.backbones.openai.encoding import EncodedImage
 from workers.backbones.openai.image_selection import ImageSelection, Position, Room, describe_left_out
+from workers.backbones.openai.reasoning import read_items
 from workers.protocols import ImagePart, Message
 
 
@@ -94,7 +95,8 @@ class _Rendering:
             else:
                 parts.append(rendered)
         if all(part["type"] == "text" for part in parts):
-            return {"role": message.role, "content": "\n".join(part["text"] for part in parts)}
+            words = "\n".join(part["text"] for part in parts)
+            return {"role": message.role, "content": words, **read_items(message)}
         return {"role": message.role, "content": parts}
 
     def _words(self, part: ImagePart, place: Position) -> str:

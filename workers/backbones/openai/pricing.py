@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
+from urllib.parse import urlsplit
 
+from workers.protocols import Price, Provider
 from workers.record.limits import Usage
 
 _MILLION = 1_000_000
 _VERSION = re.compile(r"[-@:](\d{3}|latest|preview)")
 """How the name of a version goes on after that of the model: gpt-4o-2024-08-06, gemini-2.0-flash-001, qwen:latest."""
+_PRIVATE = tuple(
+    map(ip_network, ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"))
+)
+_FREE = Price(0.0, 0.0)
 
 
-def find_price(prices: Mapping[str, tuple[float, float]], model: str) -> tuple[float, float] | None:
-    """US dollars for a million prompt and completion tokens; None if nobody has said.
+def price_of(provider: Provider, model: str) -> Price | None:
+    """What the model costs at this provider; None if nobody has said. A server of one's own is free, unless it has."""
+    found = find_price(provider.prices, model)
+    return _FREE if found is None and is_private(provider.base_url) else found
+
+
+def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
+    """What the model costs; None if nobody has said.
 
     A version of a model costs what the model does, where the table does not name the version itself.
     """
@@ -21,9 +34,25 @@ def find_price(prices: Mapping[str, tuple[float, float]], model: str) -> tuple[f
     return prices.get(model) or prices.get(max(fitting, key=len, default=""))
 
 
-def price_usage(prices: Mapping[str, tuple[float, float]], model: str, prompt: int, completion: int) -> Usage:
-    """Tokens and what they cost. Discounts for what a provider had in its cache are not known here."""
-    found = find_price(prices, model)
-    if found is None:
-        return Usage(prompt, completion, priced=False)
-    return Usage(prompt, completion, (prompt * found[0] + completion * found[1]) / _MILLION)
+def is_private(base_url: str) -> bool:
+    """Whether the address is on this machine or in a private network, where nobody sells replies."""
+    try:
+        host = urlsplit(base_url).hostname or ""
+    except ValueError:  # half an IPv6 address
+        return False
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".local")
+    return any(address in network for network in _PRIVATE)
+
+
+def price_usage(price: Price | None, prompt: int, completion: int, cached: int = 0) -> Usage:
+    """Tokens and what they cost. `cached` are those of the prompt that the provider had in its cache."""
+    cached = min(cached, prompt)
+    if price is None:
+        return Usage(prompt, completion, priced=False, cached_tokens=cached)
+    price = Price(*price)
+    cheaper = price.prompt if price.cached is None else price.cached
+    cost = ((prompt - cached) * price.prompt + cached * cheaper + completion * price.completion) / _MILLION
+    return Usage(prompt, completion, cost, cached_tokens=cached)

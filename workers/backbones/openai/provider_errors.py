@@ -98,6 +98,8 @@ SYSTEM_MESSAGE = "a system message"
 """What stands for it among the parameters that a provider does not take."""
 _NAMES_IN_ERRORS = {
     "stream_options": r"stream_options|include_usage",
+    "detail": r"detail\b",
+    "reasoning_details": r"reasoning_details|invalid.{0,3}signature|(thinking|reasoning).{0,40}(signature|encrypted)",
     SYSTEM_MESSAGE: r"system role|role.{0,20}system.{0,40}not support"
     r"|system (message|instruction).{0,40}not (support|enabl)",
 }

@@ -1,14 +1,33 @@
-"""Tells what a model thought from what it replies: models that reason write both, in forms of their own."""
+"""Tells what a model thought from what it replies: models that reason write both, in forms of their own.
+
+Some providers take back what was thought, with the reply that it belongs to. It is theirs: nothing here reads it.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+from workers.backbones.openai.encoding import count_text_tokens
+from workers.backbones.openai.provider_errors import host_of
+from workers.protocols import Message, Provider
+from workers.record.replies import ReasoningItems
 
 OPENS, CLOSES = "<think>", "</think>"
 _CLOSING_LINE = re.compile(r"(?:^|\n)[ \t]*</think>[ \t]*(?:\n|$)")
 _FIELDS = ("reasoning_content", "reasoning")
 """What servers call the thoughts that they send apart: DeepSeek and vLLM, OpenRouter and Ollama."""
+RETURNED_FIELDS = ("reasoning_details", "reasoning_content")
+"""Fields of an assistant's message that carry thoughts back."""
+MAX_ITEM_CHARS = 64_000
+"""Of one reply. What is longer is not kept at all: half of it would be refused."""
+RETURNED_SHARE = 0.25
+"""Share of the context window that thoughts may take."""
+_STEP = 4
+"""Replies that lose their thoughts at a time once these take more, so that caches stay good for some rounds."""
 
 
 def split_thought(text: str) -> tuple[str, str]:
@@ -46,3 +65,82 @@ def _text(part: Any) -> str:
     if isinstance(part, list):
         return "".join(map(_text, part))
     return str(part.get("text") or "") if isinstance(part, dict) else str(part or "")
+
+
+class ReasoningCollector:
+    """Gathers from a stream what its provider takes back of the thoughts."""
+
+    def __init__(self) -> None:
+        self.details: list[dict[str, Any]] = []
+        self.content = False
+        """Whether thoughts came as `reasoning_content`."""
+        self._chars = 0
+
+    def add(self, delta: Any) -> None:
+        self.content |= bool(getattr(delta, "reasoning_content", None))
+        items = getattr(delta, "reasoning_details", None)
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict) and self._chars <= MAX_ITEM_CHARS:
+                self._chars += sum(len(value) for value in item.values() if isinstance(value, str))
+                self._add_item(item)
+
+    def _add_item(self, item: dict[str, Any]) -> None:
+        """A new item, or more of the last one: texts and summaries come in pieces, signed at their end."""
+        last = self.details[-1] if self.details else {}
+        words = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(item.get("type")))
+        same = all(last.get(name) == item.get(name) for name in ("type", "index"))
+        if words is None or not same or last.get("signature"):
+            self.details.append(dict(item))
+            return
+        joined = f"{last.get(words) or ''}{item.get(words) or ''}"
+        last.update({name: value for name, value in item.items() if value is not None} | {words: joined})
+
+    def items(self, provider: Provider, model: str, thought: str) -> ReasoningItems | None:
+        """What is kept with the reply; None if the provider takes nothing back, or there is too much."""
+        fields: dict[str, Any] = {}
+        if _takes_back(provider) and self.details:
+            fields = {"reasoning_details": self.details}
+        elif provider.return_reasoning == "yes" and self.content and thought:
+            fields = {"reasoning_content": thought}
+        stored = json.dumps(fields)
+        return ReasoningItems(host_of(provider), model, stored) if fields and len(stored) <= MAX_ITEM_CHARS else None
+
+
+def keep_returnable(messages: Sequence[Message], provider: Provider, model: str) -> list[Message]:
+    """The conversation with those thoughts alone that this model of this provider takes back, and for which is room."""
+    room, kept = int(provider.context_tokens * RETURNED_SHARE), list[int]()
+    own = [number for number, each in enumerate(messages) if _is_own(each, provider, model)]
+    for place in reversed(range(len(own))):
+        room -= count_items(messages[own[place]])
+        if room < 0:
+            kept = own[place + 1 + -(place + 1) % _STEP :]
+            break
+    else:
+        kept = own
+    return [each if number in kept else replace(each, reasoning_items=None) for number, each in enumerate(messages)]
+
+
+def count_items(message: Message) -> int:
+    """Tokens of the thoughts that go back with a message, estimated."""
+    return count_text_tokens(message.reasoning_items.fields) if message.reasoning_items else 0
+
+
+def read_items(message: Message) -> dict[str, Any]:
+    """Fields of a chat message; none if the record, which may come from a file, holds something else."""
+    try:
+        found = json.loads(message.reasoning_items.fields) if message.reasoning_items else {}
+    except (ValueError, RecursionError):
+        return {}
+    return {name: found[name] for name in RETURNED_FIELDS if name in found} if isinstance(found, dict) else {}
+
+
+def _takes_back(provider: Provider) -> bool:
+    at_openrouter = re.fullmatch(r"(.+\.)?openrouter\.ai(:\d+)?", host_of(provider))
+    return provider.return_reasoning == "yes" or (provider.return_reasoning == "auto" and bool(at_openrouter))
+
+
+def _is_own(message: Message, provider: Provider, model: str) -> bool:
+    items = message.reasoning_items
+    if items is None or not _takes_back(provider):
+        return False
+    return (items.host, items.model) == (host_of(provider), model)

@@ -12,9 +12,9 @@ from workers.backbones.openai.connection import Connection
 from workers.backbones.openai.encoding import EncodedImage, count_text_tokens
 from workers.backbones.openai.image_limits import explain_captions, find_limit
 from workers.backbones.openai.image_selection import Room
-from workers.backbones.openai.messages import ChatMessages, build_messages, replace_system_role
+from workers.backbones.openai.messages import ChatMessages, build_messages
+from workers.backbones.openai.options import dress, list_parameters
 from workers.backbones.openai.provider_errors import (
-    SYSTEM_MESSAGE,
     ContextTooLong,
     ParameterRefused,
     ProviderError,
@@ -25,6 +25,7 @@ from workers.backbones.openai.provider_errors import (
     host_of,
     interpret_error,
 )
+from workers.backbones.openai.reasoning import keep_returnable
 from workers.backbones.openai.reply_limits import LIMIT_NAMES
 from workers.backbones.openai.retry import RetryPolicy, wait
 from workers.backbones.openai.stream import ReplyStream
@@ -45,6 +46,8 @@ class Learnt:
 
     unwanted: set[str] = field(default_factory=set)
     """Optional parameters that it does not take."""
+    refused: set[str] = field(default_factory=set)
+    """Those whose value it refused in one reply. Refused in a second, they are unwanted."""
     images: ImageLimit | None = None
     """As it stated it. What was only found by trying depends on the conversation, and stands there alone."""
 
@@ -68,7 +71,7 @@ class ReplyRequest:
         self.provider, self.model, self.policy, self.learnt = provider, model, policy, learnt
         self.unwanted, self.omitted = learnt.unwanted, set[str]()
         """Parameters that the provider does not know; and those whose value it refused, for this reply alone."""
-        self.messages, self.pictures = messages, pictures
+        self.messages, self.pictures = keep_returnable(messages, provider, model), pictures
         self.room = min(MOST_REPLY, provider.context_tokens // 4)
         known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
         self.image_limit = min(known, key=lambda each: each.images, default=None)
@@ -123,6 +126,7 @@ class ReplyRequest:
             provider_errors=tuple(self.provider_errors),
             reasoning=heard.reasoning,
             calls=heard.called.calls(),
+            reasoning_items=heard.returned.items(self.provider, self.model, heard.thought),
         )
 
     def _ask(self, line: Connection, heard: ReplyStream, emit: Emit, seed: int) -> ProviderError | None:
@@ -136,14 +140,13 @@ class ReplyRequest:
         names = [name for name in LIMIT_NAMES if name not in self.unwanted]
         if self.limit and names:
             wished[names[0 if self.provider.base_url else -1]] = self.limit
-        optional = {name: value for name, value in wished.items() if name not in self.unwanted | self.omitted}
-        plain = SYSTEM_MESSAGE in self.unwanted
-        body = {"model": self.model, "messages": self.said.messages, **optional}
-        if plain:
-            body["messages"] = replace_system_role(self.said.messages)
-        needless = optional if plain else {**optional, SYSTEM_MESSAGE: ""}
+        wished |= list_parameters(self.provider, self.model, self.messages, seed)
+        refused = self.unwanted | self.omitted
+        optional = {name: value for name, value in wished.items() if name not in refused}
+        said, within = dress(self.said.messages, self.provider, self.model, refused)
+        body = {"model": self.model, "messages": said, **optional}
         try:
-            with closing(self._translate(line.chunks(body), needless)) as chunks:
+            with closing(self._translate(line.chunks(body), {**optional, **within})) as chunks:
                 heard.listen(chunks, emit, self.policy)
         except ProviderError as setback:
             return setback
@@ -152,7 +155,8 @@ class ReplyRequest:
             if heard.written or heard.finish or heard.prompt_tokens:
                 prompt = heard.prompt_tokens or self.said.tokens
                 completion = heard.completion_tokens or count_text_tokens(heard.written)
-                self.spent += pricing.price_usage(self.provider.prices, self.model, prompt, completion)
+                price = pricing.price_of(self.provider, self.model)
+                self.spent += pricing.price_usage(price, prompt, completion, heard.cached_tokens)
         before = next((each.text.strip() for each in reversed(self.messages) if each.role == "assistant"), "")
         repeated = heard.reply.strip() == before and not heard.called.calls()
         return ReplyRepeated() if repeated and not self.insisted else None
@@ -193,6 +197,9 @@ class ReplyRequest:
         where = host_of(self.provider)
         if setback.name not in LIMIT_NAMES:
             self.omitted.add(setback.name)
+            if setback.name in self.learnt.refused:
+                self.unwanted.add(setback.name)
+            self.learnt.refused.add(setback.name)
             self.provider_errors.append(f"{where} refused {setback.name!r}{setback}: asked again without it.")
             return
         self.crowded = setback.crowded

@@ -11,7 +11,7 @@ from typing import Any
 from workers.backbones.openai.calls import CallCollector
 from workers.backbones.openai.framing import DONE
 from workers.backbones.openai.provider_errors import REWORD, ReplyTruncated, TransientError
-from workers.backbones.openai.reasoning import separate_thought, split_content, split_thought
+from workers.backbones.openai.reasoning import ReasoningCollector, separate_thought, split_content, split_thought
 from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import ContentRefused
 from workers.protocols import Emit, StatusNote
@@ -49,6 +49,9 @@ class ReplyStream:
         """Why the provider stopped; empty while it has not."""
         self.prompt_tokens = self.completion_tokens = 0
         """As the provider counts them; 0 if it does not say."""
+        self.cached_tokens = 0
+        """Those of the prompt that it had in its cache."""
+        self.returned = ReasoningCollector()
         self._looked = self._told = 0
 
     def listen(self, chunks: Iterator[Any], emit: Emit, policy: RetryPolicy) -> None:
@@ -117,6 +120,7 @@ class ReplyStream:
                     for name in ("prompt", "completion", "total")
                 )
                 self.prompt_tokens, self.completion_tokens = prompt, max(answer, total - prompt)
+                self.cached_tokens = read_cached_tokens(chunk.usage)
             choice = chunk.choices[0] if chunk.choices else None
             delta = choice.delta if choice else None
             thought, piece = split_content(delta.content) if delta else ("", "")
@@ -124,6 +128,7 @@ class ReplyStream:
             self.refusal += (delta.refusal or "") if delta else ""
             self.thought += thought + separate_thought(delta)
             self.called.add(delta)
+            self.returned.add(delta)
             piece = piece.encode("utf-8", "replace").decode()  # half characters come from half-decoded tokens
         except (AttributeError, TypeError, LookupError) as error:
             raise TransientError("sent a malformed piece of a reply") from error
@@ -171,6 +176,13 @@ class ReplyStream:
             f"sent all of its reply as reasoning and no words of a reply (“{shown}”): "
             "the reasoning parser of the server does not fit the model, or the model stopped after it had thought"
         )
+
+
+def read_cached_tokens(usage: Any) -> int:
+    """The tokens that came from the provider's cache: where OpenAI says it, or where DeepSeek does; 0 if none does."""
+    details = getattr(usage, "prompt_tokens_details", None)
+    found = (getattr(details, "cached_tokens", None), getattr(usage, "prompt_cache_hit_tokens", None))
+    return next((each for each in found if isinstance(each, int) and each > 0), 0)
 
 
 def is_repetitive(text: str) -> bool:

@@ -13,7 +13,7 @@ from workers.errors import ContentRefused, MissingPart
 from workers.jobs.images import read_image
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Backbone, Message, Progress, usage_of
-from workers.record.limits import Usage
+from workers.record.limits import Usage, explain_unpriced
 
 ATTEMPTS = 3
 """Replies to one question, the first included, until one can be read."""
@@ -29,10 +29,7 @@ def find_backbone(key: str, model: str, *, sees: bool, unpriced: bool) -> Backbo
     if sees and not backbone.sees:
         raise MissingPart(f"{backbone.label} cannot look at images. Choose a vision-language model.")
     if not backbone.price_known and not unpriced:
-        raise MissingPart(
-            f"No price is known for {backbone.label}, so no allowance can hold. Allow it without a price, or have an "
-            "admin add one: Settings, Models says where."
-        )
+        raise MissingPart(explain_unpriced(backbone.label, "its allowance", "Allow it to go without a price"))
     return backbone
 
 

@@ -25,6 +25,7 @@ from workers.jobs.evaluations.two_by_two import PROBLEM, find_judge
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
 from workers.record.evaluations import ResultNote
+from workers.record.limits import explain_unpriced
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +40,6 @@ PROCEDURES: Mapping[EvaluationKind, Procedure] = {
     EvaluationKind.SPURIOUS: spurious.PROCEDURE,
     EvaluationKind.BIAS: bias.PROCEDURE,
 }
-
-PRICELESS = (
-    "No price is known for {label}, so a budget cannot hold. Start it with “Without a known price”, or have an admin "
-    "add the price: Settings, Models says where."
-)
 
 
 def evaluate(job: Job, progress: Progress) -> str:
@@ -79,7 +75,8 @@ def _check_price(evaluation: Evaluation) -> None:
         return
     backbone = laboratory().backbone(evaluation.backbone, evaluation.backbone_model)
     if not backbone.price_known:
-        raise RequestError(PRICELESS.format(label=backbone.label))
+        remedy = "Start one with “Unpriced is fine” (--unpriced)"
+        raise RequestError(explain_unpriced(backbone.label, "a budget", remedy))
 
 
 @transaction.atomic

@@ -1,0 +1,83 @@
+"""What a request may hold besides its words and images, by the names under which a provider may refuse it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from workers.backbones.openai.messages import replace_system_role
+from workers.backbones.openai.provider_errors import OPENAI, SYSTEM_MESSAGE, host_of
+from workers.backbones.openai.reasoning import RETURNED_FIELDS
+from workers.protocols import Message, Provider
+
+CACHE_MARKS, IMAGE_DETAIL = "cache_control", "detail"
+MAX_CACHE_MARKS = 4
+"""As many as Claude takes. It looks back from each for some twenty parts alone, fewer than one experiment has."""
+
+
+def list_parameters(provider: Provider, model: str, messages: Sequence[Message], seed: int) -> dict[str, Any]:
+    """Parameters that settings or the provider's cache ask for."""
+    wished = {"reasoning_effort": provider.reasoning_effort}
+    if _cache_hint(provider, model) == "key":
+        # The beginning of a conversation and its seed are those of one run, and of its forks
+        beginning = "\n\n".join([model, str(seed), *(each.text for each in messages[:2])])
+        wished["prompt_cache_key"] = sha256(beginning.encode("utf-8", "replace")).hexdigest()[:32]
+    return {name: value for name, value in wished.items() if value}
+
+
+def dress(
+    messages: list[dict[str, Any]], provider: Provider, model: str, refused: Collection[str]
+) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
+    """The messages with what this provider may want in them, and what of that is optional, by name."""
+    optional: dict[str, Any] = {}
+    if SYSTEM_MESSAGE in refused:
+        messages = replace_system_role(messages)
+    else:
+        optional[SYSTEM_MESSAGE] = ""
+    for name in RETURNED_FIELDS:
+        if name in refused:
+            messages = [{key: value for key, value in each.items() if key != name} for each in messages]
+        elif any(name in each for each in messages):
+            optional[name] = ""
+    if provider.image_detail and IMAGE_DETAIL not in refused:
+        messages = _set_detail(messages, provider.image_detail)
+        optional[IMAGE_DETAIL] = provider.image_detail
+    if _cache_hint(provider, model) == "marks" and CACHE_MARKS not in refused:
+        messages = _mark(messages)
+        optional[CACHE_MARKS] = ""
+    return messages, optional
+
+
+def _cache_hint(provider: Provider, model: str) -> str:
+    if provider.cache != "auto":
+        return provider.cache
+    if host_of(provider) == host_of(Provider(base_url=OPENAI)):
+        return "key"
+    return "marks" if re.search(r"(^|[/.])claude", model) else "none"
+
+
+def _set_detail(messages: Sequence[dict[str, Any]], detail: str) -> list[dict[str, Any]]:
+    def image(part: dict[str, Any]) -> dict[str, Any]:
+        return part | {"image_url": part["image_url"] | {"detail": detail}} if "image_url" in part else part
+
+    return [
+        each if isinstance(each["content"], str) else each | {"content": [image(part) for part in each["content"]]}
+        for each in messages
+    ]
+
+
+def _mark(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Marks at the end of the instructions, which all runs share, and of the last turns, where the next request begins
+    to differ and earlier ones did."""
+    turns = [number for number, each in enumerate(messages) if each["role"] == "user"]
+    chosen = {number for number, each in enumerate(messages) if each["role"] == "system"}
+    chosen |= set(turns[len(chosen) - MAX_CACHE_MARKS :])
+    return [_mark_end(each) if number in chosen else each for number, each in enumerate(messages)]
+
+
+def _mark_end(message: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return message | {"content": [*parts[:-1], parts[-1] | {CACHE_MARKS: {"type": "ephemeral"}}]}
