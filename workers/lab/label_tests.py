@@ -78,17 +78,21 @@ class LabelTests:
             judge = self._load_judge(self._rules.judge)
             reading = judge.read(label)
             presence = judge_images(judge, label, self._dataset, positions.tolist(), self._progress)
+            scores = score_natural(activations, presence)
+            if scores.r.value is None:
+                raise RequestError(
+                    f"The label {label!r} has no r on {scores.n} images: {scores.r.why}. Test a label that some show."
+                )
             shown = self._show(positions, find_surprises(activations, presence, MAX_SHOWN))
         except RequestError as error:
             raise ToolMisuse(f"{error} This does not count: {_count_left(self._left)}.") from error
         self._left -= 1
-        scores = score_natural(activations, presence)
         words = [_describe_scores(scores), reading.words if reading else "", f"Now {_count_left(self._left)}."]
         return {
             "summary": f"“{label}”: {' '.join(each for each in words if each)}",
-            "r": _round(scores.r.value),
+            "r": round(scores.r.value, 3),
             "n": scores.n,
-            "base_rate": _round(scores.base_rate),
+            "base_rate": round(scores.base_rate or 0.0, 3),
             **shown,
         }
 
@@ -113,15 +117,11 @@ def list_development(
 
 def _describe_scores(scores: NaturalScores) -> str:
     """r with its interval, the number of images and the base rate, in a sentence."""
-    r, share = scores.r, "" if scores.base_rate is None else f", of which it describes {scores.base_rate:.0%}"
-    value = f"r is unknown ({r.why})" if r.value is None else f"r = {r.value:.2f}"
+    r = scores.r
     interval = "" if r.low is None or r.high is None else f" (95 % interval {r.low:.2f} to {r.high:.2f})"
-    return f"{value}{interval} on {scores.n} development images{share}."
+    share = f"of which the label describes {scores.base_rate or 0.0:.1%}"
+    return f"r = {r.value:.2f}{interval} on {scores.n} development images, {share}."
 
 
 def _count_left(left: int) -> str:
     return f"{left or 'no'} {'test is' if left == 1 else 'tests are'} left in this run"
-
-
-def _round(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)

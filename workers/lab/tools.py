@@ -170,7 +170,7 @@ class Tools:
         exemplars nor those that your conclusion is checked on. Returns a dict: "summary" (all figures, and how the
         label was read), "r", "n", "base_rate" (the share of images that the label describes), and in "images", with
         "titles", the brightest that it does not describe and the darkest that it does. A label that is not understood
-        whole raises ToolError, which says how it was read, and does not count.
+        whole, or that no image shows, raises ToolError, which says why, and does not count.
 
         Example:
             found = tools.test_label("red balls on grass")
