@@ -107,23 +107,24 @@ class Toolset:
     """Whether it is there to measure what a tool is worth, rather than to find things out."""
 
 
-_EXEMPLARS = frozenset({"dataset_exemplars"})
+_DATASET = frozenset({"dataset_exemplars", "test_label"})
 _DRAWING = frozenset({"text2image", "text2model", "game_engine"})
 _EDITING = frozenset({"edit_images", "edit_image"})
+_EXEMPLARS_ALONE = _DRAWING | _EDITING | {"test_label"}
 _TOYBOX = ("toybox", "toybox", "toybox")
 _DIFFUSION = ("diffusion", "diffusion", "none")
 
 TOOLSETS: Mapping[str, Toolset] = {
     "toybox": Toolset("Toybox: rendered toy scenes", *_TOYBOX),
     "diffusion": Toolset("Diffusion: photographs drawn and edited by pipelines", *_DIFFUSION),
-    "toybox-exemplars": Toolset("Toybox, exemplars only", *_TOYBOX, _DRAWING | _EDITING, True),
-    "toybox-generated": Toolset("Toybox, generated images only", *_TOYBOX, _EXEMPLARS, True),
+    "toybox-exemplars": Toolset("Toybox, exemplars only", *_TOYBOX, _EXEMPLARS_ALONE, True),
+    "toybox-generated": Toolset("Toybox, generated images only", *_TOYBOX, _DATASET, True),
     "toybox-no-edits": Toolset("Toybox, no edits", *_TOYBOX, _EDITING, True),
     "toybox-flawed": Toolset(
         "Toybox with a generator that errs", "toybox-flawed", "toybox", "toybox", is_ablation=True
     ),
-    "diffusion-exemplars": Toolset("Diffusion, exemplars only", *_DIFFUSION, _DRAWING | _EDITING, True),
-    "diffusion-generated": Toolset("Diffusion, generated images only", *_DIFFUSION, _EXEMPLARS, True),
+    "diffusion-exemplars": Toolset("Diffusion, exemplars only", *_DIFFUSION, _EXEMPLARS_ALONE, True),
+    "diffusion-generated": Toolset("Diffusion, generated images only", *_DIFFUSION, _DATASET, True),
     "diffusion-no-edits": Toolset("Diffusion, no edits", *_DIFFUSION, _EDITING, True),
 }
 """Toolsets: those for people first, then the ablations of the paper (section 4.3, Table A5)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, NotRequired, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
 import msgspec
 from django.db import models
@@ -99,6 +99,7 @@ class Call(TypedDict):
     name: str
     arguments: str
     seconds: float
+    failed: NotRequired[bool]
 
 
 class Neighbours(TypedDict, total=False):

@@ -12,7 +12,7 @@ from threading import Lock
 import torch
 from PIL import Image
 
-from workers.errors import UnknownName
+from workers.errors import RequestError, UnknownName
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
 from workers.lab.imaging import encode_png, refused_picture
 from workers.lab.memory import ImagesInMemory
@@ -138,6 +138,20 @@ class TinyDescriber:
 
     def summarize(self, images):
         return f"{self.describe(images).count('bright')} of {len(images)} are bright"
+
+
+class TinyJudge:
+    """A `PresenceJudge` that looks: knows the colours by their names."""
+
+    name, revision, kind = "tiny", "1", "embedding"
+
+    def read(self, label):
+        """Labels are taken as they are written."""
+
+    def judge(self, label, pictures, progress=no_progress):
+        if label not in COLOURS:
+            raise RequestError(f"The label {label!r} is no colour.")
+        return [float(COLOURS[label] in {colour for _, colour in each.image.getcolors()}) for each in pictures]
 
 
 def load_model(settings):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from workers.jobs.label_tests import choose_rules
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.lab.memory import ImagesInMemory, StorageBudget
 from workers.protocols import Bounds
@@ -29,7 +30,9 @@ def run_program(
     from workers.sandbox.program import program_style
 
     images = ImagesInMemory(StorageBudget())
-    context = laboratory().experiment_context(spec, images, seed, toolset=toolset, progress=progress)
+    context = laboratory().experiment_context(
+        spec, images, seed, toolset=toolset, label_tests=choose_rules(spec), progress=progress
+    )
     result = sandbox().run(
         program,
         context.calls(program_style(program)),

@@ -23,7 +23,7 @@ from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, ToolRefused, UnknownName
-from workers.jobs import briefing, forking, jail, unit_profiles
+from workers.jobs import briefing, forking, jail, label_tests, unit_profiles
 from workers.jobs.grading import LabelGrader
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory, sandbox
@@ -102,7 +102,9 @@ def first_event(run: Run) -> Started:
         limits=limits_of(run),
         seed=run.seed,
         reference=build_reference(
-            briefing.vocabulary_of(run), briefing.changes_of(run), registry.TOOLSETS[run.toolset].lacks
+            briefing.vocabulary_of(run),
+            briefing.changes_of(run),
+            registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec),
         ),
         versions=made_with,
         known=briefing.known_of(spec, run.toolset),
@@ -153,13 +155,15 @@ class SandboxRunner:
         describer = self.describer(number) if self.backbone.sees else None
         stop = StopButton(self.run, number, self.run_log)
         self.images.budget = budget = StorageBudget(spent_before=self.run.image_bytes)
+        spec = _spec_of(self.run)
         context = laboratory().experiment_context(
-            _spec_of(self.run),
+            spec,
             self.images,
             seed=self.run.seed,
             toolset=self.run.toolset,
             describer=describer,
             earlier=self.run_log.entries(),
+            label_tests=label_tests.rules_of(self.run, spec, self.run_log.events()),
             progress=stop.progress,
         )
         ordinary = self.ordinary_images() if number == 1 else ()

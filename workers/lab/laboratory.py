@@ -17,6 +17,7 @@ from workers.errors import UnknownName
 from workers.lab import program_api
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends, derive_seed
+from workers.lab.label_tests import LabelTestRules, LabelTests
 from workers.lab.ordinary import measure_ordinary
 from workers.lab.probe import ProbeSet
 from workers.lab.system import System
@@ -137,7 +138,10 @@ class Laboratory:
 
     def index_of(self, spec: SystemSpec) -> ExemplarIndex:
         """The index of the system's model over its dataset: the option "dataset", else that of the settings."""
-        return self.index(spec.model, str(spec.options.get("dataset") or self.settings.dataset))
+        return self.index(spec.model, self._dataset_key(spec))
+
+    def _dataset_key(self, spec: SystemSpec) -> str:
+        return str(spec.options.get("dataset") or self.settings.dataset)
 
     def check(self, spec: SystemSpec) -> None:
         """Raises UnknownName, with what there is, if the kind, model, layer or unit does not exist."""
@@ -175,6 +179,7 @@ class Laboratory:
         toolset: str = "toybox",
         describer: Describer | None = None,
         earlier: Sequence[LogEntry] = (),
+        label_tests: LabelTestRules = LabelTestRules(),  # noqa: B008  frozen
         progress: Progress = no_progress,
     ) -> ExperimentContext:
         """System and tools for one experiment of a run; `earlier` is what the run has logged so far.
@@ -187,7 +192,9 @@ class Laboratory:
         system = System(subject, memory, progress)
         image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
         lacks = registry.TOOLSETS[toolset].lacks
-        return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks))
+        index, dataset = self.index_of(spec), self.dataset(self._dataset_key(spec))
+        tests = LabelTests(label_tests, spec, index, dataset, self.presence_judge, memory, progress)
+        return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks, tests))
 
     def ordinary_images(
         self, spec: SystemSpec, memory: ImageMemory, seed: int, toolset: str, progress: Progress = no_progress
@@ -198,7 +205,7 @@ class Laboratory:
         """
         if "dataset_exemplars" in registry.TOOLSETS[toolset].lacks:
             return ()
-        dataset = self.dataset(str(spec.options.get("dataset") or self.settings.dataset))
+        dataset = self.dataset(self._dataset_key(spec))
         lot = derive_seed(seed, "ordinary images", 0)
         return measure_ordinary(self.subject(spec), self.index_of(spec), dataset, memory, lot, progress)
 

@@ -21,7 +21,6 @@ from workers.lab.exemplars import ExemplarIndex, file_name
 from workers.lab.index_files import report_disk_errors
 from workers.protocols import (
     Dataset,
-    Json,
     LabSettings,
     Picture,
     Progress,
@@ -70,11 +69,6 @@ class ProbeSet:
 
     def picture(self, position: int) -> Picture:
         return self.images[position]
-
-    def scene(self, position: int) -> Json:
-        """The scene behind an image, without drawing it where the dataset knows its scenes; None for mere pixels."""
-        ask: Callable[[int], Json] | None = getattr(self.images, "scene", None)
-        return ask(position) if ask else self.images[position].scene
 
     def _sample(self) -> NDArray[np.int64]:
         if hasattr(self.images, "published"):

@@ -12,11 +12,13 @@ from typing import Any
 
 from PIL import Image
 
+from workers.errors import ToolMisuse
 from workers.lab import arguments, display
 from workers.lab.arguments import ImageOrText
 from workers.lab.experiment_log import ExperimentLog, LoggedImage
 from workers.lab.image_tools import ImageTools
 from workers.lab.imaging import image_from_text
+from workers.lab.label_tests import NO_JUDGE, LabelTests
 from workers.lab.memory import StoredImage, find_raw, image_texts, is_made, look_up, look_up_all, raw_key, store_images
 from workers.lab.system import System
 from workers.protocols import ImageMemory, Progress, Provenance, no_progress
@@ -43,6 +45,7 @@ class Tools:
         earlier: Sequence[LogEntry] = (),
         progress: Progress = no_progress,
         lacks: frozenset[str] = frozenset(),
+        label_tests: LabelTests | None = None,
     ) -> None:
         self.lacks = lacks
         """Names that programs may not call here: the toolset's own."""
@@ -51,6 +54,7 @@ class Tools:
         self._image_tools = image_tools
         self._log = ExperimentLog(system, memory, earlier)
         self._progress = progress
+        self._label_tests = label_tests
         self._remarks: dict[str, None] = {}
 
     # --- what programs call -------------------------------------------------------------------------
@@ -158,6 +162,25 @@ class Tools:
         if not made:
             return "All of these images were refused."
         return self._image_tools.describer_of(made).summarize([kept.image for kept in made])
+
+    def test_label(self, label: str) -> dict[str, Any]:
+        """Score a label on ordinary images before you conclude with it: three labels in a run at most.
+
+        r is the correlation of the activation with whether an image shows what the label says. The images are neither
+        exemplars nor those that your conclusion is checked on. Returns a dict: "summary" (all figures, and how the
+        label was read), "r", "n", "base_rate" (the share of images that the label describes), and in "images", with
+        "titles", the brightest that it does not describe and the darkest that it does. A label that is not understood
+        whole, or that no image shows, raises ToolError, which says why, and does not count.
+
+        Example:
+            found = tools.test_label("red balls on grass")
+            activations, masked_images = system.neuron(found["images"])
+            tools.log_experiment(activations, masked_images, found["titles"], found["summary"])
+        """
+        words = " ".join(arguments.check_text(label, "label").split())
+        if self._label_tests is None:
+            raise ToolMisuse(f"No label can be tested here: {NO_JUDGE}.")
+        return self._label_tests.score(words)
 
     def log_experiment(
         self,

@@ -17,6 +17,8 @@ class ToolCall:
     name: str
     arguments: str
     seconds: float
+    failed: bool = False
+    """Whether the tool raised an error in the program. False in old records."""
 
 
 @dataclass(frozen=True)

@@ -111,17 +111,18 @@ class HostSession:
             raise StopError(
                 "killed", f"The program made more than {self.bounds.calls} calls. Give more images to each call."
             )
-        began = time.monotonic()
+        began, failed = time.monotonic(), True
         try:
             _check_signature(call, function)
             _check_pixels(call, self.bounds.call_pixels)
             answer: wire.HostMessage = wire.CallResult(function(*call.args, **call.kwargs))
+            failed = False
         except ToolError as error:
             answer = wire.CallFailed(str(error))
         finally:
             seconds = time.monotonic() - began
             self.tool_seconds += seconds
-            self.made.append(ToolCall(call.name, _summarize_arguments(call.args, call.kwargs), seconds))
+            self.made.append(ToolCall(call.name, _summarize_arguments(call.args, call.kwargs), seconds, failed))
             self._asked = 0.0
         if self.tool_seconds > self.bounds.tool_seconds:
             words = f"The program's tools took more than {self.bounds.tool_seconds:g} s in all. Ask for fewer images."

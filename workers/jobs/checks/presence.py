@@ -16,12 +16,10 @@ from workers.jobs.checks.answers import Floats, JudgeAnswers
 from workers.jobs.checks.looking import look
 from workers.jobs.checks.people import read_answers
 from workers.jobs.laboratory import laboratory
-from workers.lab.imaging import placeholder
+from workers.lab.presence import judge_images
 from workers.lab.probe import ProbeSet
-from workers.protocols import Picture, Progress
+from workers.protocols import Progress
 
-AT_ONCE = 64
-"""Pictures that are in memory for a judge that looks."""
 NOBODY = (
     "Nobody here can say what natural images show: no judge is set (MAIA_PRESENCE_JUDGE), and no backbone that sees "
     "was named. Choose one, or have people judge the images."
@@ -45,18 +43,5 @@ def judge_presence(
     if named == BACKBONE:
         return look(check, label, probe, positions, activations, progress)
     judge = laboratory().presence_judge(named)
-    exact = judge.kind == "exact"
-    if exact:
-        said = judge.judge(label, [_scene(probe, int(at)) for at in positions], progress)
-    else:
-        parts = (positions[start : start + AT_ONCE] for start in range(0, len(positions), AT_ONCE))
-        said = [
-            each for part in parts for each in judge.judge(label, [probe.picture(int(at)) for at in part], progress)
-        ]
-    answers = np.array([np.nan if each is None else each for each in said], dtype=np.float64)
-    return JudgeAnswers(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=exact)
-
-
-def _scene(probe: ProbeSet, position: int) -> Picture:
-    """The scene behind an image, without drawing it: all that an exact judge reads."""
-    return Picture(placeholder(), probe.scene(position))
+    answers = judge_images(judge, label, probe.images, positions.tolist(), progress)
+    return JudgeAnswers(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=judge.kind == "exact")

@@ -1,0 +1,37 @@
+"""Whether the programs of a run may test labels, who judges, and how many tests the run has used. For `run_round`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.core.label_checks import choose_method
+from experiments.models import Run
+from workers.lab.label_tests import LabelTestRules
+from workers.record.events import Event, ExperimentEnded
+from workers.record.systems import SystemSpec
+from workers.record.tasks import find_task
+
+TOOL = "test_label"
+VERDICT = "its task ends in a verdict, not in a label of what the system responds to"
+
+
+def choose_rules(spec: SystemSpec, used: int = 0) -> LabelTestRules:
+    """The judge that a check of the model would have without a backbone: one that costs nothing."""
+    judge = choose_method(spec.model, dataset=str(spec.options.get("dataset") or "")).judge
+    return LabelTestRules(judge, used=used)
+
+
+def rules_of(run: Run, spec: SystemSpec, events: Sequence[Event] = ()) -> LabelTestRules:
+    """What the run may test, after these events."""
+    return LabelTestRules(problem=VERDICT) if find_task(run.task).gives_verdict else choose_rules(spec, count(events))
+
+
+def lacking(run: Run, spec: SystemSpec) -> frozenset[str]:
+    """The tool's name where the run can test no label, so that its agent is not told of it."""
+    return frozenset() if rules_of(run, spec).judge else frozenset({TOOL})
+
+
+def count(events: Sequence[Event]) -> int:
+    """Tests of labels that gave a score, by the calls that are recorded."""
+    results = (each.payload for each in events if isinstance(each.payload, ExperimentEnded))
+    return sum(call.name == f"tools.{TOOL}" and not call.failed for result in results for call in result.calls)

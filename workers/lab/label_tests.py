@@ -1,0 +1,127 @@
+"""Tests of labels that programs ask for while a run goes on: r of a label on development images.
+
+Development images are sampled by the index. None is an exemplar of the unit, and none is held out for checks of labels,
+so that a test tells nothing of the images that a conclusion is checked on. Made by `laboratory`, called by `tools`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.errors import RequestError, ToolMisuse
+from workers.lab.exemplars import ExemplarIndex
+from workers.lab.memory import store_images
+from workers.lab.ordinary import MIN_SAMPLE
+from workers.lab.presence import judge_images
+from workers.lab.probe import held_out_positions
+from workers.lab.running_stats import sample_step
+from workers.metrics.natural import NaturalScores, Surprises, find_surprises, score_natural
+from workers.protocols import Dataset, ImageMemory, PresenceJudge, Progress, Provenance, no_progress
+from workers.record.origins import Origin
+from workers.record.systems import SystemSpec
+
+MAX_TESTS = 3
+"""Labels that a run may test."""
+MAX_SHOWN = 3
+"""Images of either kind that disagree with a label."""
+NO_JUDGE = "nothing here can say what images show without asking a language model or people"
+_REMEDY = "Draw images with tools.text2image and measure them with system.neuron instead."
+
+
+@dataclass(frozen=True)
+class LabelTestRules:
+    """What a run may test, and who judges."""
+
+    judge: str = ""
+    """A key of `registry.PRESENCE_JUDGES`, "" if no label can be tested."""
+    problem: str = NO_JUDGE
+    """Why no label can be tested, where there is no judge."""
+    used: int = 0
+    """Labels that the run has tested before."""
+
+
+class LabelTests:
+    """The tests of one experiment."""
+
+    def __init__(
+        self,
+        rules: LabelTestRules,
+        spec: SystemSpec,
+        index: ExemplarIndex,
+        dataset: Dataset,
+        load_judge: Callable[[str], PresenceJudge],
+        memory: ImageMemory,
+        progress: Progress = no_progress,
+    ) -> None:
+        self._rules, self._spec, self._index, self._dataset = rules, spec, index, dataset
+        self._load_judge, self._memory, self._progress = load_judge, memory, progress
+        self._left = MAX_TESTS - rules.used
+
+    def score(self, label: str) -> dict[str, Any]:
+        """See `Tools.test_label`. Raises ToolMisuse, which does not count as a test, and Cancelled."""
+        if not self._rules.judge:
+            raise ToolMisuse(f"No label can be tested in this run: {self._rules.problem}. {_REMEDY}")
+        if self._left <= 0:
+            raise ToolMisuse(f"This run has tested {MAX_TESTS} labels, which is all that a run may. {_REMEDY}")
+        positions, activations = list_development(self._spec, self._index, self._dataset, self._progress)
+        if len(positions) < MIN_SAMPLE:
+            raise ToolMisuse(
+                f"No label can be tested in this run: a test takes {MIN_SAMPLE} images, and {len(positions)} of the "
+                f"dataset are neither exemplars nor kept for the check of the conclusion. {_REMEDY}"
+            )
+        try:
+            judge = self._load_judge(self._rules.judge)
+            reading = judge.read(label)
+            presence = judge_images(judge, label, self._dataset, positions.tolist(), self._progress)
+            scores = score_natural(activations, presence)
+            if scores.r.value is None:
+                raise RequestError(
+                    f"The label {label!r} has no r on {scores.n} images: {scores.r.why}. Test a label that some show."
+                )
+            shown = self._show(positions, find_surprises(activations, presence, MAX_SHOWN))
+        except RequestError as error:
+            raise ToolMisuse(f"{error} This does not count: {_count_left(self._left)}.") from error
+        self._left -= 1
+        words = [_describe_scores(scores), reading.words if reading else "", f"Now {_count_left(self._left)}."]
+        return {
+            "summary": f"“{label}”: {' '.join(each for each in words if each)}",
+            "r": round(scores.r.value, 3),
+            "n": scores.n,
+            "base_rate": round(scores.base_rate or 0.0, 3),
+            **shown,
+        }
+
+    def _show(self, positions: NDArray[np.int64], found: Surprises) -> dict[str, Any]:
+        """The images that disagree, stored, and a title for each."""
+        pictures = [self._index.picture(int(positions[at])) for at in (*found.bright, *found.dark)]
+        known = [(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
+        titles = ["bright, not in the label"] * len(found.bright) + ["dark, in the label"] * len(found.dark)
+        return {"images": [kept.image for kept in store_images(self._memory, known)], "titles": titles}
+
+
+def list_development(
+    spec: SystemSpec, index: ExemplarIndex, dataset: Dataset, progress: Progress = no_progress
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Positions of the development images of a unit, (n,), and its activations on them. None where nobody sampled."""
+    sample = index.layer(spec.layer, progress).sample[:, spec.unit]
+    positions = np.arange(len(sample), dtype=np.int64) * sample_step(len(dataset))
+    left_out = {*index.unit(spec.layer, spec.unit).positions, *held_out_positions(dataset)}
+    kept = np.isfinite(sample) & ~np.isin(positions, list(left_out))
+    return positions[kept], sample[kept].astype(np.float64)
+
+
+def _describe_scores(scores: NaturalScores) -> str:
+    """r with its interval, the number of images and the base rate, in a sentence."""
+    r = scores.r
+    interval = "" if r.low is None or r.high is None else f" (95 % interval {r.low:.2f} to {r.high:.2f})"
+    share = f"of which the label describes {scores.base_rate or 0.0:.1%}"
+    return f"r = {r.value:.2f}{interval} on {scores.n} development images, {share}."
+
+
+def _count_left(left: int) -> str:
+    return f"{left or 'no'} {'test is' if left == 1 else 'tests are'} left in this run"

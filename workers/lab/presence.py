@@ -1,0 +1,35 @@
+"""A plug-in judge asked what images of a dataset show. Used by tests of labels and by their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.lab.imaging import placeholder
+from workers.protocols import Dataset, Json, Picture, PresenceJudge, Progress, no_progress
+
+AT_ONCE = 64
+"""Pictures that are in memory for a judge that looks."""
+
+
+def judge_images(
+    judge: PresenceJudge, label: str, images: Dataset, positions: Sequence[int], progress: Progress = no_progress
+) -> NDArray[np.float64]:
+    """How likely each image shows what the label says, in [0, 1], (n,); NaN where the judge cannot say.
+
+    Raises RequestError if the label has no content that can be tested, and Cancelled.
+    """
+    if judge.kind == "exact":  # it reads the scene alone, so nothing is drawn
+        said = judge.judge(label, [Picture(placeholder(), _find_scene(images, at)) for at in positions], progress)
+    else:
+        parts = (positions[start : start + AT_ONCE] for start in range(0, len(positions), AT_ONCE))
+        said = [each for part in parts for each in judge.judge(label, [images[at] for at in part], progress)]
+    return np.array([np.nan if each is None else each for each in said], dtype=np.float64)
+
+
+def _find_scene(images: Dataset, position: int) -> Json:
+    """The scene behind an image, without drawing it where the dataset knows its scenes; None for mere pixels."""
+    ask: Callable[[int], Json] | None = getattr(images, "scene", None)
+    return ask(position) if ask else images[position].scene
