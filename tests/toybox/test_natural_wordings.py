@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from workers.errors import RequestError
-from workers.toybox.label_reading import read_label
+from workers.toybox.label_reading import describe_reading, read_label
 from workers.toybox.world.concepts import phrase_label, read_whole
 
 REPORTED = {
@@ -113,3 +115,43 @@ def test_no_wording_of_ours_is_read_wrong() -> None:
 def test_a_label_that_would_be_misread_is_refused(label: str) -> None:
     with pytest.raises(RequestError):
         read_label(label)
+
+
+WORDS = (
+    *("red", "large", "balls", "house", "boats", "things", "grass", "at night", "two", "both", "single", "on", "with"),
+    *(
+        "or",
+        "and",
+        ",",
+        ";",
+        "/",
+        "|",
+        "not",
+        "no",
+        "sky",
+        "roofs",
+        "white sails",
+        "wings",
+        "tip",
+        "five-pointed",
+        "3d",
+    ),
+    *("unicorn", "gold", "under", "left of", "of any colour", "few", "99999", "\n", "\N{UNICORN FACE}", "is", "the"),
+)
+
+
+def test_whatever_is_read_whole_reads_back_to_itself() -> None:
+    rng = random.Random(1)
+    for _ in range(3_000):
+        label = " ".join(rng.choices(WORDS, k=rng.randint(0, 8)))
+        reading, concepts = describe_reading(label), read_whole(label)
+        assert set(read_whole(phrase_label(concepts))) == set(concepts), label
+        assert not (concepts and reading.not_understood), label
+
+
+@pytest.mark.parametrize("truth", sorted({*REPORTED.values(), *OURS.values()}))
+def test_one_word_that_is_not_known_keeps_a_label_from_its_score(truth: str) -> None:
+    words = truth.split()
+    for place in range(len(words) + 1):
+        label = " ".join([*words[:place], "unicorn", *words[place:]])
+        assert read_whole(label) == (), label

@@ -10,11 +10,13 @@ or too broad, which the others do not. What is reachable is the r of the truth w
 Else it is the largest r that any yes/no label could have with these activations: the best cut of their ranking. That
 bound needs no truth. No true label exceeds it, but a true label may stay below it, as units err.
 
-Thresholds come from 240 synthetic neurons of toybox-eyes, and 110 more with drawn images (a part of this is a test).
+Thresholds come from 240 synthetic neurons of toybox-eyes, and 110 more with drawn images. Of the true labels of 1,200
+neurons none fails by natural images, of 60 with drawn images and fresh seeds one does; of 3,780 labels with a property
+too many or too few 1 % pass, of those with a size added 3 % (a part of this is a test).
 Against the truth, `OF_TRUTH` parts true labels from wrong ones. Against the best cut it depends on how many natural
 images are bright. With `MANY` and more, true labels have over `OF_BEST_CUT` of it, and labels with a property too many
 or too few have less. With fewer, true labels fall as low as .6, while "large trees" may reach .9 for trees: 1,000
-images cannot tell these apart, so the rule lets them pass.
+images cannot tell these apart, so the rule lets them pass: 10 % of the wrong labels, 31 % of those with a size added.
 
 The share of the 20 brightest images that the label describes fails true labels of rare concepts, since dark images fill
 the 20. Even of images that are bright, the truth describes fewer than .75 for one neuron in ten. So this share decides

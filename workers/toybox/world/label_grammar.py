@@ -107,7 +107,8 @@ def _find_unread(alternative: LabelAlternative) -> list[str]:
 
 
 def _says_nothing(alternative: LabelAlternative) -> bool:
-    return len(alternative.parts) == 1 and [word.kind for word in alternative.parts[0].words] == ["thing"]
+    first, *others = alternative.parts or (LabelPart(),)
+    return not others and first.count == 1 and [word.kind for word in first.words] == ["thing"]
 
 
 def _name_things(alternative: LabelAlternative) -> list[LabelPart]:

@@ -154,6 +154,7 @@ def _find_spans(part: LabelPart, owner: LabelPart) -> list[tuple[int, int]]:
 
 def _absorb(part: LabelPart, owner: LabelPart) -> None:
     """Take parts of the owner's toy, with what is rightly said of them, out of a part of a label."""
+    found: list[Word] = []
     for start, end in reversed(_find_spans(part, owner)):
         toy_part = _parts_of(owner)[" ".join(word.text for word in part.words[start:end])]
         first = start
@@ -163,13 +164,15 @@ def _absorb(part: LabelPart, owner: LabelPart) -> None:
         colours = [word for word in said if word.kind == "colour" and word.value not in toy_part.adjectives]
         right = all({word.value, word.text} & toy_part.adjectives or word in colours for word in said)
         alone = part is not owner and not _names_more(part, first, end)
-        if not right or not _may_colour(toy_part, colours, owner) or _is_torn(part, first, toy_part):
+        if not right or not _may_colour(toy_part, colours, [*owner.words, *found]) or _is_torn(part, first, toy_part):
             continue
         if alone and part.count > toy_part.count:
             continue
         part.count = 1 if alone else part.count
         del part.words[first:end]
-        owner.words[:0] = [] if any(word.kind == "colour" for word in owner.words) else colours
+        found += colours
+    if not any(word.kind == "colour" for word in owner.words):
+        owner.words[:0] = found[:1]
 
 
 def _names_more(part: LabelPart, first: int, end: int) -> bool:
@@ -177,9 +180,9 @@ def _names_more(part: LabelPart, first: int, end: int) -> bool:
     return any(word.kind in ("noun", "thing") for word in (*part.words[:first], *part.words[end:]))
 
 
-def _may_colour(toy_part: ToyPart, colours: Sequence[Word], owner: LabelPart) -> bool:
+def _may_colour(toy_part: ToyPart, colours: Sequence[Word], said_of_toy: Sequence[Word]) -> bool:
     """Whether colours said of a part can be those of the toy: there are none, or one that is not said otherwise."""
-    said = {word.value for word in owner.words if word.kind == "colour"} - {word.value for word in colours}
+    said = {word.value for word in said_of_toy if word.kind == "colour"} - {word.value for word in colours}
     return not colours or (toy_part.own and len(colours) == 1 and not said)
 
 
