@@ -21,7 +21,6 @@ from experiments.evaluations.lists import OPEN_ITEMS
 from experiments.models import Evaluation, EvaluationKind, ItemStatus
 from workers import registry
 from workers.jobs.evaluations.budget import find_cost
-from workers.jobs.evaluations.engine import check_price
 from workers.record.statuses import Status
 
 COMPARE = "compare"
@@ -132,6 +131,8 @@ def do_all(actor: Actor, steps: Sequence[Step], most: float | None, do: Callable
 
     Raises RequestError, MissingPart for a backbone that cannot be asked, before anything is spent.
     """
+    from workers.jobs.evaluations.engine import check_price  # loads the laboratory
+
     for step in steps:
         check_price(step.evaluation)
     for step in steps:

@@ -40,7 +40,7 @@ def experiment_and_conclude(handler: Handler) -> None:
     said = json.dumps(handler.body["messages"])
     label = "SELECTIVE" if "SELECTIVE" in said else "balls"
     has_looked = any(message["role"] == "assistant" for message in handler.body["messages"])
-    says(ANSWER.format(label) if has_looked else PROGRAM, usage=(100, 0))(handler)
+    says(ANSWER.format(label) if has_looked else PROGRAM, usage=(100, 10))(handler)
 
 
 @pytest.fixture
@@ -74,33 +74,34 @@ def list_units(backbone: str) -> list[str]:
 
 
 def test_it_stops_before_the_budget_is_passed_and_pays_nothing_twice(provider: Provider) -> None:
-    asked = ("--backbones", MODEL, "--kinds", "units", "--units", "2", "--seed", "3")
+    asked = ("--backbones", MODEL, "--kinds", "units", "--units", "1", "--seed", "3")
     told = compare(*asked, "--max-cost", "0.25")
     assert len(provider.asked) == 1  # a second reply might cost twice as much
     assert read(told, "all", "cost") == {"scripted": 0, MODEL: pytest.approx(A_REPLY)}
-    assert told["undone"] == [f"{MODEL}, units of a network: 2 of 2 units"]
+    assert told["undone"] == [f"{MODEL}, units of a network: 1 of 1 units"]
     assert Run.objects.get(backbone="openai").status == "paused"
 
     told = compare(*asked, "--max-cost", "0.9")
     assert told["undone"] == []
     assert told["backbones"] == ["scripted", MODEL]
-    assert read(told, "units", "items") == {"scripted": 2, MODEL: 2}
-    assert read(told, "all", "cost")[MODEL] == pytest.approx(4 * A_REPLY)
-    assert read(told, "all", "tokens") == {"scripted": 0, MODEL: 400}
+    assert read(told, "units", "items") == {"scripted": 1, MODEL: 1}
+    assert read(told, "all", "cost")[MODEL] == pytest.approx(2 * A_REPLY)
+    assert read(told, "all", "tokens")[MODEL] == 2 * 110
     assert read(told, "units", "pearson")["scripted"] is not None
     assert read(told, "units", "seconds")[MODEL] > 0
     assert list_units("openai") == list_units("scripted")
-    assert len(provider.asked) == 4  # two replies for each unit: the first was kept
+    assert len(provider.asked) == 2  # the first reply was kept
 
     assert compare(*asked, "--max-cost", "0.9") == told
-    assert (len(provider.asked), Evaluation.objects.count(), Run.objects.count()) == (4, 2, 4)
+    assert (len(provider.asked), Evaluation.objects.count(), Run.objects.count()) == (2, 2, 2)
     out = StringIO()
     call_command("evaluate", "compare", *asked, stdout=out, stderr=StringIO())
     heading, *lines = out.getvalue().splitlines()
     assert heading.split() == ["scripted", MODEL]
-    assert "0.4000" in next(line for line in lines if line.startswith("All: US dollars"))
+    assert "0.2000" in next(line for line in lines if line.startswith("All: US dollars"))
 
 
+@pytest.mark.more
 def test_a_provider_that_refuses_the_key_is_asked_again_once_it_is_put_right(provider: Provider) -> None:
     provider.answers[:] = [refuses(401, "Incorrect API key")]
     asked = ("--backbones", MODEL, "--kinds", "units", "--units", "1")
