@@ -130,12 +130,18 @@ def test_what_cannot_be_compared_is_told_before_anything_is_spent(provider: Prov
 
 
 @pytest.mark.more
-def test_every_kind_and_task_stands_in_one_table(provider: Provider) -> None:
-    told = compare("--backbones", MODEL, "--units", "1", "--seed", "7")
+@pytest.mark.timeout(1800)  # classifiers are trained, and images of new neurons measured
+@pytest.mark.parametrize(
+    ("kinds", "units", "figure", "task"),
+    [("synthetic", 4, "mono.right", "describe"), ("bias", 1, "false", "bias"), ("spurious", 1, "items", "spurious")],
+)
+def test_each_kind_and_task_stands_in_the_table(
+    provider: Provider, kinds: str, units: int, figure: str, task: str
+) -> None:
+    told = compare("--backbones", MODEL, "--kinds", kinds, "--units", "1", "--seed", "7")
     assert told["undone"] == []
     assert list_units("openai") == list_units("scripted")
     assert read(told, "all", "failed") == {"scripted": 0, MODEL: 0}
-    assert read(told, "synthetic", "items") == {"scripted": 4, MODEL: 4}
-    for kind, figure in (("synthetic", "mono.right"), ("bias", "found"), ("spurious", "items"), ("units", "pearson")):
-        assert all(value is not None for value in read(told, kind, figure).values()), (kind, figure)
-    assert {run.task for run in Run.objects.filter(backbone="openai")} == {"describe", "bias", "spurious"}
+    assert read(told, kinds, "items") == {"scripted": units, MODEL: units}
+    assert all(value is not None for value in read(told, kinds, figure).values())
+    assert {run.task for run in Run.objects.filter(backbone="openai")} == {task}
