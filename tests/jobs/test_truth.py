@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from experiments.models import Evaluation, EvaluationItem, Layer, Unit, VisionModelRow
 from tests.support.provider import Provider, says
 from workers.jobs import laboratory as place
-from workers.jobs.evaluations.engine import find_cost
+from workers.jobs.evaluations.budget import find_cost
 from workers.jobs.evaluations.truth import score_truth
 from workers.protocols import no_progress
 

@@ -35,7 +35,8 @@ from tests.support.people import member
 from tests.support.provider import Provider, says
 from workers.jobs import catalogue
 from workers.jobs import laboratory as place
-from workers.jobs.evaluations.engine import evaluate, find_cost
+from workers.jobs.evaluations.budget import find_cost
+from workers.jobs.evaluations.engine import evaluate
 from workers.metrics import two_way
 from workers.protocols import no_progress
 from workers.toybox.scientist.backbone import ScriptedScientist

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -16,7 +17,9 @@ from experiments.core.compatibility import PERSON, SCRIPTED
 from experiments.evaluations import actions, people
 from experiments.evaluations.forecast import predict
 from experiments.evaluations.results import read_result
+from experiments.management import comparing, comparison_table
 from experiments.management import options as choices
+from experiments.management.comparing import COMPARE
 from experiments.management.prepared import FetchingCommand, ProgressLine
 from experiments.management.supervisor import welcome
 from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobStatus
@@ -32,7 +35,11 @@ QUICK = {
     EvaluationKind.BIAS: 1,
 }
 """What `all` evaluates, and of how many."""
-
+NOT_COMPARED = (
+    *("backbone", "backbone_model", "model", "layers", "dataset", "source", "repeats", "reflections", "judge"),
+    *("people", "seconds", "resume"),
+)
+"""Options that `compare` has no use for: it decides all that by itself."""
 
 SILENCE = 60
 """Seconds after which a worker that says nothing is taken to be gone."""
@@ -45,7 +52,9 @@ class Command(FetchingCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("kind", nargs="?", choices=[*EvaluationKind.values, ALL], help="what to evaluate")
+        self.parser = parser
+        kinds = [*EvaluationKind.values, ALL, COMPARE]
+        parser.add_argument("kind", nargs="?", choices=kinds, help="what to evaluate; compare: backbones side by side")
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--seed", type=choices.seed, default=0, help="draws units and neurons; default: 0")
@@ -62,16 +71,31 @@ class Command(FetchingCommand):
         )
         parser.add_argument("--judge", default="", metavar="B[:M]", help="prefers labels two by two, as openai:gpt-4o")
         parser.add_argument("--people", action="store_true", help="have people write labels of a quarter of the units")
-        parser.add_argument("--cost", type=float, metavar="USD", help="budget of the whole")
+        parser.add_argument(
+            "--cost",
+            "--max-cost",
+            type=partial(choices.positive, float),
+            metavar="USD",
+            help="budget of the whole; of a comparison, of all its evaluations together",
+        )
         parser.add_argument("--seconds", type=float, metavar="S", help="seconds of work for the whole")
         parser.add_argument("--unpriced", action="store_true", help="though no price of the backbone is known")
         parser.add_argument("--resume", type=int, metavar="ID", help="go on with an evaluation")
         parser.add_argument("--json", action="store_true", help="print the figures as one line of JSON")
+        parser.add_argument(
+            "--backbones", default="", metavar="B[:M],…", help="compare: these and the scripted scientist"
+        )
+        parser.add_argument("--kinds", default="", metavar="K,…", help="compare: these alone, as synthetic,bias")
 
     def handle(self, **options: Any) -> None:
         notify.muted.set()  # works without Redis
         if options["resume"] is None and not options["kind"]:
-            raise CommandError(f"Say what to evaluate: {', '.join([*EvaluationKind.values, ALL])}.")
+            raise CommandError(f"Say what to evaluate: {', '.join([*EvaluationKind.values, ALL, COMPARE])}.")
+        if options["kind"] == COMPARE:
+            self.compare(options)
+            return
+        if options["backbones"] or options["kinds"]:
+            raise CommandError("--backbones and --kinds are for a comparison: manage.py evaluate compare …")
         if options["resume"] is not None:
             found = Evaluation.objects.filter(pk=options["resume"]).first()
             if found is None:
@@ -88,13 +112,31 @@ class Command(FetchingCommand):
             (only,) = results.values() if len(results) == 1 else (results,)
             self.stdout.write(json.dumps(only, ensure_ascii=False))
 
-    def do(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Do what is left of it, and tell its figures."""
+    def compare(self, options: dict[str, Any]) -> None:
+        """The same evaluations of each backbone, as far as the money goes, and one table."""
+        for name in NOT_COMPARED:
+            if options[name] != self.parser.get_default(name):
+                raise CommandError(f"A comparison takes no --{name.replace('_', '-')}: it asks all backbones the same.")
+        actor = Actor(welcome.owner()[0])
+        steps = comparing.plan(actor.person, options)
+        comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command goes on."))
+        rows, undone = comparison_table.tabulate(steps), comparing.list_undone(steps)
+        for each in undone:
+            self.stderr.write(f"Left undone: {each}.")
+        if undone:
+            self.stderr.write("The same command goes on, and pays nothing twice; raise --max-cost if it is used up.")
+        told = comparison_table.write_plain(rows, undone)
+        self.stdout.write(
+            json.dumps(told, ensure_ascii=False) if options["json"] else comparison_table.write_text(rows)
+        )
+
+    def do(self, evaluation: Evaluation, kept: str = "") -> dict[str, Any]:
+        """Do what is left of it, and tell its figures; `kept` is said of what Ctrl+C leaves."""
         from workers.jobs import foreground
 
         self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {_foretell(evaluation)}")
         line = ProgressLine(piped=TELL_EVERY)
-        with line.until_ctrl_c(f"Go on with: manage.py evaluate --resume {evaluation.pk}"):
+        with line.until_ctrl_c(kept or f"Go on with: manage.py evaluate --resume {evaluation.pk}"):
             result = foreground.work(_claim(evaluation), line)
         evaluation.refresh_from_db()
         self.stderr.write(result)

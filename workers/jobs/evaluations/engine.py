@@ -13,19 +13,23 @@ from dataclasses import replace
 
 import msgspec
 from django.db import transaction
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F
 
+from experiments.core import transcript
 from experiments.core.actors import Actor
+from experiments.core.display_name import person
 from experiments.evaluations.people import add_items, list_waiting
-from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job, Judge
+from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job
 from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
 from workers.jobs.evaluations import ablation, bias, labels, spurious, synthetic, units
+from workers.jobs.evaluations.budget import BudgetReached, explain_budget
 from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.evaluations.two_by_two import PROBLEM, find_judge
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
 from workers.record.evaluations import ResultNote
 from workers.record.limits import explain_unpriced
+from workers.record.statuses import Status
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +55,12 @@ def evaluate(job: Job, progress: Progress) -> str:
     if evaluation is None:
         raise RequestError("The evaluation of this job was deleted.")
     procedure = PROCEDURES[EvaluationKind(evaluation.kind)]
-    _check_price(evaluation)
+    check_price(evaluation)
     if not evaluation.planned:
         _plan(evaluation, procedure, progress)
     if evaluation.options.get("people"):
         add_items(Actor(evaluation.owner), evaluation)
-    evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
+    _take_up(evaluation)
     try:
         why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)
     finally:
@@ -69,7 +73,16 @@ def evaluate(job: Job, progress: Progress) -> str:
     return f"{why}Done: {done} of {total} items{failed}{people}."
 
 
-def _check_price(evaluation: Evaluation) -> None:
+def _take_up(evaluation: Evaluation) -> None:
+    """Plan again what was broken off, and what failed because its run waits: by now that may be put right."""
+    evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
+    for item in evaluation.items.filter(status=ItemStatus.FAILED, run__status=Status.WAITING):
+        if item.run_id and transcript.resume(item.run_id, person(evaluation.owner)):
+            evaluation.items.filter(pk=item.pk).update(status=ItemStatus.PLANNED, reason="")
+
+
+def check_price(evaluation: Evaluation) -> None:
+    """Raises RequestError where the price of a backbone has to be known and is not, MissingPart where it lacks one."""
     find_judge(evaluation)  # raises before anything is spent
     if not evaluation.backbone or evaluation.unpriced:
         return
@@ -101,7 +114,7 @@ def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
     looked = time.monotonic()
     left = evaluation.items.filter(status=ItemStatus.PLANNED).exclude(pk__in=list_waiting(evaluation).values("pk"))
     while item := left.select_related("unit__layer__model", "run").first():
-        if why := _explain_budget(evaluation):
+        if why := explain_budget(evaluation):
             return why
         done = total - evaluation.items.filter(status=ItemStatus.PLANNED).count()
 
@@ -109,7 +122,10 @@ def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
             progress(f"{item.unit_name}, {item.source}: {what}", done, total)
 
         report("begins", 0, 0)
-        _do(evaluation, procedure, item, report)
+        try:
+            _do(evaluation, procedure, item, report)
+        except BudgetReached as reached:
+            return str(reached)
         if time.monotonic() - looked > SUMMARY_EVERY:
             summarise(evaluation)
             looked = time.monotonic()
@@ -144,31 +160,10 @@ def _finish(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
     for _ in procedure.finish(evaluation, progress) if procedure.finish else ():
         began, before = time.monotonic(), began
         Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + began - before)
-        if why := _explain_budget(evaluation):
+        if why := explain_budget(evaluation):
             return why
     Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + time.monotonic() - began)
     return ""
-
-
-def _explain_budget(evaluation: Evaluation) -> str:
-    """Why no further item is begun; "" while the budget lasts."""
-    evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
-    spent = find_cost(evaluation)
-    if evaluation.cost_limit is not None and spent >= evaluation.cost_limit > 0:
-        return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
-    if evaluation.seconds_limit is not None and evaluation.seconds >= evaluation.seconds_limit:
-        return f"Its {evaluation.seconds_limit:.0f} s of work are used up. Unfinished. "
-    return ""
-
-
-def find_cost(evaluation: Evaluation) -> float:
-    """US dollars, of its runs, its checks, its judge and what was asked beside them, as far as prices are known."""
-    runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
-    checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
-    judges = Judge.objects.filter(trial__evaluation=evaluation, trial__judges_wanted=0)
-    judged = judges.aggregate(spent=Sum("cost"))["spent"] or 0.0
-    beside = sum(float(scores.get("cost") or 0) for scores in evaluation.items.values_list("scores", flat=True))
-    return float(runs + checks + judged) + beside
 
 
 def summarise(evaluation: Evaluation) -> None:

@@ -16,6 +16,7 @@ from experiments.runs import actions
 from workers import registry
 from workers.errors import Cancelled, LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
+from workers.jobs.evaluations.budget import require_round
 from workers.jobs.foreground import pause
 from workers.jobs.plugin_keys import layer_of, name_of
 from workers.protocols import Progress
@@ -40,7 +41,12 @@ def spec_of(item: EvaluationItem, dataset: str) -> SystemSpec:
 def play(
     evaluation: Evaluation, item: EvaluationItem, progress: Progress, *, task: str = "describe", question: str = ""
 ) -> Run:
-    """The item's run, ended; made if it is not there. Raises Cancelled; RequestError if it waits for somebody."""
+    """The item's run, ended; made if it is not there.
+
+    Raises Cancelled, BudgetReached; RequestError if it waits for somebody.
+    """
+    if item.run is None:
+        require_round(evaluation)  # before there is a run that would only be paused
     run = item.run or _make(evaluation, item, task, question)
     if item.run is None:
         item.run = run
@@ -51,7 +57,7 @@ def play(
         transcript.resume(run.pk, person(evaluation.owner))
         claimed = lease.claim(run.pk)
         if claimed:
-            _play_on(claimed, progress)
+            _play_on(evaluation, claimed, progress)
         else:
             progress(f"Run {run.pk} is played by another worker", 0, 1)
             time.sleep(LOOK_EVERY)
@@ -91,8 +97,8 @@ def _options_of(evaluation: Evaluation) -> dict[str, int]:
     return {"reflections": reflections} if reflections else {}
 
 
-def _play_on(claimed: Run, progress: Progress) -> None:
-    """Rounds until it ends, waits or is lost; a stop pauses it."""
+def _play_on(evaluation: Evaluation, claimed: Run, progress: Progress) -> None:
+    """Rounds until it ends, waits or is lost; a stop, and the end of the budget, pause it."""
     from workers.jobs.run_round import play as play_round
 
     with lease.hold_lease(claimed) as lost:
@@ -100,6 +106,7 @@ def _play_on(claimed: Run, progress: Progress) -> None:
             goes_on = True
             while goes_on:
                 current = Run.objects.get(pk=claimed.pk, fence=claimed.fence)
+                require_round(evaluation)
                 progress(f"Run {claimed.pk}, round {current.rounds + 1}", 0, 1)
                 try:
                     goes_on = play_round(current, lost, any_model=True)

@@ -1,0 +1,150 @@
+"""Backbones side by side: the same evaluations of each, done one after the other within one budget.
+
+Each backbone has an evaluation of its own of each kind, on units that the seed draws, so all are asked the same. An
+evaluation that is there already is gone on with: the same command resumes, and a backbone more pays for itself alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+from django.db.models import Q
+
+from experiments.core.actors import Actor
+from experiments.core.compatibility import PERSON, SCRIPTED
+from experiments.evaluations import actions
+from experiments.evaluations.lists import OPEN_ITEMS
+from experiments.models import Evaluation, EvaluationKind, ItemStatus
+from workers import registry
+from workers.jobs.evaluations.budget import find_cost
+from workers.record.statuses import Status
+
+COMPARE = "compare"
+DEFAULT_UNITS = 5
+PER_UNIT: Mapping[EvaluationKind, int] = {
+    EvaluationKind.SYNTHETIC: 4,  # two of one concept, one of two, one of one beside another
+    EvaluationKind.UNITS: 1,
+    EvaluationKind.BIAS: 1,
+    EvaluationKind.SPURIOUS: 1,
+}
+"""Kinds in the order in which they are done, and how many units of each one of `--units` stands for."""
+OPEN = Q(status__in=OPEN_ITEMS) | Q(status=ItemStatus.FAILED, run__status=Status.WAITING)
+"""Of items: what the same command does next time."""
+
+
+@dataclass
+class Step:
+    """One kind of evaluation of one backbone; the evaluation is saved once it is begun."""
+
+    backbone: str
+    kind: EvaluationKind
+    evaluation: Evaluation
+
+    @property
+    def cost(self) -> float:
+        return find_cost(self.evaluation) if self.evaluation.pk else 0.0
+
+    @property
+    def total(self) -> int:
+        return self.evaluation.items.count() if self.evaluation.planned else self.evaluation.options["units"]
+
+    @property
+    def left(self) -> int:
+        """Units that are not done yet."""
+        return self.evaluation.items.filter(OPEN).count() if self.evaluation.planned else self.total
+
+
+def read_backbones(text: str) -> list[str]:
+    """Backbones as `--backbones` names them, without repetition, the scripted scientist first.
+
+    Raises CommandError for one that cannot be compared.
+    """
+    named = [each.strip() for each in text.split(",") if each.strip()]
+    able = [each for each in registry.BACKBONES if each != PERSON]
+    for each in named:
+        if each.partition(":")[0] not in able:
+            raise CommandError(
+                f"{each!r} is no backbone that can be compared. Write one of {', '.join(able)}, with its provider's "
+                "name of the model behind a colon, as openai:gpt-4o."
+            )
+    if not named:
+        raise CommandError("Say which backbones: --backbones openai:gpt-4o,openai:gpt-4o-mini.")
+    return list(dict.fromkeys([SCRIPTED, *named]))
+
+
+def read_kinds(text: str) -> list[EvaluationKind]:
+    """Kinds as `--kinds` names them, in the order in which they are done; "" for all. Raises CommandError."""
+    named = {each.strip() for each in text.split(",") if each.strip()}
+    if unknown := named - {kind.value for kind in PER_UNIT}:
+        raise CommandError(f"{min(unknown)!r} cannot be compared. Choose from: {', '.join(PER_UNIT)}.")
+    return [kind for kind in PER_UNIT if not named or kind in named]
+
+
+def plan(owner: User, options: Mapping[str, Any]) -> list[Step]:
+    """All evaluations in the order in which they are done: those of the scripted scientist first, which costs nothing
+    and prepares what all share, then kind by kind, so that what a budget cuts off leaves whole kinds to compare."""
+    units = DEFAULT_UNITS if options["units"] is None else options["units"]
+    if units < 1:
+        raise CommandError(f"--units {units} compares nothing. Write 1 or more.")
+    backbones, kinds = read_backbones(options["backbones"]), read_kinds(options["kinds"])
+    pairs = [(SCRIPTED, kind) for kind in kinds] + [(each, kind) for kind in kinds for each in backbones[1:]]
+    steps = [_find_or_draft(owner, name, kind, units, options["seed"]) for name, kind in pairs]
+    for step in steps:
+        step.evaluation.unpriced = options["unpriced"]
+    return steps
+
+
+def _find_or_draft(owner: User, backbone: str, kind: EvaluationKind, units: int, seed: int) -> Step:
+    """The owner's first evaluation of just this, else an unsaved one."""
+    key, _, model = backbone.partition(":")
+    asked: dict[str, Any] = {"units": units * PER_UNIT[kind]}
+    if kind in (EvaluationKind.SYNTHETIC, EvaluationKind.UNITS):
+        asked["sources"] = ["agent"]  # other sources say nothing of the backbone's experiments
+    known = {"kind": kind, "backbone": key, "backbone_model": model, "seed": seed}
+    rows = Evaluation.objects.filter(owner=owner, **known).order_by("pk")
+    name = f"Comparison, seed {seed}: {kind.label.lower()}, {backbone}"[:120]
+    found = next((row for row in rows if row.options == asked), None)
+    return Step(backbone, kind, found or Evaluation(name=name, options=asked, **known))
+
+
+def find_limit(steps: Sequence[Step], step: Step, most: float | None) -> float | None:
+    """What an evaluation may cost so that all together cost `most`; None for no limit. The scripted scientist is
+    free."""
+    if most is None or step.backbone == SCRIPTED:
+        return None
+    return most - sum(each.cost for each in steps if each is not step)
+
+
+def list_undone(steps: Sequence[Step]) -> list[str]:
+    """What is left of each evaluation, in words."""
+    return [
+        f"{step.backbone}, {step.kind.label.lower()}: {step.left} of {step.total} units" for step in steps if step.left
+    ]
+
+
+def do_all(actor: Actor, steps: Sequence[Step], most: float | None, do: Callable[[Evaluation], object]) -> None:
+    """Have `do` do what is left of each, until the next reply might cost more than all together may.
+
+    Raises RequestError, MissingPart for a backbone that cannot be asked, before anything is spent.
+    """
+    from workers.jobs.evaluations.engine import check_price  # loads the laboratory
+
+    for step in steps:
+        check_price(step.evaluation)
+    for step in steps:
+        if not step.left:
+            continue
+        step.evaluation.cost_limit = limit = find_limit(steps, step, most)
+        if limit is not None and limit <= 0:
+            return
+        if step.evaluation.pk:
+            step.evaluation.save(update_fields=["cost_limit", "unpriced"])
+        else:
+            actions.begin(actor, step.evaluation, enqueue=False)
+        do(step.evaluation)
+        if step.left:
+            return

@@ -1,0 +1,112 @@
+"""The table of `evaluate compare`: figures of each kind of evaluation by backbone, what is done, and what that took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db.models import F, Sum
+
+from experiments.evaluations.results import read_result
+from experiments.management.comparing import OPEN, Step
+from experiments.models import EvaluationItem, EvaluationKind, ItemStatus
+
+FIGURES: Mapping[EvaluationKind, Mapping[str, str]] = {
+    EvaluationKind.SYNTHETIC: {
+        "mono.right": "one concept, share right",
+        "or.right": "either of two, share right",
+        "conditional.right": "one beside another, share right",
+        "pearson": "median r",
+    },
+    EvaluationKind.UNITS: {"pearson": "median r", "generated_auc": "median AUC of 7 + 7"},
+    EvaluationKind.BIAS: {"found": "planted biases found", "false": "false statements a run"},
+    EvaluationKind.SPURIOUS: {"headline": "share of the gap closed", "accuracy.agent": "accuracy with its units"},
+}
+"""The headlines of each kind: key of a figure, and its words."""
+TOTALS = {"items": "units done", "failed": "units failed", "cost": "US dollars", "tokens": "tokens", "seconds": "s"}
+ALL_KINDS = "all"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A cell of the table; n counts what a figure rests on."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: a figure of a kind, by backbone."""
+
+    kind: str
+    figure: str
+    label: str
+    values: Mapping[str, Value]
+
+
+def tabulate(steps: Sequence[Step]) -> list[Row]:
+    """The headlines of each kind by backbone, how much of it is done and what it took; at the end, of all kinds."""
+    rows: list[Row] = []
+    for kind in dict.fromkeys(step.kind for step in steps):
+        of_kind = [step for step in steps if step.kind == kind]
+        found = {step.backbone: {each.key: each for each in read_result(step.evaluation).figures} for step in of_kind}
+        for key, words in FIGURES[kind].items():
+            values = {
+                name: Value(each.value, each.low, each.high, each.n) if (each := figures.get(key)) else Value()
+                for name, figures in found.items()
+            }
+            rows.append(Row(kind, key, f"{kind.label}: {words}", values))
+        rows += _tabulate_totals(kind, kind.label, of_kind)
+    return [*rows, *_tabulate_totals(ALL_KINDS, "All", steps)]
+
+
+def _tabulate_totals(kind: str, words: str, steps: Sequence[Step]) -> list[Row]:
+    """What the runs of each backbone took. Seconds are those of its runs: what is prepared is shared by all."""
+    taken = {}
+    for name in dict.fromkeys(step.backbone for step in steps):
+        own = [step for step in steps if step.backbone == name]
+        items = EvaluationItem.objects.filter(evaluation__in=[step.evaluation.pk for step in own if step.evaluation.pk])
+        sums = items.aggregate(
+            tokens=Sum(F("run__prompt_tokens") + F("run__completion_tokens")), seconds=Sum("run__seconds")
+        )
+        unpriced = items.filter(run__unpriced=True).exists()
+        taken[name] = {
+            "items": Value(sum(step.total - step.left for step in own), n=sum(step.total for step in own)),
+            "failed": Value(items.filter(status=ItemStatus.FAILED).exclude(OPEN).count()),
+            "cost": Value() if unpriced else Value(sum(step.cost for step in own)),
+            "tokens": Value(sums["tokens"] or 0),
+            "seconds": Value(sums["seconds"] or 0.0),
+        }
+    return [
+        Row(kind, key, f"{words}: {label}", {name: values[key] for name, values in taken.items()})
+        for key, label in TOTALS.items()
+    ]
+
+
+def write_text(rows: Sequence[Row]) -> str:
+    """The table for a terminal: a column for each backbone."""
+    names = list(rows[0].values)
+    lines = [["", *names], *([row.label, *(_write(row.figure, row.values[name]) for name in names)] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def _write(figure: str, cell: Value) -> str:
+    if cell.value is None:
+        return "unknown" if figure in TOTALS else "-"
+    if figure in TOTALS:
+        written = f"{cell.value:,.4f}" if figure == "cost" else f"{cell.value:,.0f}"
+        return written if cell.n is None else f"{written} of {cell.n}"
+    spread = "" if cell.low is None or cell.high is None else f" [{cell.low:.3f}, {cell.high:.3f}]"
+    return f"{cell.value:.3f}{spread} n={cell.n}"
+
+
+def write_plain(rows: Sequence[Row], undone: Sequence[str]) -> dict[str, Any]:
+    """The table as plain JSON."""
+    return {"backbones": list(rows[0].values), "rows": [asdict(row) for row in rows], "undone": list(undone)}
