@@ -103,6 +103,24 @@ def test_a_training_that_ended_early_continues_to_the_same_weights(
     assert sorted(each.suffix for each in (broken / "sparse").iterdir()) == [".lock", ".safetensors"]
 
 
+def test_what_was_trained_is_kept_where_measuring_is_stopped(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def stop(what: str, done: int, total: int) -> None:
+        if what.startswith("Reading") and any(each.startswith("Training") for each in said):
+            raise Cancelled
+        said.append(what)
+
+    with pytest.raises(Cancelled):
+        train_sparse(lab(tmp_path), source(), QUICK, "sums", stop)
+    left = tmp_path / "sparse" / "sums.1.2.part"
+    left.write_bytes(b"half")
+    told: list[tuple[str, int]] = []
+    train_sparse(lab(tmp_path), source(), QUICK, "sums", lambda what, done, _: told.append((what, done)))
+    assert {done for what, done in told if what.startswith("Training")} == {QUICK.steps}
+    assert not left.exists()
+
+
 def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         train_sparse(lab(tmp_path), source(), QUICK, "sums", StopAt(5, Cancelled))
@@ -220,10 +238,15 @@ def test_a_full_disk_is_told_and_what_was_saved_stays(tmp_path: Path) -> None:
         train_sparse(lab(tmp_path), source(), QUICK, "sums", StopAt(5, Cancelled))
     folder = tmp_path / "sparse"
     before = (folder / "sums.checkpoint").read_bytes()
-    # Every write of the next checkpoint fails as on a full disk
-    (folder / f"sums.{os.getpid()}.{threading.get_ident()}.part").symlink_to("/dev/full")
+    stop = StopAt(9, Cancelled)
+
+    def fill(what: str, done: int, total: int) -> None:
+        if what.startswith("Training") and done == 7:  # from now on every write fails as on a full disk
+            (folder / f"sums.{os.getpid()}.{threading.get_ident()}.part").symlink_to("/dev/full")
+        stop(what, done, total)
+
     with pytest.raises(MachineryError, match=r"cannot be written to \(No space left on device\). Make room there"):
-        train_sparse(lab(tmp_path), source(), QUICK, "sums", StopAt(9, Cancelled))
+        train_sparse(lab(tmp_path), source(), QUICK, "sums", fill)
     assert (folder / "sums.checkpoint").read_bytes() == before
     assert train_sparse(lab(tmp_path), source(), QUICK, "sums").steps == QUICK.steps
 

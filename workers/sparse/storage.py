@@ -48,7 +48,7 @@ class SparseCard:
     steps: int
     batch: int
     images: int
-    """Images that it was trained on."""
+    """Images of the dataset that training could show: all but those held out."""
     scale: float
     """Activations were divided by this in training; the weights are as if they had not been."""
     fingerprint: str
@@ -122,7 +122,14 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
         found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # noqa: BLE001 - torch raises of many kinds for a damaged file
         return None
-    return found
+    return found if "fingerprint" in found else None
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what a process that was killed while it wrote has left of this auto-encoder. Its lock must be held."""
+    for each in path.parent.glob("*.part"):
+        if re.fullmatch(rf"{re.escape(path.stem)}\.\d+\.\d+\.part", each.name):
+            each.unlink(missing_ok=True)
 
 
 def _write(path: Path, content: bytes | memoryview) -> None:

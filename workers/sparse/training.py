@@ -7,6 +7,7 @@ weights. A checkpoint is written now and then, and when a person stops it. Calle
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,10 @@ def train_sparse(
     target = storage.find_path(settings.state, name or default_name(source, recipe))
     lock = target.with_name(f"{target.stem}.lock")
     mark = fingerprint(recipe, source.model, source.layer, source.dataset)
-    with report_disk_errors(target.parent), hold_lock(lock, lambda: progress(f"Waiting for {target.stem}", 0, 1)):
+    with ExitStack() as held:
+        with report_disk_errors(target.parent):
+            held.enter_context(hold_lock(lock, lambda: progress(f"Waiting for {target.stem}", 0, 1)))
+            storage.remove_leftovers(target)
         if target.exists():
             card = storage.read_card(target)
             _refuse_other(target, card.fingerprint, mark)
@@ -134,6 +138,7 @@ class SparseTraining:
         except Cancelled:
             self._save()
             raise
+        self._save()  # measuring reads images, which may be stopped too
         self.network.fold_scale(self._scale)
         return self._describe(name, progress)
 
