@@ -45,6 +45,15 @@ def test_one_is_trained_and_listed(settings) -> None:
         said("sae", "train", *WISH, "--steps", "21")
 
 
+def test_hardly_any_latent_of_a_short_training_is_dead(settings) -> None:
+    settings.LAB_DATASET_IMAGES = 100
+    for kind in KINDS:
+        wish = ("--layer", "layer4", "--latents", "128", "--k", "8", "--kind", kind, "--steps", "150")
+        quality = json.loads(said("sae", "--json", "train", *wish))["quality"]
+        assert quality["dead"] <= 0.05
+        assert quality["unexplained"] < 0.5
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

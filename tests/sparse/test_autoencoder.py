@@ -98,10 +98,12 @@ def test_the_gradient_along_a_decoder_row_is_dropped() -> None:
 def test_dead_latents_get_a_gradient_and_others_do_not() -> None:
     network = SparseAutoencoder(4, 6, 1, "topk")
     points = torch.randn(30, 4, generator=torch.Generator().manual_seed(2))
-    found = network.rectify(points)
-    _, residual = reconstruction_loss(network, points, network.keep_largest(found))
     dead = torch.tensor([True, False, True, False, False, False])
-    auxiliary_loss(network, residual, found, dead).backward()
+    with torch.no_grad():
+        network.encoder_bias[0] = -100  # negative everywhere: a ReLU would let no gradient through
+    projected = network.project(points)
+    _, residual = reconstruction_loss(network, points, network.keep_largest(projected.relu()))
+    auxiliary_loss(network, residual, projected, dead).backward()
     assert network.encoder.grad is not None
     assert (network.encoder.grad.abs().sum(1) > 0).tolist() == dead.tolist()
 

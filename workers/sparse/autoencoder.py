@@ -43,17 +43,17 @@ class SparseAutoencoder(nn.Module):
     def latents(self) -> int:
         return len(self.decoder)
 
-    def rectify(self, activations: Tensor) -> Tensor:
-        """All latents (positions, latents) before the largest are kept; 0 or more."""
-        return nn.functional.linear(activations - self.decoder_bias, self.encoder, self.encoder_bias).relu()
+    def project(self, activations: Tensor) -> Tensor:
+        """All latents (positions, latents) before negative ones become 0 and the largest are kept."""
+        return nn.functional.linear(activations - self.decoder_bias, self.encoder, self.encoder_bias)
 
     def keep_largest(self, found: Tensor) -> Tensor:
-        """What training keeps of the latents of a batch; the rest is 0."""
+        """What training keeps of the latents of a batch, all of them 0 or more; the rest is 0."""
         return keep_per_row(found, self.k) if self.kind == TOPK else keep_per_batch(found, self.k)
 
     def encode(self, activations: Tensor) -> Tensor:
         """The latents (positions, latents). What a position gets does not depend on the others of its batch."""
-        found = self.rectify(activations)
+        found = self.project(activations).relu()
         return keep_per_row(found, self.k) if self.kind == TOPK else found * (found > self.threshold)
 
     def decode(self, latents: Tensor) -> Tensor:

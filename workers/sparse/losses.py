@@ -21,18 +21,19 @@ def reconstruction_loss(network: SparseAutoencoder, activations: Tensor, latents
     return torch.stack(losses).mean(), residual.detach()
 
 
-def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, found: Tensor, dead: Tensor) -> Tensor:
+def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, projected: Tensor, dead: Tensor) -> Tensor:
     """How badly the largest dead latents rebuild the residual, as a share of its variance; 0 where there is none.
 
-    It gives latents that are never kept a gradient (Gao et al., appendix A.2). `found` are the latents (positions,
-    latents) before the largest are kept, `dead` says which count.
+    It gives latents that are never kept a gradient (Gao et al., appendix A.2). `projected` are the latents (positions,
+    latents) as `SparseAutoencoder.project` gives them, `dead` says which count.
     """
     count = min(int(dead.sum()), max(1, residual.shape[1] // 2))
     variance = (residual - residual.mean(0)).square().sum(1).mean()
     # Nothing is left to explain: a division by 0 would make every weight NaN
     if not count or not variance > torch.finfo(variance.dtype).tiny:
         return residual.new_zeros(())
-    rebuilt = keep_per_row(found * dead, count) @ network.decoder
+    # Negative values count too: a latent that is negative everywhere would get no gradient through a ReLU
+    rebuilt = keep_per_row(projected.masked_fill(~dead, -torch.inf), count) @ network.decoder
     return (residual - rebuilt).square().sum(1).mean() / variance
 
 

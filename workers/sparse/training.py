@@ -173,15 +173,15 @@ class SparseTraining:
     def _learn(self, activations: Tensor) -> None:
         """One step on activations (positions, units) of variance 1."""
         network = self.network
-        found = network.rectify(activations)
-        kept = network.keep_largest(found)
+        projected = network.project(activations)
+        kept = network.keep_largest(projected.relu())
         loss, residual = reconstruction_loss(network, activations, kept)
-        if dead := self._dead():
-            loss = loss + _AUXILIARY * auxiliary_loss(network, residual, found, self._silent > self._plan.dead_after)
+        dead = self._silent > self._plan.dead_after
+        loss = loss + _AUXILIARY * auxiliary_loss(network, residual, projected, dead)
         if not loss.isfinite():
             raise MachineryError(
                 f"The training of {self._checkpoint.stem} broke at step {self._step:,}: its loss is {loss.item()} with "
-                f"{dead:.0%} of the latents dead. Train it again with another --seed, or with fewer latents."
+                f"{self._dead():.0%} of the latents dead. Train it again with another --seed, or with fewer latents."
             )
         self._optimizer.zero_grad()
         loss.backward()
