@@ -89,7 +89,7 @@ def system_named(model: str, layer: str, unit: str, dataset: str = "") -> System
         raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(layers)}.")
     info = layers[layer]
     number = unit_number(unit, f"{layer} of {model}", info.units, info.names)
-    options = {"dataset": _dataset_named(dataset)} if dataset else {}
+    options = {"dataset": dataset_named(dataset)} if dataset else {}
     return SystemSpec(registry.SYSTEM_OF_LAYER[info.kind], key, layer, number, options)
 
 
@@ -105,7 +105,7 @@ def name_of(spec: SystemSpec) -> str:
     return names[spec.unit] if spec.unit < len(names) else ""
 
 
-def _dataset_named(name: str) -> str:
+def dataset_named(name: str) -> str:
     """The key of a dataset, added or not, by its key, name or path. Raises UnknownName, listing what there is."""
     if row := find_dataset(name):
         return row.key

@@ -110,7 +110,7 @@ class ExemplarIndex:
         """
         if all(layer in self._layers for layer in layers):
             return
-        _ask(self._dataset, "list_files", progress)
+        ask_dataset(self._dataset, "list_files", progress)
         if self._missing(layers):
             what = f"Waiting for the index of {self._model.name} {describe_layers(layers)}"
             wait = partial(progress, what, 0, len(self._dataset))
@@ -130,7 +130,7 @@ class ExemplarIndex:
         return [infos[layer] for layer in layers if layer not in self._layers]
 
     def _compute(self, layers: Sequence[LayerInfo], progress: Progress, insist: bool) -> None:
-        _ask(self._dataset, "prepare", progress)
+        ask_dataset(self._dataset, "prepare", progress)
         for leftover in self.folder.glob("*.part"):  # of a worker that was killed
             leftover.unlink(missing_ok=True)
         published = {info.name: found for info in layers if (found := self._published(info))}
@@ -215,7 +215,7 @@ class ExemplarIndex:
         return found if fits else None
 
 
-def _ask(dataset: Dataset, ability: str, progress: Progress) -> None:
+def ask_dataset(dataset: Dataset, ability: str, progress: Progress) -> None:
     """Let the dataset do what only some of them can."""
     do: Callable[[Progress], None] | None = getattr(dataset, ability, None)
     if do:

@@ -10,34 +10,23 @@ from __future__ import annotations
 import json
 import time
 import zipfile
-from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from workers.errors import BrokenImage, Cancelled, MachineryError, MissingPart
+from workers.errors import Cancelled, MachineryError, MissingPart
 from workers.files import atomic_write
-from workers.lab.index_files import SkippedImage, SkippedImages, report_disk_errors
+from workers.lab.index_files import SkippedImages, report_disk_errors
+from workers.lab.map_stream import MapStream, SeenBatch
 from workers.lab.running_stats import RunningStats
-from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, probabilities
-
-if TYPE_CHECKING:
-    import torch
-    from numpy.typing import NDArray
-    from PIL.Image import Image
+from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel
 
 SAVE_EVERY = 30.0
 """Seconds between checkpoints; more where saving takes over a twentieth of it."""
-READERS = 4
-"""Threads that read images."""
-AHEAD = 3
-"""Batches under way: one whose maps are counted, one in the network, one that is read."""
-_LISTEN = 1.0  # seconds after which a slow network lets a person stop the pass
 
 
 @dataclass
@@ -50,16 +39,6 @@ class IndexingState:
     skipped: SkippedImages = field(default_factory=SkippedImages)
 
 
-@dataclass(frozen=True)
-class _BatchResult:
-    """What came of one batch."""
-
-    batch: range
-    positions: NDArray[np.int64]
-    maps: Mapping[str, torch.Tensor]
-    problems: Sequence[SkippedImage]
-
-
 class IndexingRun:
     """A pass under the settings; `checkpoint` is the file that it is saved in."""
 
@@ -68,6 +47,7 @@ class IndexingRun:
         self._model = model
         self._dataset = dataset
         self._checkpoint = checkpoint
+        self._stream = MapStream(settings, model, dataset)
         self._scales = {info.name: info.scale for info in model.layers()}
 
     def run(self, layers: Sequence[LayerInfo], progress: Progress) -> IndexingState:
@@ -88,12 +68,10 @@ class IndexingRun:
             progress(f"{what} ({notes})" if notes else what, work.done, total)
 
         try:
-            with closing(self._ahead(list(work.stats), work.done)) as batches:
+            with closing(self._stream.batches(list(work.stats), range(first, total), report)) as batches:
                 report()
-                for under_way in batches:
-                    while not wait([under_way], timeout=_LISTEN).done:
-                        report()
-                    self._count(work, under_way.result())
+                for seen in batches:
+                    self._count(work, seen)
                     if (now := time.monotonic()) >= save_at:
                         self._save(work)
                         ended = time.monotonic()
@@ -115,61 +93,17 @@ class IndexingRun:
     def _new_stats(self, info: LayerInfo) -> RunningStats:
         return RunningStats(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._dataset))
 
-    def _ahead(self, layers: Sequence[str], first: int) -> Generator[Future[_BatchResult]]:
-        """The batches in order, `AHEAD` of them under way."""
-        readers, lookers = ThreadPoolExecutor(READERS, "read"), ThreadPoolExecutor(AHEAD - 1, "look")
-        waiting: deque[Future[_BatchResult]] = deque()
-        total, size = len(self._dataset), self._settings.batch_size
-
-        def look(batch: range) -> _BatchResult:
-            return self._look(batch, list(readers.map(self._read, batch)), layers)
-
-        try:
-            for start in range(first, total, size):
-                waiting.append(lookers.submit(look, range(start, min(start + size, total))))
-                if len(waiting) == AHEAD:
-                    yield waiting.popleft()
-            while waiting:
-                yield waiting.popleft()
-        finally:
-            for pool in (lookers, readers):
-                pool.shutdown(wait=False, cancel_futures=True)
-
-    def _read(self, position: int) -> Image | SkippedImage:
-        try:
-            return self._dataset[position].image
-        except BrokenImage as error:
-            return SkippedImage(position, self._source(position), str(error))
-
-    def _look(self, batch: range, read: Sequence[Image | SkippedImage], layers: Sequence[str]) -> _BatchResult:
-        problems = [each for each in read if isinstance(each, SkippedImage)]
-        images = [each for each in read if not isinstance(each, SkippedImage)]
-        broken = {each.position for each in problems}
-        positions = np.array([each for each in batch if each not in broken], dtype=np.int64)
-        maps = self._model.maps(images, layers) if images else {}
-        # Logits as the probabilities that their systems answer
-        found = {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}
-        return _BatchResult(batch, positions, found, problems)
-
-    def _count(self, work: IndexingState, seen: _BatchResult) -> None:
+    def _count(self, work: IndexingState, seen: SeenBatch) -> None:
         for name, maps in seen.maps.items():
             try:
                 work.stats[name].add(maps, seen.positions)
             except FloatingPointError:
-                at = int(seen.positions[(~maps.flatten(1).isfinite().all(1)).numpy(force=True)][0])
-                raise MachineryError(
-                    f"{self._model.name} gives values that are not numbers or infinite in {name}, for image {at} of "
-                    f"the dataset ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
-                ) from None
+                raise self._stream.explain_not_finite(name, seen) from None
             except ValueError as error:
                 raise MachineryError(f"{self._model.name} {name} cannot be indexed: {error}.") from error
         for problem in seen.problems:
             work.skipped.add(problem)
-        work.done = seen.batch.stop
-
-    def _source(self, position: int) -> str:
-        source: Callable[[int], str] | None = getattr(self._dataset, "source", None)
-        return source(position) if source else f"image {position}"
+        work.done = seen.batch[-1] + 1
 
     def _stamp(self) -> list[float]:
         return [len(self._dataset), self._settings.exemplars, self._settings.mask_quantile]

@@ -1,0 +1,89 @@
+"""Sparse auto-encoders: train one on the activations of a layer, list those that there are."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from experiments.core import compatibility
+from experiments.management import options as choices
+from experiments.management.prepared import FetchingCommand, ProgressLine
+
+TELL_EVERY = 30.0
+"""Seconds between two lines of progress where they go to a file."""
+KINDS = ("topk", "batchtopk", "matryoshka")
+_RECIPE = ("latents", "k", "kind", "steps", "images", "seed")
+
+
+class Command(FetchingCommand):
+    help = "Train a sparse auto-encoder on the activations of a layer, or list those that were trained."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--json", action="store_true", help="print JSON instead")
+        actions = parser.add_subparsers(dest="action", metavar="train | list", required=True)
+        actions.add_parser("list", help="what was trained, and how well it explains its layer")
+        train = actions.add_parser("train", help="train one; Ctrl+C stops it, the same command continues")
+        count = partial(choices.positive, int)
+        train.add_argument("--model", default="toybox", help="default: toybox; manage.py models lists what there is")
+        train.add_argument("--layer", required=True, help="for example layer4; manage.py models MODEL lists them")
+        train.add_argument("--dataset", default="", metavar="D", help="key, name or path; default: the model's own")
+        train.add_argument("--latents", type=count, required=True, metavar="N", help="as 4 to 32 times the units")
+        train.add_argument("--k", type=count, required=True, metavar="K", help="active latents at a position")
+        train.add_argument("--kind", choices=KINDS, default="topk", help="default: topk")
+        train.add_argument("--name", default="", help="of its file; default: from model, layer and recipe")
+        length = train.add_mutually_exclusive_group()
+        length.add_argument("--steps", type=count, default=0, help="default: 5,000, of 4,096 positions each")
+        length.add_argument("--images", type=count, default=0, metavar="N", help="show so many images instead")
+        train.add_argument("--seed", type=choices.seed, default=0, help="default: 0")
+
+    def handle(self, **options: Any) -> None:
+        if options["action"] == "train":
+            found = train_one(options)
+            self.stdout.write(json.dumps(found) if options["json"] else describe(found))
+        else:
+            cards = list_all()
+            none = "None was trained yet. manage.py sae train makes one."
+            self.stdout.write(json.dumps(cards) if options["json"] else "\n".join(map(describe, cards)) or none)
+
+
+def train_one(options: dict[str, Any]) -> dict[str, Any]:
+    """The card of what was trained. Raises RequestError, CommandError at Ctrl+C; what is done by then is kept."""
+    from workers.jobs import sparse
+
+    dataset = options["dataset"] or default_dataset(options["model"])
+    recipe = {name: options[name] for name in _RECIPE}
+    line = ProgressLine(piped=TELL_EVERY)
+    with line.until_ctrl_c("What is done is kept; the same command continues."):
+        return sparse.train(options["model"], options["layer"], dataset, recipe, options["name"], line)
+
+
+def list_all() -> list[dict[str, Any]]:
+    from workers.jobs import sparse
+
+    return sparse.list_trained()
+
+
+def default_dataset(model: str) -> str:
+    """The dataset that suits a model. Raises CommandError where only toys would be left for a model of photographs."""
+    found = compatibility.dataset_for(model)
+    if found == compatibility.TOYBOX and not compatibility.is_toybox(model):
+        raise CommandError(
+            f"{model} does not belong to toybox, so toybox's scenes are not taken for it unasked. Name --dataset; "
+            "manage.py datasets lists what there is, and manage.py datasets add FOLDER adds one."
+        )
+    return found
+
+
+def describe(card: dict[str, Any]) -> str:
+    """An auto-encoder on a line, and how good it is below."""
+    quality = card["quality"]
+    return (
+        f"{card['name']}  {card['kind']}, {card['latents']:,} latents of {card['units']:,} units, k {card['k']}  "
+        f"{card['model']} {card['layer']} on {card['dataset']}\n"
+        f"    {quality['unexplained']:.1%} of variance unexplained with {quality['active']:.1f} active latents, "
+        f"{quality['dead']:.1%} of latents dead; {card['steps']:,} steps"
+    )

@@ -1,0 +1,73 @@
+"""`manage.py sae`: training an auto-encoder on toybox-net, listing it, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from experiments.core import notify
+from experiments.management.commands import sae
+from workers.sparse.autoencoder import KINDS
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory", "one_thread")]
+WISH = ("--layer", "layer4", "--latents", "96", "--k", "8", "--name", "toys")
+
+
+@pytest.fixture(autouse=True)
+def heard_again() -> Iterator[None]:
+    yield
+    notify.muted.clear()
+
+
+def said(*words: str) -> str:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
+
+
+def test_one_is_trained_and_listed(settings) -> None:
+    settings.LAB_DATASET_IMAGES = 100
+    assert "None was trained yet. manage.py sae train" in said("sae", "list")
+    told = said("sae", "train", *WISH, "--steps", "20")
+    assert "toys  topk, 96 latents of" in told
+    assert "% of variance unexplained with 8.0 active latents" in told
+    assert said("sae", "list") == told
+    (card,) = json.loads(said("sae", "--json", "list"))
+    assert (card["model"], card["layer"], card["dataset"], card["steps"]) == ("toybox", "layer4", "toybox", 20)
+    assert card["quality"]["unexplained"] < 1
+    assert (Path(settings.STATE) / "sparse" / "toys.safetensors").exists()
+    with pytest.raises(CommandError, match="'toys' belongs to an auto-encoder of another recipe"):
+        said("sae", "train", *WISH, "--steps", "21")
+
+
+def test_hardly_any_latent_of_a_short_training_is_dead(settings) -> None:
+    settings.LAB_DATASET_IMAGES = 100
+    for kind in KINDS:
+        wish = ("--layer", "layer4", "--latents", "128", "--k", "8", "--kind", kind, "--steps", "150")
+        quality = json.loads(said("sae", "--json", "train", *wish))["quality"]
+        assert quality["dead"] <= 0.05
+        assert quality["unexplained"] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--layer", "layer9", "--latents", "96", "--k", "8"), "no layer 'layer9'. Choose one of"),
+        (("--layer", "layer4", "--latents", "96", "--k", "97"), "k is 97 with 96 latents"),
+        (("--layer", "layer4", "--latents", "0", "--k", "1"), "'0' is no number above 0"),
+        (("--layer", "layer4", "--latents", "96", "--k", "8", "--model", "resnet"), "Name --dataset"),
+        (("--layer", "layer4", "--latents", "96", "--k", "8", "--dataset", "birds"), "no dataset or folder 'birds'"),
+    ],
+)
+def test_what_cannot_be_trained_is_said(words: tuple[str, ...], says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        said("sae", "train", *words)
+
+
+def test_the_command_offers_every_kind() -> None:
+    assert sae.KINDS == KINDS

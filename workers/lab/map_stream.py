@@ -1,0 +1,106 @@
+"""The maps of a model over images of a dataset, batch after batch, read and computed ahead in threads.
+
+Memory does not grow with the number of images. Used by `indexing` and by `workers.sparse`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workers.errors import BrokenImage, MachineryError
+from workers.lab.index_files import SkippedImage
+from workers.protocols import Dataset, LabSettings, VisionModel, probabilities
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+READERS = 4
+"""Threads that read images."""
+AHEAD = 3
+"""Batches under way: one whose maps are used, one in the network, one that is read."""
+_LISTEN = 1.0  # seconds after which a slow network lets a person stop the pass
+
+
+@dataclass(frozen=True)
+class SeenBatch:
+    """What came of one batch."""
+
+    batch: Sequence[int]
+    positions: NDArray[np.int64]
+    """Those of the batch whose images could be read."""
+    maps: Mapping[str, torch.Tensor]
+    """(positions, units, height, width); empty if no image could be read."""
+    problems: Sequence[SkippedImage]
+
+
+class MapStream:
+    """The maps of one model over one dataset."""
+
+    def __init__(self, settings: LabSettings, model: VisionModel, dataset: Dataset) -> None:
+        self.model = model
+        self.dataset = dataset
+        self._batch_size = settings.batch_size
+        self._scales = {info.name: info.scale for info in model.layers()}
+
+    def batches(
+        self, layers: Sequence[str], positions: Sequence[int], listen: Callable[[], None]
+    ) -> Generator[SeenBatch]:
+        """The batches in order. `listen` is called while a batch takes long; what it raises ends the pass."""
+        readers, lookers = ThreadPoolExecutor(READERS, "read"), ThreadPoolExecutor(AHEAD - 1, "look")
+        waiting: deque[Future[SeenBatch]] = deque()
+
+        def look(batch: Sequence[int]) -> SeenBatch:
+            return self._look(batch, list(readers.map(self._read, batch)), layers)
+
+        def finish() -> SeenBatch:
+            under_way = waiting.popleft()
+            while not wait([under_way], timeout=_LISTEN).done:
+                listen()
+            return under_way.result()
+
+        try:
+            for start in range(0, len(positions), self._batch_size):
+                waiting.append(lookers.submit(look, positions[start : start + self._batch_size]))
+                if len(waiting) == AHEAD:
+                    yield finish()
+            while waiting:
+                yield finish()
+        finally:
+            for pool in (lookers, readers):
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def explain_not_finite(self, layer: str, seen: SeenBatch) -> MachineryError:
+        """The error for a batch with values that are not finite; it names the first such image."""
+        at = int(seen.positions[(~seen.maps[layer].flatten(1).isfinite().all(1)).numpy(force=True)][0])
+        return MachineryError(
+            f"{self.model.name} gives values that are not numbers or infinite in {layer}, for image {at} of "
+            f"the dataset ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
+        )
+
+    def _read(self, position: int) -> Image | SkippedImage:
+        try:
+            return self.dataset[position].image
+        except BrokenImage as error:
+            return SkippedImage(position, self._source(position), str(error))
+
+    def _look(self, batch: Sequence[int], read: Sequence[Image | SkippedImage], layers: Sequence[str]) -> SeenBatch:
+        problems = [each for each in read if isinstance(each, SkippedImage)]
+        images = [each for each in read if not isinstance(each, SkippedImage)]
+        broken = {each.position for each in problems}
+        positions = np.array([each for each in batch if each not in broken], dtype=np.int64)
+        maps = self.model.maps(images, layers) if images else {}
+        # Logits as the probabilities that their systems answer
+        found = {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}
+        return SeenBatch(batch, positions, found, problems)
+
+    def _source(self, position: int) -> str:
+        source: Callable[[int], str] | None = getattr(self.dataset, "source", None)
+        return source(position) if source else f"image {position}"

@@ -1,0 +1,121 @@
+"""Sparse auto-encoders: activations (positions, units) become few latents, and these become activations again.
+
+- "topk": the k largest latents of each position (Gao et al., arXiv 2406.04093).
+- "batchtopk": the k x positions largest of a batch in training; afterwards all above a threshold that training measured
+  (Bussmann et al., arXiv 2412.06410).
+- "matryoshka": the same, but the first 1/16, 1/8, 1/4 and 1/2 of the latents must rebuild the input by themselves too,
+  so the first ones learn what is general (Bussmann et al., arXiv 2503.17547).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+TOPK, BATCHTOPK, MATRYOSHKA = KINDS = ("topk", "batchtopk", "matryoshka")
+_NESTED = (16, 8, 4, 2)
+"""Matryoshka: the latents divided by these are the sizes of the inner groups."""
+_MEDIAN_ROUNDS = 20
+
+
+class SparseAutoencoder(nn.Module):
+    """Encoder rows and decoder rows are (latents, units); decoder rows have norm 1."""
+
+    threshold: Tensor
+    """Of a latent's activation, for the kinds that keep the largest of a batch; 0 until training has measured it."""
+
+    def __init__(self, units: int, latents: int, k: int, kind: str, seed: int = 0) -> None:
+        super().__init__()
+        self.k = k
+        self.kind = kind
+        start = torch.randn(latents, units, generator=torch.Generator().manual_seed(seed))
+        self.decoder = nn.Parameter(nn.functional.normalize(start))
+        # A copy: with shared storage a step of the encoder would move the decoder too
+        self.encoder = nn.Parameter(self.decoder.detach().clone())
+        self.encoder_bias = nn.Parameter(torch.zeros(latents))
+        self.decoder_bias = nn.Parameter(torch.zeros(units))
+        # A buffer, so that it is saved with the weights
+        self.register_buffer("threshold", torch.zeros(()))
+
+    @property
+    def latents(self) -> int:
+        return len(self.decoder)
+
+    def project(self, activations: Tensor) -> Tensor:
+        """All latents (positions, latents) before negative ones become 0 and the largest are kept."""
+        return nn.functional.linear(activations - self.decoder_bias, self.encoder, self.encoder_bias)
+
+    def keep_largest(self, found: Tensor) -> Tensor:
+        """What training keeps of the latents of a batch, all of them 0 or more; the rest is 0."""
+        return keep_per_row(found, self.k) if self.kind == TOPK else keep_per_batch(found, self.k)
+
+    def encode(self, activations: Tensor) -> Tensor:
+        """The latents (positions, latents). What a position gets does not depend on the others of its batch."""
+        found = self.project(activations).relu()
+        return keep_per_row(found, self.k) if self.kind == TOPK else found * (found > self.threshold)
+
+    def decode(self, latents: Tensor) -> Tensor:
+        return latents @ self.decoder + self.decoder_bias
+
+    def decode_nested(self, latents: Tensor) -> Iterator[Tensor]:
+        """The activations as each nested group of latents rebuilds them; the last is `decode`."""
+        rebuilt: Tensor = self.decoder_bias
+        start = 0
+        for end in self._group_ends():
+            rebuilt = rebuilt + latents[:, start:end] @ self.decoder[start:end]
+            start = end
+            yield rebuilt
+
+    def _group_ends(self) -> list[int]:
+        inner = {self.latents // part for part in _NESTED} - {0} if self.kind == MATRYOSHKA else set()
+        return sorted(inner | {self.latents})
+
+    @torch.no_grad()
+    def normalise_decoder(self) -> None:
+        """Give every row of the decoder the norm 1: longer rows would make latents small for nothing."""
+        self.decoder.copy_(nn.functional.normalize(self.decoder))
+
+    @torch.no_grad()
+    def drop_parallel_gradient(self) -> None:
+        """Take out of the decoder's gradient what only changes the norm of rows: `normalise_decoder` undoes that."""
+        if self.decoder.grad is not None:
+            along = (self.decoder.grad * self.decoder).sum(1, keepdim=True)
+            self.decoder.grad -= along * self.decoder
+
+    @torch.no_grad()
+    def measure_threshold(self, kept: Tensor, decay: float) -> None:
+        """Follow the smallest latent that was kept of a batch; a batch without any changes nothing."""
+        positive = kept[kept > 0]
+        if positive.numel():
+            lowest = positive.min()
+            self.threshold.copy_(torch.where(self.threshold > 0, self.threshold.lerp(lowest, 1 - decay), lowest))
+
+    @torch.no_grad()
+    def fold_scale(self, scale: float) -> None:
+        """After training on activations divided by `scale`: take them, and give latents, as they are in the layer."""
+        for each in (self.encoder_bias, self.decoder_bias, self.threshold):
+            each.mul_(scale)
+
+
+def keep_per_row(found: Tensor, count: int) -> Tensor:
+    """The `count` largest values of each row; the rest is 0."""
+    best = found.topk(count, dim=1, sorted=False)
+    return torch.zeros_like(found).scatter(1, best.indices, best.values)
+
+
+def keep_per_batch(found: Tensor, count: int) -> Tensor:
+    """The `count` x rows largest values of all; the rest is 0."""
+    flat = found.flatten()
+    best = flat.topk(count * len(found), sorted=False)
+    return torch.zeros_like(flat).scatter(0, best.indices, best.values).view_as(found)
+
+
+def geometric_median(points: Tensor) -> Tensor:
+    """The point (units,) with the least sum of distances to the points (positions, units), by Weiszfeld's rule."""
+    centre = points.mean(0)
+    for _ in range(_MEDIAN_ROUNDS):
+        weights = 1 / (points - centre).norm(dim=1, keepdim=True).clamp_min(1e-6)
+        centre = (points * weights).sum(0) / weights.sum()
+    return centre

@@ -1,0 +1,42 @@
+"""What training minimises: how badly activations are rebuilt, and what dead latents could have added.
+
+Activations are divided by a scale so that their variance, summed over units, is 1: the first loss then is the fraction
+of variance that is not explained.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from workers.sparse.autoencoder import SparseAutoencoder, keep_per_row
+
+
+def reconstruction_loss(network: SparseAutoencoder, activations: Tensor, latents: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean squared distance, averaged over nested groups if there are some; and what all latents leave over."""
+    losses, residual = [], activations
+    for rebuilt in network.decode_nested(latents):
+        residual = activations - rebuilt
+        losses.append(residual.square().sum(1).mean())
+    return torch.stack(losses).mean(), residual.detach()
+
+
+def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, projected: Tensor, dead: Tensor) -> Tensor:
+    """How badly the largest dead latents rebuild the residual, as a share of its variance; 0 where there is none.
+
+    It gives latents that are never kept a gradient (Gao et al., appendix A.2). `projected` are the latents (positions,
+    latents) as `SparseAutoencoder.project` gives them, `dead` says which count.
+    """
+    count = min(int(dead.sum()), max(1, residual.shape[1] // 2))
+    variance = (residual - residual.mean(0)).square().sum(1).mean()
+    # Nothing is left to explain: a division by 0 would make every weight NaN
+    if not count or not variance > torch.finfo(variance.dtype).tiny:
+        return residual.new_zeros(())
+    # Negative values count too: a latent that is negative everywhere would get no gradient through a ReLU
+    rebuilt = keep_per_row(projected.masked_fill(~dead, -torch.inf), count) @ network.decoder
+    return (residual - rebuilt).square().sum(1).mean() / variance
+
+
+def total_variance(activations: Tensor) -> float:
+    """Of activations (positions, units), summed over units."""
+    return float(activations.double().var(0, correction=0).sum())

@@ -1,0 +1,114 @@
+"""What a sparse auto-encoder is trained on and how, and which wishes cannot be met.
+
+Rates, warm-up, gradient clipping and the auxiliary loss follow the reference trainers of TopK and BatchTopK
+(Gao et al., arXiv 2406.04093; the library dictionary_learning). What they count in a fixed number of steps or positions
+is here at most a share of the run: of a short run a fixed window would never end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from workers.errors import RequestError
+from workers.protocols import Dataset, LayerInfo, VisionModel
+from workers.sparse.autoencoder import KINDS, TOPK
+
+DEFAULT_STEPS = 5_000
+MIN_IMAGES = 100
+_VERSION = 1
+"""Changes with the recipe: what an earlier version began is not continued."""
+_RATE, _RATE_LATENTS = 2e-4, 1 << 14
+_WARM_UP, _WARM_UP_SHARE = 1_000, 10
+_DECAY_SHARE = 5
+_DEAD_AFTER, _DEAD_SHARE = 10_000_000, 20
+
+
+@dataclass(frozen=True)
+class SparseRecipe:
+    """How an auto-encoder is trained; as many steps as `steps`, or as positions of so many `images` make."""
+
+    latents: int
+    k: int
+    kind: str = TOPK
+    steps: int = 0
+    images: int = 0
+    batch: int = 4096
+    """Positions."""
+    seed: int = 0
+
+    def count_steps(self, per_image: int) -> int:
+        """Steps in all, where an image gives so many positions."""
+        return self.steps or -(-self.images * per_image // self.batch) or DEFAULT_STEPS
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What follows from a recipe once it is known how many steps it takes."""
+
+    steps: int
+    batch: int
+    latents: int
+
+    def rate(self, step: int) -> float:
+        """Learning rate of a step, from 0 on: up, level, and down to nothing at the end."""
+        up = (step + 1) / self.warm_up
+        down = _DECAY_SHARE * (self.steps - step) / self.steps
+        return _RATE * (_RATE_LATENTS / self.latents) ** 0.5 * min(1.0, up, down)
+
+    @property
+    def warm_up(self) -> int:
+        return max(1, min(_WARM_UP, self.steps // _WARM_UP_SHARE))
+
+    @property
+    def dead_after(self) -> int:
+        """Positions without an activation after which a latent counts as dead: at most a twentieth of the run."""
+        return max(1, min(_DEAD_AFTER, self.steps * self.batch // _DEAD_SHARE))
+
+    @property
+    def threshold_decay(self) -> float:
+        """Share of the running threshold that a step keeps: .999 as published, less in a short run."""
+        return 1 - 1 / self.warm_up
+
+
+def check_recipe(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None:
+    """Raises RequestError for a recipe that cannot be followed."""
+    where = f"{layer.name} of {model.name}"
+    if recipe.kind not in KINDS:
+        raise RequestError(f"There is no kind {recipe.kind!r}. Choose one of: {', '.join(KINDS)}.")
+    if layer.units < 2:
+        raise RequestError(f"{where} has {layer.units} unit: there is nothing to take apart. Choose another layer.")
+    if not 1 <= recipe.k <= recipe.latents:
+        raise RequestError(
+            f"k is {recipe.k:,} with {recipe.latents:,} latents: of those, 1 to {recipe.latents:,} can be active at a "
+            "position. Choose a smaller k or more latents."
+        )
+    if len(dataset) < MIN_IMAGES:
+        raise RequestError(
+            f"The dataset {dataset.name} has {len(dataset):,} images; at least {MIN_IMAGES} are needed, some of them "
+            "to measure the result on. Choose a larger dataset."
+        )
+    if recipe.steps and recipe.images:
+        raise RequestError("Give the number of steps or of images, not both: one follows from the other.")
+
+
+def check_positions(recipe: SparseRecipe, positions: int) -> None:
+    """Raises RequestError where there are more latents than examples to learn them from."""
+    if recipe.latents > positions:
+        raise RequestError(
+            f"{recipe.latents:,} latents cannot be learnt from {positions:,} positions, which is all that the images "
+            "give. Choose fewer latents or a larger dataset."
+        )
+
+
+def fingerprint(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dataset: Dataset) -> str:
+    """Hash of all that a trained auto-encoder follows from."""
+    facts = [
+        _VERSION,
+        asdict(recipe),
+        [model.name, model.revision],
+        [layer.name, layer.path, layer.kind, layer.units, layer.scale],
+        [dataset.name, dataset.revision, len(dataset)],
+    ]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,143 @@
+"""Trained auto-encoders as files, and checkpoints of those under way.
+
+`<state>/sparse/NAME.safetensors` holds the weights and, as JSON in its metadata, the card. A file is written whole or
+not at all. Beside it lie `NAME.checkpoint` while the training is under way, and `NAME.lock`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from workers.errors import MissingPart, RequestError
+from workers.files import atomic_write
+from workers.lab.index_files import report_disk_errors
+from workers.sparse.autoencoder import SparseAutoencoder
+from workers.sparse.quality import Quality
+
+_CARD = "card"
+_MAX_NAME = 100
+
+
+@dataclass(frozen=True)
+class SparseCard:
+    """What is known of a trained auto-encoder."""
+
+    name: str
+    kind: str
+    k: int
+    latents: int
+    model: str
+    """The model's own name and the revision of its weights, as all that is computed from them is named."""
+    model_revision: str
+    layer: str
+    layer_path: str
+    units: int
+    dataset: str
+    dataset_revision: str
+    seed: int
+    steps: int
+    batch: int
+    images: int
+    """Images of the dataset that training could show: all but those held out."""
+    scale: float
+    """Activations were divided by this in training; the weights are as if they had not been."""
+    fingerprint: str
+    """Hash of all that the weights follow from."""
+    quality: Quality
+
+
+def find_path(state: Path, name: str) -> Path:
+    """Where an auto-encoder of this name lies. Raises RequestError for what cannot be a name."""
+    if not re.fullmatch(rf"\w[\w.-]{{0,{_MAX_NAME - 1}}}", name, re.ASCII):
+        raise RequestError(
+            f"{name[:_MAX_NAME]!r} cannot name an auto-encoder. Use 1 to {_MAX_NAME} letters, digits, dots, hyphens "
+            "and underscores, the first a letter or digit."
+        )
+    return state / "sparse" / f"{name}.safetensors"
+
+
+def save_autoencoder(network: SparseAutoencoder, card: SparseCard, path: Path) -> None:
+    """Raises MachineryError if the disk is full."""
+    weights = {name: each.detach().cpu().contiguous() for name, each in network.state_dict().items()}
+    _write(path, save(weights, {_CARD: json.dumps(asdict(card))}))
+
+
+def load_autoencoder(state: Path, name: str) -> tuple[SparseAutoencoder, SparseCard]:
+    """The network and its card. Raises MissingPart if there is none of this name, or its file is damaged."""
+    path = find_path(state, name)
+    if not path.exists():
+        there = ", ".join(card.name for card in list_cards(state)) or "none yet"
+        raise MissingPart(f"There is no sparse auto-encoder {name!r}, only: {there}. manage.py sae train makes one.")
+    card = read_card(path)
+    network = SparseAutoencoder(card.units, card.latents, card.k, card.kind)
+    try:
+        with safe_open(path, "pt") as file:
+            network.load_state_dict({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118 - no mapping
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise _damaged(path, error) from error
+    return network.eval(), card
+
+
+def read_card(path: Path) -> SparseCard:
+    """The card in a file; reads no weights. Raises MissingPart if it is damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            found: dict[str, Any] = json.loads(file.metadata()[_CARD])
+        return SparseCard(**found | {"quality": Quality(**found["quality"])})
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def list_cards(state: Path) -> list[SparseCard]:
+    """Those of all files that can be read, by name."""
+    found = []
+    for path in sorted((state / "sparse").glob("*.safetensors")):
+        try:
+            found.append(read_card(path))
+        except MissingPart:
+            continue
+    return found
+
+
+def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
+    """Raises MachineryError if the disk is full; what was saved before stays."""
+    written = io.BytesIO()  # torch hides the reason where it cannot write to a file
+    torch.save(dict(state), written)
+    _write(path, written.getbuffer())
+
+
+def load_checkpoint(path: Path) -> dict[str, Any] | None:
+    """What was saved; None if there is nothing, or it is damaged."""
+    try:
+        found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # noqa: BLE001 - torch raises of many kinds for a damaged file
+        return None
+    return found if "fingerprint" in found else None
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what a process that was killed while it wrote has left of this auto-encoder. Its lock must be held."""
+    for each in path.parent.glob("*.part"):
+        if re.fullmatch(rf"{re.escape(path.stem)}\.\d+\.\d+\.part", each.name):
+            each.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: bytes | memoryview) -> None:
+    with report_disk_errors(path.parent), atomic_write(path) as file:
+        file.write(content)
+
+
+def _damaged(path: Path, error: Exception) -> MissingPart:
+    return MissingPart(
+        f"{path} is no whole sparse auto-encoder ({error}). Remove the file and train it again: manage.py sae train"
+    )

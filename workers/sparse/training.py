@@ -1,0 +1,247 @@
+"""Trains a sparse auto-encoder on one layer of a model; stopped or killed, the same call continues.
+
+The order of activations follows from seed and place alone, so a training that was interrupted ends with the same
+weights. A checkpoint is written now and then, and when a person stops it. Called by `workers.jobs`.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from workers.errors import Cancelled, MachineryError, RequestError
+from workers.files import hold_lock
+from workers.lab.exemplars import ask_dataset, file_name
+from workers.lab.index_files import report_disk_errors
+from workers.lab.map_stream import MapStream
+from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, check_layers, no_progress
+from workers.sparse import storage
+from workers.sparse.activations import ActivationBuffer, Place, split_images
+from workers.sparse.autoencoder import TOPK, SparseAutoencoder, geometric_median
+from workers.sparse.losses import auxiliary_loss, reconstruction_loss, total_variance
+from workers.sparse.quality import measure_quality
+from workers.sparse.recipe import SparseRecipe, TrainingPlan, check_positions, check_recipe, fingerprint
+from workers.sparse.storage import SparseCard
+
+SAVE_EVERY = 30.0
+"""Seconds between checkpoints."""
+_AUXILIARY = 1 / 32
+_MAX_NORM = 1.0
+_SAMPLE = 16_384
+"""Positions that scale and first bias are measured on."""
+_HELD_OUT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class SparseSource:
+    """Whose activations an auto-encoder learns: a layer of a model over a dataset."""
+
+    model: VisionModel
+    layer: LayerInfo
+    dataset: Dataset
+
+
+def find_source(model: VisionModel, layer: str, dataset: Dataset) -> SparseSource:
+    """Raises UnknownName for a layer that the model does not have."""
+    layers = {info.name: info for info in model.layers()}
+    check_layers(model.name, [layer], layers)
+    return SparseSource(model, layers[layer], dataset)
+
+
+def default_name(source: SparseSource, recipe: SparseRecipe) -> str:
+    """Such as toybox-layer4-topk-512-k8-seed0."""
+    end = f"-{recipe.kind}-{recipe.latents}-k{recipe.k}-seed{recipe.seed}"
+    start = file_name(f"{source.model.name}-{source.layer.name}").strip("_.-")
+    return f"{start[: 100 - len(end)]}{end}"
+
+
+def train_sparse(
+    settings: LabSettings, source: SparseSource, recipe: SparseRecipe, name: str = "", progress: Progress = no_progress
+) -> SparseCard:
+    """The card of the auto-encoder of this name, trained now unless it was before.
+
+    Two processes that want the same name wait for each other. Raises RequestError for a recipe that cannot be
+    followed, or a name that belongs to another one; MachineryError if the disk is full or values make no sense; and
+    Cancelled if `progress` does: what is done is kept.
+    """
+    ask_dataset(source.dataset, "list_files", progress)
+    check_recipe(recipe, source.model, source.layer, source.dataset)
+    target = storage.find_path(settings.state, name or default_name(source, recipe))
+    lock = target.with_name(f"{target.stem}.lock")
+    mark = fingerprint(recipe, source.model, source.layer, source.dataset)
+    with ExitStack() as held:
+        with report_disk_errors(target.parent):
+            held.enter_context(hold_lock(lock, lambda: progress(f"Waiting for {target.stem}", 0, 1)))
+            storage.remove_leftovers(target)
+        if target.exists():
+            card = storage.read_card(target)
+            _refuse_other(target, card.fingerprint, mark)
+            return card
+        checkpoint = target.with_name(f"{target.stem}.checkpoint")
+        saved = storage.load_checkpoint(checkpoint)
+        _refuse_other(checkpoint, saved["fingerprint"] if saved else mark, mark)
+        ask_dataset(source.dataset, "prepare", progress)
+        training = SparseTraining(settings, source, recipe, mark, checkpoint)
+        card = training.run(saved, target.stem, progress)
+        storage.save_autoencoder(training.network, card, target)
+        checkpoint.unlink(missing_ok=True)
+    return card
+
+
+def _refuse_other(path: Path, found: str, wanted: str) -> None:
+    if found != wanted:
+        raise RequestError(
+            f"The name {path.stem!r} belongs to an auto-encoder of another recipe, model, layer or dataset ({path}). "
+            "Choose another with --name, or remove that file."
+        )
+
+
+class SparseTraining:
+    """One training under way."""
+
+    def __init__(
+        self, settings: LabSettings, source: SparseSource, recipe: SparseRecipe, mark: str, checkpoint: Path
+    ) -> None:
+        self._settings = settings
+        self._source = source
+        self._recipe = recipe
+        self._mark = mark
+        self._checkpoint = checkpoint
+        self._stream = MapStream(settings, source.model, source.dataset)
+        self._images, self._held_out = split_images(len(source.dataset), recipe.seed)
+        self._buffer = ActivationBuffer(self._stream, source.layer.name, self._images, recipe.seed)
+        check_positions(recipe, self._buffer.positions)
+        self._plan = TrainingPlan(recipe.count_steps(self._buffer.per_image), recipe.batch, recipe.latents)
+        start = SparseAutoencoder(source.layer.units, recipe.latents, recipe.k, recipe.kind, recipe.seed)
+        self.network = start.to(settings.device)
+        self._optimizer = torch.optim.Adam(self.network.parameters(), betas=(0.9, 0.999))
+        self._silent = torch.zeros(recipe.latents, dtype=torch.int64, device=settings.device)
+        """Positions since each latent was last active."""
+        self._scale = 1.0
+        self._step = 0
+        self._place = Place()
+
+    def run(self, saved: dict[str, Any] | None, name: str, progress: Progress) -> SparseCard:
+        """Train to the end, from what was saved if anything was, and measure what came of it."""
+        if saved:
+            self._restore(saved)
+        else:
+            self._begin(progress)
+        try:
+            self._train(name, progress)
+        except Cancelled:
+            self._save()
+            raise
+        self._save()  # measuring reads images, which may be stopped too
+        self.network.fold_scale(self._scale)
+        return self._describe(name, progress)
+
+    def _begin(self, progress: Progress) -> None:
+        """Measure the scale, and start the decoder's bias in the middle of the activations."""
+        sample = self._buffer.sample(_SAMPLE, progress)
+        variance = total_variance(sample)
+        # The smallest share of the squared values that float32 tells from rounding
+        if not variance > 1e-12 * float(sample.double().square().sum(1).mean()):
+            raise RequestError(
+                f"{self._source.layer.name} of {self._source.model.name} gives the same activations "
+                f"({float(sample[0, 0]):g} …) at all positions of {self._source.dataset.name}: there is nothing to "
+                "learn. Choose another layer or dataset."
+            )
+        self._scale = variance**0.5
+        with torch.no_grad():
+            self.network.decoder_bias.copy_(geometric_median(sample / self._scale))
+
+    def _train(self, name: str, progress: Progress) -> None:
+        save_at = time.monotonic() + SAVE_EVERY
+        while self._step < self._plan.steps:
+            progress(f"Training {name}", self._step, self._plan.steps)
+            batch, after = self._buffer.take(self._place, self._plan.batch, progress)
+            self._learn(batch.to(self._settings.device) / self._scale)
+            self._place = after
+            self._step += 1
+            if time.monotonic() >= save_at:
+                self._save()
+                save_at = time.monotonic() + SAVE_EVERY
+        progress(f"Training {name}", self._step, self._plan.steps)
+
+    def _learn(self, activations: Tensor) -> None:
+        """One step on activations (positions, units) of variance 1."""
+        network = self.network
+        projected = network.project(activations)
+        kept = network.keep_largest(projected.relu())
+        loss, residual = reconstruction_loss(network, activations, kept)
+        dead = self._silent > self._plan.dead_after
+        loss = loss + _AUXILIARY * auxiliary_loss(network, residual, projected, dead)
+        if not loss.isfinite():
+            raise MachineryError(
+                f"The training of {self._checkpoint.stem} broke at step {self._step:,}: its loss is {loss.item()} with "
+                f"{self._dead():.0%} of the latents dead. Train it again with another --seed, or with fewer latents."
+            )
+        self._optimizer.zero_grad()
+        loss.backward()
+        network.drop_parallel_gradient()
+        nn.utils.clip_grad_norm_(network.parameters(), _MAX_NORM)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._plan.rate(self._step)
+        self._optimizer.step()
+        network.normalise_decoder()
+        if self._recipe.kind != TOPK and self._step >= self._plan.warm_up:
+            network.measure_threshold(kept.detach(), self._plan.threshold_decay)
+        self._silent += len(activations)
+        self._silent[(kept > 0).any(0)] = 0
+
+    def _dead(self) -> float:
+        """Share of latents that were silent for the dead window."""
+        return float((self._silent > self._plan.dead_after).float().mean())
+
+    def _describe(self, name: str, progress: Progress) -> SparseCard:
+        source, recipe, network = self._source, self._recipe, self.network.eval()
+        del self._buffer  # its memory goes before the held-out images take theirs
+        held_out = ActivationBuffer(self._stream, source.layer.name, self._held_out, recipe.seed, _HELD_OUT_BYTES)
+        quality = measure_quality(network, held_out.sample(held_out.positions, progress), self._dead())
+        return SparseCard(
+            name=name,
+            kind=recipe.kind,
+            k=recipe.k,
+            latents=recipe.latents,
+            model=source.model.name,
+            model_revision=source.model.revision,
+            layer=source.layer.name,
+            layer_path=source.layer.path,
+            units=source.layer.units,
+            dataset=source.dataset.name,
+            dataset_revision=source.dataset.revision,
+            seed=recipe.seed,
+            steps=self._plan.steps,
+            batch=recipe.batch,
+            images=len(self._images),
+            scale=self._scale,
+            fingerprint=self._mark,
+            quality=quality,
+        )
+
+    def _save(self) -> None:
+        state = {
+            "fingerprint": self._mark,
+            "network": self.network.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "silent": self._silent,
+            "scale": self._scale,
+            "step": self._step,
+            "place": (self._place.part, self._place.batch),
+        }
+        storage.save_checkpoint(self._checkpoint, state)
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        self.network.load_state_dict(saved["network"])
+        self._optimizer.load_state_dict(saved["optimizer"])
+        self._silent.copy_(saved["silent"])
+        self._scale = float(saved["scale"])
+        self._step = int(saved["step"])
+        self._place = Place(*saved["place"])
