@@ -265,7 +265,9 @@ def test_evidence_that_nobody_can_read_is_sorted_by_words_of_titles_and_claims_n
     assert "where they are strong" not in text
     other = Label.objects.create(text="blue things", source="import", scores={"auc": 0.9})
     other.units.add(Unit.objects.get())
-    check = LabelCheck.objects.create(key="k", unit=Unit.objects.get(), text=other.text, reading={"read_as": "cubes"})
+    check = LabelCheck.objects.create(
+        key="k", unit=Unit.objects.get(), text=other.text, options={}, reading={"read_as": "cubes"}
+    )
     Label.objects.filter(pk=other.pk).update(label_check=check)
     chosen = page_of(as_owner, label=str(other.pk))
     assert "no image has these words in title or prompt; 3 others" in chosen
