@@ -58,7 +58,7 @@ class Step:
         return self.evaluation.items.filter(OPEN).count() if self.evaluation.planned else self.total
 
 
-def read_backbones(text: str) -> list[str]:
+def _read_backbones(text: str) -> list[str]:
     """Backbones as `--backbones` names them, without repetition, the scripted scientist first.
 
     Raises CommandError for one that cannot be compared.
@@ -76,7 +76,7 @@ def read_backbones(text: str) -> list[str]:
     return list(dict.fromkeys([SCRIPTED, *named]))
 
 
-def read_kinds(text: str) -> list[EvaluationKind]:
+def _read_kinds(text: str) -> list[EvaluationKind]:
     """Kinds as `--kinds` names them, in the order in which they are done; "" for all. Raises CommandError."""
     named = {each.strip() for each in text.split(",") if each.strip()}
     if unknown := named - {kind.value for kind in PER_UNIT}:
@@ -90,7 +90,7 @@ def plan(owner: User, options: Mapping[str, Any]) -> list[Step]:
     units = DEFAULT_UNITS if options["units"] is None else options["units"]
     if units < 1:
         raise CommandError(f"--units {units} compares nothing. Write 1 or more.")
-    backbones, kinds = read_backbones(options["backbones"]), read_kinds(options["kinds"])
+    backbones, kinds = _read_backbones(options["backbones"]), _read_kinds(options["kinds"])
     pairs = [(SCRIPTED, kind) for kind in kinds] + [(each, kind) for kind in kinds for each in backbones[1:]]
     steps = [_find_or_draft(owner, name, kind, units, options["seed"]) for name, kind in pairs]
     for step in steps:

@@ -29,7 +29,7 @@ ALL_KINDS = "all"
 
 
 @dataclass(frozen=True)
-class Value:
+class TableCell:
     """A cell of the table; n counts what a figure rests on."""
 
     value: float | None = None
@@ -45,7 +45,7 @@ class Row:
     kind: str
     figure: str
     label: str
-    values: Mapping[str, Value]
+    values: Mapping[str, TableCell]
 
 
 def tabulate(steps: Sequence[Step]) -> list[Row]:
@@ -56,7 +56,7 @@ def tabulate(steps: Sequence[Step]) -> list[Row]:
         found = {step.backbone: {each.key: each for each in read_result(step.evaluation).figures} for step in of_kind}
         for key, words in FIGURES[kind].items():
             values = {
-                name: Value(each.value, each.low, each.high, each.n) if (each := figures.get(key)) else Value()
+                name: TableCell(each.value, each.low, each.high, each.n) if (each := figures.get(key)) else TableCell()
                 for name, figures in found.items()
             }
             rows.append(Row(kind, key, f"{kind.label}: {words}", values))
@@ -75,11 +75,11 @@ def _tabulate_totals(kind: str, words: str, steps: Sequence[Step]) -> list[Row]:
         )
         unpriced = items.filter(run__unpriced=True).exists()
         taken[name] = {
-            "items": Value(sum(step.total - step.left for step in own), n=sum(step.total for step in own)),
-            "failed": Value(items.filter(status=ItemStatus.FAILED).exclude(OPEN).count()),
-            "cost": Value() if unpriced else Value(sum(step.cost for step in own)),
-            "tokens": Value(sums["tokens"] or 0),
-            "seconds": Value(sums["seconds"] or 0.0),
+            "items": TableCell(sum(step.total - step.left for step in own), n=sum(step.total for step in own)),
+            "failed": TableCell(items.filter(status=ItemStatus.FAILED).exclude(OPEN).count()),
+            "cost": TableCell() if unpriced else TableCell(sum(step.cost for step in own)),
+            "tokens": TableCell(sums["tokens"] or 0),
+            "seconds": TableCell(sums["seconds"] or 0.0),
         }
     return [
         Row(kind, key, f"{words}: {label}", {name: values[key] for name, values in taken.items()})
@@ -97,7 +97,7 @@ def write_text(rows: Sequence[Row]) -> str:
     )
 
 
-def _write(figure: str, cell: Value) -> str:
+def _write(figure: str, cell: TableCell) -> str:
     if cell.value is None:
         return "unknown" if figure in TOTALS else "-"
     if figure in TOTALS:

@@ -46,7 +46,7 @@ def experiment_and_conclude(handler: Handler) -> None:
 @pytest.fixture
 def provider(settings: Any, tmp_path: Path, on_toybox: None) -> Iterator[Provider]:
     with Provider(experiment_and_conclude) as server:
-        settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "key", server.url
+        settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "key", server.public_url
         settings.OPENAI_MODELS = ["gpt-4o"]
         settings.OPENAI_PRICES = prices(tmp_path, "gpt-4o", 1000, 0)
         place.build_laboratory.cache_clear()

@@ -16,7 +16,7 @@ from workers.errors import Cancelled, MachineryError, MissingPart, RequestError,
 from workers.lab.map_stream import MapStream
 from workers.protocols import LabSettings, no_progress
 from workers.sparse import storage, training
-from workers.sparse.activations import ActivationBuffer, Place
+from workers.sparse.activations import ActivationBuffer, StreamPlace
 from workers.sparse.autoencoder import KINDS
 from workers.sparse.recipe import SparseRecipe
 from workers.sparse.training import find_source, train_sparse
@@ -139,7 +139,7 @@ def buffer(images: int, max_bytes: int = SMALL, broken: tuple[int, ...] = ()) ->
 @pytest.mark.parametrize("images", [100, 1_000, 5_000])
 def test_the_buffer_does_not_grow_with_the_dataset(images: int) -> None:
     stream = buffer(images)
-    place = Place()
+    place = StreamPlace()
     for _ in range(8):
         batch, place = stream.take(place, 64, no_progress)
         assert batch.shape == (64, UNITS)
@@ -149,12 +149,12 @@ def test_the_buffer_does_not_grow_with_the_dataset(images: int) -> None:
 
 def test_a_pass_shows_every_position_once_in_another_order_each_time() -> None:
     stream = buffer(40)
-    rows, places, place = [], [], Place()
+    rows, places, place = [], [], StreamPlace()
     for _ in range(10):
         batch, place = stream.take(place, 128, no_progress)
         rows.append(batch)
         places.append(place)
-    assert (places[4], places[9]) == (Place(1), Place(2))
+    assert (places[4], places[9]) == (StreamPlace(1), StreamPlace(2))
     first, second = torch.cat(rows[:5]), torch.cat(rows[5:])
     assert not torch.equal(first, second)
     assert torch.equal(first.unique(dim=0), second.unique(dim=0))
@@ -163,7 +163,7 @@ def test_a_pass_shows_every_position_once_in_another_order_each_time() -> None:
 
 def test_a_batch_is_found_again_from_its_place() -> None:
     """Of a dataset that does not fit, whose positions are drawn."""
-    stream, place = buffer(200), Place()
+    stream, place = buffer(200), StreamPlace()
     for _ in range(7):
         at = place
         batch, place = stream.take(place, 100, no_progress)

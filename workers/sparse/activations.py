@@ -29,7 +29,7 @@ _ORDER, _POSITIONS, _SHUFFLE = range(3)  # what a random draw is for
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamPlace:
     """Where a stream is."""
 
     part: int = 0
@@ -76,14 +76,14 @@ class ActivationBuffer:
         self._fill(0, progress)
         return self._values[torch.from_numpy(self._order[:count])]
 
-    def take(self, place: Place, size: int, progress: Progress) -> tuple[Tensor, Place]:
+    def take(self, place: StreamPlace, size: int, progress: Progress) -> tuple[Tensor, StreamPlace]:
         """The batch at a place, (positions, units) with `size` positions or all that there are; and the next place."""
         self._fill(place.part, progress)
         start = place.batch * size
         batch = self._values[torch.from_numpy(self._order[start : start + size])]
         # What is left is smaller than a batch: the next filling continues
         ended = start + 2 * size > self.count
-        return batch, Place(place.part + 1) if ended else Place(place.part, place.batch + 1)
+        return batch, StreamPlace(place.part + 1) if ended else StreamPlace(place.part, place.batch + 1)
 
     def _look_at_maps(self) -> tuple[int, int]:
         """Units of the layer, and positions of its map of one image."""

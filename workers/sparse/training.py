@@ -22,7 +22,7 @@ from workers.lab.index_files import report_disk_errors
 from workers.lab.map_stream import MapStream
 from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, check_layers, no_progress
 from workers.sparse import storage
-from workers.sparse.activations import ActivationBuffer, Place, split_images
+from workers.sparse.activations import ActivationBuffer, StreamPlace, split_images
 from workers.sparse.autoencoder import TOPK, SparseAutoencoder, geometric_median
 from workers.sparse.losses import auxiliary_loss, reconstruction_loss, total_variance
 from workers.sparse.quality import measure_quality
@@ -54,7 +54,7 @@ def find_source(model: VisionModel, layer: str, dataset: Dataset) -> SparseSourc
     return SparseSource(model, layers[layer], dataset)
 
 
-def default_name(source: SparseSource, recipe: SparseRecipe) -> str:
+def _default_name(source: SparseSource, recipe: SparseRecipe) -> str:
     """Such as toybox-layer4-topk-512-k8-seed0."""
     end = f"-{recipe.kind}-{recipe.latents}-k{recipe.k}-seed{recipe.seed}"
     start = file_name(f"{source.model.name}-{source.layer.name}").strip("_.-")
@@ -72,7 +72,7 @@ def train_sparse(
     """
     ask_dataset(source.dataset, "list_files", progress)
     check_recipe(recipe, source.model, source.layer, source.dataset)
-    target = storage.find_path(settings.state, name or default_name(source, recipe))
+    target = storage.find_path(settings.state, name or _default_name(source, recipe))
     lock = target.with_name(f"{target.stem}.lock")
     mark = fingerprint(recipe, source.model, source.layer, source.dataset)
     with ExitStack() as held:
@@ -125,7 +125,7 @@ class SparseTraining:
         """Positions since each latent was last active."""
         self._scale = 1.0
         self._step = 0
-        self._place = Place()
+        self._place = StreamPlace()
 
     def run(self, saved: dict[str, Any] | None, name: str, progress: Progress) -> SparseCard:
         """Train to the end, from what was saved if anything was, and measure what came of it."""
@@ -244,4 +244,4 @@ class SparseTraining:
         self._silent.copy_(saved["silent"])
         self._scale = float(saved["scale"])
         self._step = int(saved["step"])
-        self._place = Place(*saved["place"])
+        self._place = StreamPlace(*saved["place"])

@@ -42,32 +42,32 @@ class Command(FetchingCommand):
 
     def handle(self, **options: Any) -> None:
         if options["action"] == "train":
-            found = train_one(options)
+            found = _train_one(options)
             self.stdout.write(json.dumps(found) if options["json"] else describe(found))
         else:
-            cards = list_all()
+            cards = _list_all()
             none = "None was trained yet. manage.py sae train makes one."
             self.stdout.write(json.dumps(cards) if options["json"] else "\n".join(map(describe, cards)) or none)
 
 
-def train_one(options: dict[str, Any]) -> dict[str, Any]:
+def _train_one(options: dict[str, Any]) -> dict[str, Any]:
     """The card of what was trained. Raises RequestError, CommandError at Ctrl+C; what is done by then is kept."""
     from workers.jobs import sparse
 
-    dataset = options["dataset"] or default_dataset(options["model"])
+    dataset = options["dataset"] or _default_dataset(options["model"])
     recipe = {name: options[name] for name in _RECIPE}
     line = ProgressLine(piped=TELL_EVERY)
     with line.until_ctrl_c("What is done is kept; the same command continues."):
         return sparse.train(options["model"], options["layer"], dataset, recipe, options["name"], line)
 
 
-def list_all() -> list[dict[str, Any]]:
+def _list_all() -> list[dict[str, Any]]:
     from workers.jobs import sparse
 
     return sparse.list_trained()
 
 
-def default_dataset(model: str) -> str:
+def _default_dataset(model: str) -> str:
     """The dataset that suits a model. Raises CommandError where only toys would be left for a model of photographs."""
     found = compatibility.dataset_for(model)
     if found == compatibility.TOYBOX and not compatibility.is_toybox(model):

@@ -22,7 +22,7 @@ _FREE = Price(0.0, 0.0)
 def price_of(provider: Provider, model: str) -> Price | None:
     """What the model costs at this provider; None if nobody has said. A server of one's own is free, unless it has."""
     found = find_price(provider.prices, model)
-    return _FREE if found is None and is_private(provider.base_url) else found
+    return _FREE if found is None and _is_private(provider.base_url) else found
 
 
 def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
@@ -34,7 +34,7 @@ def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
     return prices.get(model) or prices.get(max(fitting, key=len, default=""))
 
 
-def is_private(base_url: str) -> bool:
+def _is_private(base_url: str) -> bool:
     """Whether the address is on this machine or in a private network, where nobody sells replies."""
     try:
         host = urlsplit(base_url).hostname or ""

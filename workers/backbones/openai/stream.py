@@ -120,7 +120,7 @@ class ReplyStream:
                     for name in ("prompt", "completion", "total")
                 )
                 self.prompt_tokens, self.completion_tokens = prompt, max(answer, total - prompt)
-                self.cached_tokens = read_cached_tokens(chunk.usage)
+                self.cached_tokens = _read_cached_tokens(chunk.usage)
             choice = chunk.choices[0] if chunk.choices else None
             delta = choice.delta if choice else None
             thought, piece = split_content(delta.content) if delta else ("", "")
@@ -178,7 +178,7 @@ class ReplyStream:
         )
 
 
-def read_cached_tokens(usage: Any) -> int:
+def _read_cached_tokens(usage: Any) -> int:
     """The tokens that came from the provider's cache: where OpenAI says it, or where DeepSeek does; 0 if none does."""
     details = getattr(usage, "prompt_tokens_details", None)
     found = (getattr(details, "cached_tokens", None), getattr(usage, "prompt_cache_hit_tokens", None))
