@@ -43,6 +43,7 @@ VISION_MODELS: Plugins = {
         _SYNTHETIC,
     ),
     "synthetic:grounding-dino": ("Synthetic neurons of the paper's Table A4, on Grounding DINO and SAM", _SYNTHETIC),
+    "sae:": ("A sparse auto-encoder that was trained here", "workers.vision_models.sparse.model.load"),
     "classifier:": ("A classifier that was trained here", "workers.vision_models.classifier.model.load"),
     "hf:": ("Any image model, by hub id or folder", _HUGGING_FACE),
     "torchvision:": ("A ResNet of torchvision, by file, folder or hub id", _TORCHVISION),
@@ -153,9 +154,16 @@ SYSTEMS: Plugins = {
     "unit": ("One unit of a trained network", "workers.systems.unit.load"),
     "logit": ("The probability of a class", "workers.systems.logit.load"),
     "synthetic": ("A synthetic neuron", "workers.systems.synthetic.load"),
+    "latent": ("A latent of a sparse auto-encoder", "workers.systems.latent.load"),
 }
 
-SYSTEM_OF_LAYER: Mapping[str, str] = {"conv": "unit", "mlp": "unit", "logit": "logit", "concept": "synthetic"}
+SYSTEM_OF_LAYER: Mapping[str, str] = {
+    "conv": "unit",
+    "mlp": "unit",
+    "logit": "logit",
+    "concept": "synthetic",
+    "latent": "latent",
+}
 """Kind of layer -> kind of system that its units are studied as."""
 
 SCALES: Mapping[str, str] = {

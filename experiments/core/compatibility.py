@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from experiments.models import Backbone, Dataset, Toolset
+from experiments.models import Backbone, Dataset, Toolset, VisionModelRow
 from workers import registry
 from workers.record.limits import explain_unpriced
 
@@ -22,7 +22,10 @@ PERSON = "person"
 
 
 def is_toybox(model: str) -> bool:
-    return model in OF_TOYBOX or model.startswith("synthetic:toybox-eyes:")
+    """Whether a model knows toys and nothing else; one that is laid over another knows what that one knows."""
+    base = VisionModelRow.objects.filter(name=model).exclude(base="").values_list("base", flat=True).first()
+    known = base or model
+    return known in OF_TOYBOX or known.startswith("synthetic:toybox-eyes:")
 
 
 def explain_incompatibility(backbone: str, toolset: str) -> str:

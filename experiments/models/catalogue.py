@@ -20,6 +20,7 @@ class VisionModelRow(PluginRow):
     )
     revision = models.CharField(max_length=100, blank=True, help_text="of its weights, when its layers were listed")
     about = models.TextField(blank=True, help_text="which weights they are, as far as the worker could tell")
+    base = models.CharField(max_length=200, blank=True, help_text="key of the model that it is laid over, if it is")
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     added = models.DateTimeField(null=True, blank=True, help_text="empty for models of the registry")
 

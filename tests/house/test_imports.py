@@ -41,7 +41,9 @@ FOR_PLUGINS = (
     "workers.metrics.intervals",  # pure numbers
     "workers.metrics.ranking",
     "workers.metrics.significance",
+    "workers.sparse.storage",  # files, as `files` and `weights`
     "workers.systems.indexed",  # no plug-ins but what several of them are made on
+    "workers.systems.unit",
     "workers.vision_models.single_file",
     "workers.vision_models.centre_crop",
     "workers.vision_models.torchvision_resnet.network",

@@ -76,11 +76,11 @@ def look_at_model(key: str, **added: Any) -> VisionModelRow:
     known = VisionModelRow.objects.filter(name=key, revision=model.revision, layers__isnull=False).exists()
     known = known and not Layer.objects.filter(model__name=key, kind="logit", scale="").exists()  # of older versions
     layers = [] if known else list(model.layers())
-    here = {"available": True, "remedy": "", "label": name_plugin(registry.VISION_MODELS, key)}
+    here: dict[str, Any] = {"available": True, "remedy": "", "label": name_plugin(registry.VISION_MODELS, key)}
     if not known:
         # Which weights it has, if it can tell
         tell: Callable[[], str] | None = getattr(model, "about", None)
-        here["about"] = tell() if tell else ""
+        here |= {"about": tell() if tell else "", "base": getattr(model, "base", "")}
     with transaction.atomic():
         row, _ = VisionModelRow.objects.update_or_create(name=key, defaults=here, create_defaults=here | added)
         if not known:

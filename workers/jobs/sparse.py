@@ -24,7 +24,8 @@ def train(model: str, layer: str, dataset: str, recipe: Facts, name: str, progre
     """
     lab = laboratory()
     chosen = lab.dataset(plugin_keys.dataset_named(dataset))
-    source = find_source(lab.model(plugin_keys.model_key(model)), layer, chosen)
+    key = plugin_keys.model_key(model)
+    source = find_source(key, lab.model(key), layer, chosen)
     return asdict(train_sparse(lab.settings, source, SparseRecipe(**recipe), name, progress))
 
 

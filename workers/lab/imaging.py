@@ -37,7 +37,13 @@ LUMA_WEIGHTS = (0.299, 0.587, 0.114)
 """Shares of red, green and blue in the brightness of a pixel (ITU-R BT.601)."""
 FINER = 4
 """Cells of a kept map for each of a map that covers a part of an image alone."""
-OUTLINES: dict[Surroundings, tuple[int, int, int]] = {"dim": (255, 32, 32), "dark": (255, 0, 0)}
+FAINTEST = 0.5
+"""Brightness of the least active place of a mask in the weighted look."""
+OUTLINES: dict[Surroundings, tuple[int, int, int]] = {
+    "dim": (255, 32, 32),
+    "dark": (255, 0, 0),
+    "weighted": (255, 64, 0),
+}
 """Colour of the line around a mask; drawn just outside it, so that the region itself stays untouched.
 
 Each look has its own red: who has the pixels alone can tell how the rest was treated.
@@ -223,19 +229,32 @@ def mask_image(
     """The image with the region above `threshold` left bright, the rest dimmed, and a red line between them.
 
     The map (h, w) is brought to the size of the part of the image that it covers bilinearly (paper, section 3.1).
-    Where nothing is above the threshold, and where everything is, the image comes back as it was.
+    "weighted": the region is the brighter the more active it is, from `FAINTEST` at the threshold to full brightness at
+    the maximum of this map. Where nothing is above the threshold, the image comes back as it was; where everything is,
+    too, unless it is weighted.
     """
     image = image.convert("RGB")
     if not (activation_map > threshold).any():  # so nothing between its places is either
         return image
-    bright = _enlarge(activation_map, image.size, part) > threshold  # (height, width)
+    values = _enlarge(activation_map, image.size, part)
+    bright = values > threshold  # (height, width)
     if not bright.any():
         return image
     line = _grow(bright, max(1, round(min(image.size) / 128))) & ~bright
-    rest = image.point(_DARKER) if surroundings == "dark" else dim_image(image)
+    rest = dim_image(image) if surroundings == "dim" else image.point(_DARKER)
+    if surroundings == "weighted":
+        image = _weigh(image, values, threshold)
     rest.paste(image, mask=Image.fromarray(bright))
     rest.paste(OUTLINES[surroundings], mask=Image.fromarray(line))
     return rest
+
+
+def _weigh(image: Image.Image, values: NDArray[np.floating[Any]], threshold: float) -> Image.Image:
+    """The image (height, width) with its brightness growing with values above the threshold, up to their maximum."""
+    high = float(values.max(where=np.isfinite(values), initial=threshold))
+    shares = np.clip((values - threshold) / (high - threshold), 0, 1) if high > threshold else np.ones_like(values)
+    pixels = np.asarray(image) * (FAINTEST + (1 - FAINTEST) * np.nan_to_num(shares))[:, :, None]
+    return Image.fromarray(pixels.round().astype(np.uint8))
 
 
 def draw_map(
@@ -268,10 +287,11 @@ def dim_image(image: Image.Image) -> Image.Image:
     return image.convert("RGB", _HALF_DIMMED).point(_TWICE)
 
 
-def surroundings_of(settings: LabSettings, spec: SystemSpec) -> Surroundings:
-    """How the rest of a masked image looks: the option "surroundings" of the system, else that of the settings."""
+def surroundings_of(settings: LabSettings, spec: SystemSpec, usual: Surroundings | None = None) -> Surroundings:
+    """How the rest of a masked image looks: the option "surroundings" of the system, else what is usual for such
+    systems, else that of the settings."""
     asked = spec.options.get("surroundings")
-    return asked if asked in OUTLINES else settings.surroundings
+    return asked if asked in OUTLINES else usual or settings.surroundings
 
 
 def bright_region(

@@ -38,7 +38,7 @@ class LayerInfo:
     """Stable name: the paper's, where it has one."""
     path: str
     """Module path in the network."""
-    kind: Literal["conv", "mlp", "logit", "concept"]
+    kind: Literal["conv", "mlp", "logit", "concept", "latent"]
     units: int
     names: tuple[str, ...] = ()
     """Names of the units where they have some: the classes of logits, the concepts of synthetic neurons."""
@@ -55,7 +55,8 @@ def check_layers(model: str, layers: Iterable[str], known: Collection[str]) -> N
 class VisionModel(Protocol):
     """A trained network. `maps` may be called from several threads: it holds the model's own lock.
 
-    It may have `about()`: in a sentence for people, which weights it has.
+    It may have `about()`: in a sentence for people, which weights it has; and `base`: the key of the model whose layers
+    it reads, where it is laid over another one.
     """
 
     name: str

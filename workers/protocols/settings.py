@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from workers.model_cache import ModelCache
 
 Precision = Literal["float32", "float16", "bfloat16"]
-Surroundings = Literal["dim", "dark"]
+Surroundings = Literal["dim", "dark", "weighted"]
 """What lies outside the bright region of masked images: at 55 % brightness with half its colour, or, as published,
 at 25 %."""
 

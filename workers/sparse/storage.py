@@ -39,6 +39,8 @@ class SparseCard:
     model: str
     """The model's own name and the revision of its weights, as all that is computed from them is named."""
     model_revision: str
+    model_key: str
+    """What the registry loads it by."""
     layer: str
     layer_path: str
     units: int
@@ -74,11 +76,7 @@ def save_autoencoder(network: SparseAutoencoder, card: SparseCard, path: Path) -
 
 def load_autoencoder(state: Path, name: str) -> tuple[SparseAutoencoder, SparseCard]:
     """The network and its card. Raises MissingPart if there is none of this name, or its file is damaged."""
-    path = find_path(state, name)
-    if not path.exists():
-        there = ", ".join(card.name for card in list_cards(state)) or "none yet"
-        raise MissingPart(f"There is no sparse auto-encoder {name!r}, only: {there}. manage.py sae train makes one.")
-    card = read_card(path)
+    card, path = find_card(state, name), find_path(state, name)
     network = SparseAutoencoder(card.units, card.latents, card.k, card.kind)
     try:
         with safe_open(path, "pt") as file:
@@ -86,6 +84,15 @@ def load_autoencoder(state: Path, name: str) -> tuple[SparseAutoencoder, SparseC
     except (OSError, SafetensorError, RuntimeError) as error:
         raise _damaged(path, error) from error
     return network.eval(), card
+
+
+def find_card(state: Path, name: str) -> SparseCard:
+    """The card of the auto-encoder of this name. Raises RequestError, MissingPart as `load_autoencoder`."""
+    path = find_path(state, name)
+    if not path.exists():
+        there = ", ".join(card.name for card in list_cards(state)) or "none yet"
+        raise MissingPart(f"There is no sparse auto-encoder {name!r}, only: {there}. manage.py sae train makes one.")
+    return read_card(path)
 
 
 def read_card(path: Path) -> SparseCard:

@@ -42,16 +42,18 @@ _HELD_OUT_BYTES = 64 << 20
 class SparseSource:
     """Whose activations an auto-encoder learns: a layer of a model over a dataset."""
 
+    key: str
+    """Of the model in the registry."""
     model: VisionModel
     layer: LayerInfo
     dataset: Dataset
 
 
-def find_source(model: VisionModel, layer: str, dataset: Dataset) -> SparseSource:
+def find_source(key: str, model: VisionModel, layer: str, dataset: Dataset) -> SparseSource:
     """Raises UnknownName for a layer that the model does not have."""
     layers = {info.name: info for info in model.layers()}
     check_layers(model.name, [layer], layers)
-    return SparseSource(model, layers[layer], dataset)
+    return SparseSource(key, model, layers[layer], dataset)
 
 
 def _default_name(source: SparseSource, recipe: SparseRecipe) -> str:
@@ -212,6 +214,7 @@ class SparseTraining:
             latents=recipe.latents,
             model=source.model.name,
             model_revision=source.model.revision,
+            model_key=source.key,
             layer=source.layer.name,
             layer_path=source.layer.path,
             units=source.layer.units,

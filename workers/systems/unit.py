@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL.Image import Image
 
@@ -34,12 +35,10 @@ class Unit(IndexedSystem[VisionModel]):
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Activation and masked image for each image."""
-        layer, unit = self.spec.layer, self.spec.unit
-        threshold = self._index.unit(layer, unit).quantile
+        threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
         found: list[NDArray[np.float32]] = []
         for start in range(0, len(images), self._batch_size):
-            maps = self._model.maps(images[start : start + self._batch_size], [layer])[layer]
-            found.extend(maps[:, unit].numpy(force=True))  # (batch, units, h, w) -> (batch, h, w)
+            found.extend(self._read_maps(images[start : start + self._batch_size]).numpy(force=True))
 
         def answer(pair: tuple[Image, NDArray[np.float32]]) -> Response:
             image, activation_map = pair
@@ -51,6 +50,10 @@ class Unit(IndexedSystem[VisionModel]):
             return Response(activation, masked, draw_map(activation_map, threshold, image.size, part))
 
         return in_parallel(answer, list(zip(images, found, strict=True)))
+
+    def _read_maps(self, images: Sequence[Image]) -> torch.Tensor:
+        """(batch, height, width)"""
+        return self._model.maps(images, [self.spec.layer])[self.spec.layer][:, self.spec.unit]
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Unit:

@@ -61,7 +61,8 @@ def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
     nothing is bright, has no bright region.
     """
     pixels = np.asarray(image.convert("RGB"))
-    dim, dark = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark"))
+    dim, dark, weighted = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark", "weighted"))
+    dark = max(dark, weighted, key=np.sum)  # what lies around is the same
     if dim.sum() > dark.sum():
         # Pixels with the colour that dimming took; their brightness stays
         rest = pixels / DIMMED_BRIGHTNESS

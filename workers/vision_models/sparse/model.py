@@ -1,0 +1,122 @@
+"""A sparse auto-encoder that was trained here as a model under study: "sae:NAME" has one layer, its units are latents.
+
+A latent's map says how active it is at each place of the layer below; its activation is the maximum, as that of a unit.
+Loaded through the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from PIL.Image import Image
+
+from workers import registry
+from workers.errors import MachineryError, MissingPart, RequestError
+from workers.model_cache import in_batches
+from workers.protocols import (
+    Box,
+    LabSettings,
+    LayerInfo,
+    VisionModel,
+    check_layers,
+    probabilities,
+    visible_part,
+)
+from workers.sparse.storage import SparseCard, find_card, find_path, load_autoencoder
+
+_AT_ONCE = 4096
+"""Positions whose latents are computed at a time: before the largest are kept, each position has all of them."""
+
+
+def missing(settings: LabSettings, name: str) -> str:
+    """What keeps it, or the model below it, from loading; "" if nothing does."""
+    try:
+        card = find_card(settings.state, name)
+    except (MissingPart, RequestError) as error:
+        return str(error)
+    return registry.missing(registry.VISION_MODELS, card.model_key, settings)
+
+
+def load(settings: LabSettings, name: str) -> SparseModel:
+    """The auto-encoder of this name on the model that it was trained on.
+
+    Raises RequestError for what is no name; MissingPart if it is not there, or was trained on other weights.
+    """
+    card = find_card(settings.state, name)
+    below: VisionModel = registry.load(registry.VISION_MODELS, card.model_key)(settings)
+    if below.revision != card.model_revision:
+        raise MissingPart(
+            f"The auto-encoder {name!r} was trained on other weights of {card.model_key} (revision "
+            f"{card.model_revision}, now {below.revision}). Train one on these: manage.py sae train"
+        )
+    return SparseModel(settings, card, below)
+
+
+class SparseModel:
+    """A `protocols.VisionModel` with `unit_maps`. The model below holds its own lock."""
+
+    def __init__(self, settings: LabSettings, card: SparseCard, below: VisionModel) -> None:
+        self.name = f"sae:{card.name}"
+        self.base = card.model_key
+        self.revision = card.fingerprint[:12]
+        self.card = card
+        self._below = below
+        self._settings = settings
+        self._path = find_path(settings.state, card.name)
+        self._written = _time_of(self._path)
+        self._scale = next(info.scale for info in below.layers() if info.name == card.layer)
+        self._slot = settings.model_cache.slot(
+            f"{self.name} {self.revision}", lambda: load_autoencoder(settings.state, card.name)[0].to(settings.device)
+        )
+
+    def about(self) -> str:
+        """What it was trained on, and how well it explains that."""
+        card, quality = self.card, self.card.quality
+        return (
+            f"{card.latents:,} latents ({card.kind}, k {card.k}) of {card.layer} of {card.model_key}, trained on "
+            f"{card.dataset}: {quality.unexplained:.1%} of variance unexplained with {quality.active:.1f} active "
+            f"latents, {quality.dead:.1%} of latents dead"
+        )
+
+    def layers(self) -> Sequence[LayerInfo]:
+        """One, with the name that the layer below has."""
+        return [LayerInfo(self.card.layer, self.card.layer_path, "latent", self.card.latents)]
+
+    def find_visible(self, size: tuple[int, int]) -> Box:
+        """What the model below sees of an image of `size` (width, height)."""
+        return visible_part(self._below, size)
+
+    def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
+        """(batch, latents, height, width), 0 or more; see `protocols.VisionModel.maps`."""
+        check_layers(self.name, layers, [self.card.layer])
+        return {layer: self._read(images, slice(None)) for layer in layers}
+
+    def unit_maps(self, images: Sequence[Image], layer: str, unit: int) -> torch.Tensor:
+        """(batch, height, width): the maps of one latent, without holding those of all others."""
+        check_layers(self.name, [layer], [self.card.layer])
+        return self._read(images, slice(unit, unit + 1))[:, 0]
+
+    def _read(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
+        if _time_of(self._path) != self._written:
+            raise MachineryError(
+                f"The auto-encoder {self.card.name!r} was trained anew, or removed, since it was loaded. Restart the "
+                "workers, and give another one another name."
+            )
+        parts = in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])
+        return torch.cat(parts) if parts else self._encode([], latents)
+
+    def _encode(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
+        """(batch, latents, height, width)"""
+        found = probabilities(self._below.maps(images, [self.card.layer])[self.card.layer], self._scale)
+        batch, units, height, width = found.shape
+        positions = found.permute(0, 2, 3, 1).reshape(-1, units)
+        with self._slot as network, torch.no_grad():
+            active = torch.cat([network.encode(each)[:, latents] for each in positions.split(_AT_ONCE)])
+        return active.reshape(batch, height, width, -1).permute(0, 3, 1, 2).contiguous()
+
+
+def _time_of(path: Path) -> int:
+    """When a file was written, in ns; 0 if it is gone."""
+    return path.stat().st_mtime_ns if path.exists() else 0
