@@ -1,0 +1,112 @@
+"""Functions of texts: one text in, one text out; half are an atom, half are two in a row."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from workers.errors import ToolMisuse
+from workers.functions.atoms import compile_function, draw_atom, draw_one
+from workers.functions.black_box import Family, Truth, check_count
+from workers.functions.string_atoms import STRING_ATOMS
+
+HELD_OUT = 10
+"""Texts that answers are scored on."""
+
+_COMPOSED_SHARE = 0.5
+_MAX_CHARS = 1_000
+_MAX_TRIES = 20
+_DOMAIN = f"printable texts of at most {_MAX_CHARS:,} characters"
+_TEXT = """
+apple Banana river Stone kettle window Garden letter summer Winter little yellow Orange basket butter coffee
+Mississippi committee tree Queen rhythm area Europe ocean idea Street lantern sailor Pencil travel north South
+museum noon level 7up B52 route66 x-ray don't well-known naïve café Übung señor Прага δέλτα 東京
+"""
+_WORDS = tuple(_TEXT.split())
+_ENDINGS = ("", "", "", "!", "?", ".", " 42", " 2024", ", ok")
+
+
+@dataclass(frozen=True)
+class StringBox:
+    """A function of texts. See `BlackBox`."""
+
+    key: str
+    truth: Truth
+    family: Family = "strings"
+
+    def call(self, inputs: Sequence[str], number: int = 0) -> list[str]:  # noqa: ARG002 there is no noise
+        """Return f of each input, printable texts of at most 1,000 characters."""
+        return self.evaluate(inputs)
+
+    def evaluate(self, inputs: Sequence[str]) -> list[str]:
+        """Return what `call` returns."""
+        return [self._function(text) for text in _check_texts(inputs)]
+
+    @cached_property
+    def _function(self) -> Callable[[str], str]:
+        return compile_function(self.truth.code)
+
+
+def create_strings(seed: int) -> StringBox:
+    """Return the function of texts of a seed. Two atoms in a row have different names."""
+    key = f"strings:{seed}"
+    rng = random.Random(key)
+    box = _draw_box(key, rng)
+    while _is_constant(box, rng):
+        box = _draw_box(key, rng)
+    return box
+
+
+def draw_held_out(box: StringBox) -> list[str]:
+    """Return the 10 texts that answers about a function are scored on, by its key.
+
+    At least one is not returned unchanged, unless the function changes none of 200.
+    """
+    rng = random.Random(f"{box.key}: held out")
+    texts: list[str] = []
+    for _ in range(_MAX_TRIES):
+        texts = [_draw_text(rng) for _ in range(HELD_OUT)]
+        if box.evaluate(texts) != texts:
+            break
+    return texts
+
+
+def _draw_box(key: str, rng: random.Random) -> StringBox:
+    atoms = [draw_atom(STRING_ATOMS, rng)]
+    if rng.random() < _COMPOSED_SHARE:
+        others = tuple(atom for atom in STRING_ATOMS if atom.name != atoms[0].name)
+        atoms.append(draw_atom(others, rng))
+    lines = [f"    s = {atom.code}\n" for atom in atoms[:-1]]
+    code = f"def f(s):\n{''.join(lines)}    return {atoms[-1].code}\n"
+    words = ", then ".join(atom.words for atom in atoms)
+    return StringBox(key, Truth(code, f"{words[0].upper()}{words[1:]}.", tuple(atom.name for atom in atoms), _DOMAIN))
+
+
+def _is_constant(box: StringBox, rng: random.Random) -> bool:
+    """True for pairs such as "the longest word, then the number of words": there is nothing to find out."""
+    return len(set(box.evaluate([_draw_text(rng) for _ in range(2 * HELD_OUT)]))) == 1
+
+
+def _draw_text(rng: random.Random) -> str:
+    """One to five words, some in capitals, some followed by digits or a mark."""
+    words = [draw_one(_WORDS, rng) for _ in range(1 + int(5 * rng.random()))]
+    words = [word.upper() if rng.random() < 0.15 else word for word in words]
+    return " ".join(words) + draw_one(_ENDINGS, rng)
+
+
+def _check_texts(inputs: Any) -> Sequence[str]:
+    """Return the inputs. Raises ToolMisuse."""
+    wanted = f"{_DOMAIN}, such as ['abc', 'Two words']"
+    check_count(inputs, wanted)
+    for place, text in enumerate(inputs):
+        if not isinstance(text, str):
+            raise ToolMisuse(f"Input {place} is {type(text).__name__}: give a list of {wanted}.")
+        if len(text) > _MAX_CHARS:
+            raise ToolMisuse(f"Input {place} has {len(text):,} characters: give a list of {wanted}.")
+        if not text.isprintable():
+            first = next(char for char in text if not char.isprintable())
+            raise ToolMisuse(f"Input {place} holds {first!r}, which is not printable: give a list of {wanted}.")
+    return list(inputs)
