@@ -105,6 +105,15 @@ def read_card(path: Path) -> SparseCard:
         raise _damaged(path, error) from error
 
 
+def check_weights(card: SparseCard, revision: str) -> None:
+    """Raises MissingPart if the model that an auto-encoder is laid over has other weights now."""
+    if revision != card.model_revision:
+        raise MissingPart(
+            f"The auto-encoder {card.name!r} was trained on other weights of {card.model_key} (revision "
+            f"{card.model_revision}, now {revision}). Train one on these: manage.py sae train"
+        )
+
+
 def list_cards(state: Path) -> list[SparseCard]:
     """Those of all files that can be read, by name."""
     found = []
