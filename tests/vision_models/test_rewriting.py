@@ -75,7 +75,7 @@ def test_what_is_put_in_a_layers_place_decides_the_output(models, kind: str) -> 
         own = model.outputs(images, layer)
         assert own.dtype == torch.float32
         torch.testing.assert_close(model.outputs(images, layer, lambda maps: maps), own)
-        # All images become the first: only what does not stand for a place may still tell them apart
+        # The maps of the first image, spread over all, leave the first as it is
         first = model.outputs(images[:1], layer)
         same = model.maps(images[:1], [layer])[layer][0]
         found = model.outputs(images, layer, lambda _, same=same: same)
