@@ -26,6 +26,7 @@ class StoredLimits(TypedDict, total=False):
 class Options(TypedDict, total=False):
     dataset: str
     label_check: bool
+    exemplars: int
     reflections: int
 
 
