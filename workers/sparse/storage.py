@@ -91,7 +91,9 @@ def find_card(state: Path, name: str) -> SparseCard:
     path = find_path(state, name)
     if not path.exists():
         there = ", ".join(card.name for card in list_cards(state)) or "none yet"
-        raise MissingPart(f"There is no sparse auto-encoder {name!r}, only: {there}. manage.py sae train makes one.")
+        raise MissingPart(
+            f"There is no sparse auto-encoder {name!r}, only: {there}. Train it: manage.py sae train --help"
+        )
     return read_card(path)
 
 
