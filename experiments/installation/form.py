@@ -15,9 +15,9 @@ from experiments.models import Dataset, Layer, VisionModelRow
 from workers.record.sparse import DEFAULT_STEPS, MAX_LATENTS, MAX_NAME, MAX_STEPS, TOPK, default_k, default_latents
 
 KINDS = (
-    ("topk", "TopK: the k largest latents of each position"),
-    ("batchtopk", "BatchTopK: k on average, more where an image needs more"),
-    ("matryoshka", "Matryoshka: BatchTopK whose first latents learn what is general"),
+    ("topk", "TopK: the k largest of each position"),
+    ("batchtopk", "BatchTopK: k on average, more where needed"),
+    ("matryoshka", "Matryoshka: the first latents learn what is general"),
 )
 _OUTPUTS = ("logit", "concept")
 """Kinds of layers that are not offered first: their units have names already."""
