@@ -1,5 +1,4 @@
-"""What there is to study and with what: models, layers, datasets, auto-encoders, backbones, toolsets; long work and the
-workers."""
+"""What there is to study and with what: models, layers, datasets, backbones, toolsets; long work and the workers."""
 
 from __future__ import annotations
 
@@ -16,25 +15,13 @@ from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, Name, Progress, RowOut, UserName, Whole, Words, find
+from experiments.api.fields import NO_NUL, Body, Id, Name, Progress, RowOut, UserName, Words, find
 from experiments.api.once import answer_once
 from experiments.core import notify, worker_status
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.installation import actions, waiting
-from experiments.installation.sparse import SparseWish
-from experiments.models import (
-    Backbone,
-    Dataset,
-    Job,
-    Layer,
-    Role,
-    SparseAutoencoderRow,
-    TokenScope,
-    Toolset,
-    VisionModelRow,
-)
-from workers.record.sparse import DEFAULT_STEPS, MAX_IMAGES, MAX_LATENTS, MAX_STEPS, TOPK
+from experiments.models import Backbone, Dataset, Job, Layer, Role, TokenScope, Toolset, VisionModelRow
 
 router = Router(tags=["What there is"])
 
@@ -101,22 +88,6 @@ class DatasetOut(Schema):
     added: datetime | None
 
 
-class AutoencoderOut(RowOut):
-    """A sparse auto-encoder that was trained; its model's units are the latents."""
-
-    id: int
-    model: str = Field(validation_alias="model.name", description="its key as a model: sae:NAME")
-    available: bool = Field(validation_alias="model.available")
-    remedy: str = Field(validation_alias="model.remedy")
-    added: datetime | None = Field(validation_alias="model.added")
-    card: dict[str, Any] = Field(
-        description="model_key, layer and dataset that it was trained on, its recipe, and its quality on held-out "
-        "images: unexplained (share of the variance), active (latents at a position, L0), dead (share of latents)"
-    )
-    report: dict[str, Any] = Field(description="what was measured of its latents; empty until then")
-    measured: datetime | None
-
-
 @router.get("/models", response=ListPage[ModelOut], summary="List models")
 def list_models(request: HttpRequest, filters: Query[ModelFilters], paging: Query[Paging]) -> ListPage[ModelOut]:
     """Networks of the registry and those that somebody added, by name."""
@@ -170,14 +141,6 @@ def delete_dataset(request: HttpRequest, pk: Id) -> Status[None]:
     return Status(204, None)
 
 
-@router.get("/autoencoders", response=ListPage[AutoencoderOut], summary="List sparse auto-encoders")
-def list_autoencoders(request: HttpRequest, paging: Query[Paging]) -> ListPage[AutoencoderOut]:
-    """Those that were trained here, the newest first."""
-    allow(request)
-    rows = SparseAutoencoderRow.objects.select_related("model")
-    return page(request, rows, ["-pk"], paging, AutoencoderOut.from_orm)
-
-
 @router.get("/backbones", response=ListPage[PartOut], summary="List backbones")
 def list_backbones(request: HttpRequest, paging: Query[Paging]) -> ListPage[PartOut]:
     """What writes the agent's replies."""
@@ -221,23 +184,6 @@ class IndexIn(Body):
     insist: bool = Field(False, description="take published exemplars of other weights too; they are marked")
 
 
-class AutoencoderIn(Body):
-    """A sparse auto-encoder to be trained on the activations of a layer."""
-
-    model: Name
-    layer: Name
-    dataset: Label = Field("", max_length=500, description="whose images; empty for the one that suits the model")
-    latents: int = Field(ge=1, le=MAX_LATENTS, description="4 to 32 times the units of the layer", examples=[512])
-    k: int = Field(ge=1, le=MAX_LATENTS, description="active latents at a position", examples=[8])
-    kind: Words = Field(TOPK, description="topk, batchtopk or matryoshka")
-    name: Words = Field("", description="of the model sae:NAME; empty for one made of model, layer and recipe")
-    steps: int = Field(
-        0, ge=0, le=MAX_STEPS, description=f"of 4,096 positions each; {DEFAULT_STEPS:,} where images is 0 too"
-    )
-    images: int = Field(0, ge=0, le=MAX_IMAGES, description="images to show, in place of steps")
-    seed: Whole = 0
-
-
 class JobOut(RowOut):
     """Work that somebody asked of a worker."""
 
@@ -275,7 +221,7 @@ def read_job(request: HttpRequest, pk: Id) -> JobOut:
     return _job_out(find(JOBS.all(), pk=pk))
 
 
-def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Callable[[], Job]) -> Status[Any]:
+def ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Callable[[], Job]) -> Status[Any]:
     """The job, asked for once however often the same request comes."""
 
     def make() -> tuple[JobOut, str]:
@@ -289,14 +235,14 @@ def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: C
 def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> Status[Any]:
     """Have a worker load it once, to list its layers."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
-    return _ask_once(request, response, actor, lambda: actions.add_model(actor, model.name))
+    return ask_once(request, response, actor, lambda: actions.add_model(actor, model.name))
 
 
 @router.post("/datasets", response={202: JobOut}, summary="Add a dataset")
 def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) -> Status[Any]:
     """Have a worker look at a folder on its disks."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
-    return _ask_once(request, response, actor, lambda: actions.add_dataset(actor, given.place, given.label))
+    return ask_once(request, response, actor, lambda: actions.add_dataset(actor, given.place, given.label))
 
 
 @router.post("/indexes", response={202: JobOut}, summary="Index a dataset for a model", tags=WORK)
@@ -304,14 +250,7 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
     """Have a worker measure all units of some layers over a dataset."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     asked = partial(actions.add_index, actor, index.dataset, index.model, index.layers, insist=index.insist)
-    return _ask_once(request, response, actor, asked)
-
-
-@router.post("/autoencoders", response={202: JobOut}, summary="Train a sparse auto-encoder", tags=WORK)
-def train_autoencoder(request: HttpRequest, wish: AutoencoderIn, response: HttpResponse) -> Status[Any]:
-    """Have a worker train one; its latents are then the units of the model sae:NAME."""
-    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
-    return _ask_once(request, response, actor, lambda: actions.train_sparse(actor, SparseWish(**wish.model_dump())))
+    return ask_once(request, response, actor, asked)
 
 
 @router.post("/catalogue/refresh", response={202: None}, summary="Refresh the catalogue", tags=WORK)
