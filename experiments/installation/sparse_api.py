@@ -14,7 +14,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Name, RowOut, Whole, Words
 from experiments.core.actors import Actor
 from experiments.installation import actions
-from experiments.installation.api import WORK, JobOut, router
+from experiments.installation.api import WORK, JobOut, ask_once, router
 from experiments.installation.sparse import SparseWish
 from experiments.models import Role, SparseAutoencoderRow, TokenScope
 from workers.record.sparse import DEFAULT_STEPS, MAX_IMAGES, MAX_LATENTS, MAX_STEPS, TOPK
