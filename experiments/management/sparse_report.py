@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workers.record.estimates import Estimate
-from workers.record.sparse import Histogram, OutputEffect, SparseReport
+from workers.record.sparse_report import Histogram, OutputEffect, SparseReport
 
 _BAR = 40
 _MEASURES = {

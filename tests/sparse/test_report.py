@@ -18,7 +18,7 @@ from workers import registry
 from workers.errors import Cancelled, MissingPart
 from workers.protocols import LabSettings, Picture, Rewrite, no_progress
 from workers.record.decoding import encode
-from workers.record.sparse import OutputEffect, SparseReport, read_report
+from workers.record.sparse_report import OutputEffect, SparseReport, read_report
 from workers.sparse import report as reporting
 from workers.sparse import storage
 from workers.sparse.activations import split_images

@@ -19,7 +19,7 @@ from workers.lab.imaging import in_parallel
 from workers.metrics.intervals import estimate_gap, estimate_mean, estimate_share
 from workers.protocols import Dataset, Progress, RewritableModel, Rewrite, Scale, VisionModel
 from workers.record.estimates import Estimate
-from workers.record.sparse import OutputEffect
+from workers.record.sparse_report import OutputEffect
 
 _REBUILT, _ABLATED = "rebuilt", "ablated"
 

@@ -16,7 +16,7 @@ from workers.errors import MissingPart
 from workers.lab.exemplars import ask_dataset
 from workers.lab.map_stream import MapStream
 from workers.protocols import Dataset, LabSettings, Progress, VisionModel, check_layers
-from workers.record.sparse import ActiveCounts, DecoderSimilarity, Histogram, SparseReport
+from workers.record.sparse_report import ActiveCounts, DecoderSimilarity, Histogram, SparseReport
 from workers.sparse.activations import ActivationBuffer, split_images
 from workers.sparse.autoencoder import SparseAutoencoder
 from workers.sparse.output_effect import measure_effect
