@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workers.record.estimates import Estimate
-from workers.record.sparse_report import Histogram, OutputEffect, SparseReport
+from workers.record.sparse_report import BinCounts, OutputEffect, SparseReport
 
 _BAR = 40
 _MEASURES = {
@@ -69,7 +69,7 @@ def _format_estimate(figure: Estimate, form: str) -> str:
     return f"{figure.value:{form}} [{figure.low:{form}}, {figure.high:{form}}]"
 
 
-def _draw_bars(histogram: Histogram, name: Callable[[float], str], before: dict[str, int]) -> list[str]:
+def _draw_bars(histogram: BinCounts, name: Callable[[float], str], before: dict[str, int]) -> list[str]:
     """A line for each bin, from the first to the last that holds something; `before` are further counts."""
     edges, counts = histogram.edges, histogram.counts
     held = [at for at, count in enumerate(counts) if count]

@@ -60,6 +60,7 @@ WRITES: dict[str, Case] = {
         {"dataset": "folder:/own", "model": "toybox", "layers": "layer4"},
         "index.asked",
     ),
+    "settings-autoencoder-measure": ("/settings/autoencoders/{autoencoder}/measure/", {}, "measure.asked"),
     "settings-autoencoders-train": (
         "/settings/autoencoders/train/",
         {
@@ -286,6 +287,7 @@ OPERATIONS: dict[str, Case] = {
     "add_dataset": ("/datasets", {"place": "/data"}, "dataset.asked"),
     "delete_dataset": ("/datasets/{dataset}", {}, "dataset.removed"),
     "add_index": ("/indexes", {"dataset": "folder:/own", "model": "toybox", "layers": ["layer4"]}, "index.asked"),
+    "measure_autoencoder": ("/autoencoders/{autoencoder}/measure", {}, "measure.asked"),
     "train_autoencoder": (
         "/autoencoders",
         {"model": "toybox", "layer": "layer4", "latents": 256, "k": 8},

@@ -54,7 +54,7 @@ def test_one_is_measured(settings) -> None:
     settings.LAB_DATASET_IMAGES = 100
     said("sae", "train", *WISH, "--steps", "60")
     facts = json.loads(said("sae", "report", "toys", "--json"))
-    assert json.loads(said("sae", "--json", "report", "toys", "--dataset", "toybox")) == facts
+    assert json.loads(said("sae", "--json", "report", "toys")) == facts
     report = read_report(facts)
     assert (report.images, report.positions, report.latents) == (5, 5 * 144, 96)
     told = said("sae", "report", "toys")

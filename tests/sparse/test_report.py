@@ -39,7 +39,7 @@ def write_card(model: Any, dataset: Any, network: SparseAutoencoder) -> SparseCa
     info = model.layers()[0]
     return SparseCard(
         "sums", network.kind, network.k, network.latents, model.name, model.revision, "sums", info.name, info.path,
-        info.units, dataset.name, dataset.revision, 0, 1, 1, len(dataset), 1.0, "mark", Quality(0, 0, 0, 1),
+        info.units, dataset.name, dataset.revision, "numbers", 0, 1, 1, len(dataset), 1.0, "mark", Quality(0, 0, 0, 1),
     )  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[LabSettings, Any,
     settings = LabSettings(tmp_path_factory.mktemp("toybox"), dataset_images=100)
     model = registry.load(registry.VISION_MODELS, "toybox")(settings)
     dataset = registry.load(registry.DATASETS, "toybox")(settings)
-    source = find_source("toybox", model, "layer4", dataset)
+    source = find_source("toybox", model, "layer4", "toybox", dataset)
     train_sparse(settings, source, SparseRecipe(latents=128, k=8, steps=150, batch=1024), "toys")
     return settings, model, dataset
 

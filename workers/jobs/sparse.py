@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 
 from experiments.models import Job, SparseAutoencoderRow
 from workers.errors import RequestError
@@ -36,8 +37,8 @@ def train(
     key = plugin_keys.model_key(model)
     below = lab.model(key)
     _refuse_stack(key, below)
-    chosen = lab.dataset(plugin_keys.dataset_named(dataset))
-    source = find_source(key, below, layer, chosen)
+    dataset_key = plugin_keys.dataset_named(dataset)
+    source = find_source(key, below, layer, dataset_key, lab.dataset(dataset_key))
     card = asdict(train_sparse(lab.settings, source, SparseRecipe(**recipe), name, progress))
     _register(card, by)
     return card
@@ -66,6 +67,8 @@ def train_for(job: Job, progress: Progress) -> str:
     recipe = {name: wish[name] for name in RECIPE if name in wish}
     name = wish.get("name", "")
     card = train(job.subject, wish["layer"], wish["dataset"], recipe, name, progress, job.asked_by)
+    if not SparseAutoencoderRow.objects.filter(model__name=f"sae:{card['name']}", measured__isnull=False).exists():
+        report(card["name"], progress)
     quality = card["quality"]
     return (
         f"sae:{card['name']} has {card['latents']:,} latents and is in the New run form: {quality['unexplained']:.1%} "
@@ -73,16 +76,25 @@ def train_for(job: Job, progress: Progress) -> str:
     )
 
 
-def report(name: str, progress: Progress, dataset: str = "") -> Facts:
-    """Measure an auto-encoder: a `workers.record.sparse.SparseReport` as plain JSON.
+def measure_for(job: Job, progress: Progress) -> str:
+    """What a job of kind "measure" does."""
+    found = report(job.subject.removeprefix("sae:"), progress)
+    return f"{job.subject} was measured on {found['images']:,} images that its training never saw."
 
-    `dataset` is the key, name or path of what it was trained on, where its name alone does not find it. Raises
-    RequestError, MachineryError, and Cancelled if `progress` does.
+
+def report(name: str, progress: Progress) -> Facts:
+    """Measure an auto-encoder, and keep that: a `workers.record.sparse_report.SparseReport` as plain JSON.
+
+    Raises RequestError, MachineryError, and Cancelled if `progress` does.
     """
     lab = laboratory()
     network, card = storage.load_autoencoder(lab.settings.state, name)
-    chosen = lab.dataset(plugin_keys.dataset_named(dataset or card.dataset))
-    return encode(measure_report(lab.settings, lab.model(card.model_key), chosen, network, card, progress))
+    model, dataset = lab.model(card.model_key), lab.dataset(card.dataset_key)
+    found: Facts = encode(measure_report(lab.settings, model, dataset, network, card, progress))
+    _register(asdict(card), None)
+    SparseAutoencoderRow.objects.filter(model__name=f"sae:{name}").update(report=found, measured=timezone.now())
+    progress(f"Measured sae:{name}", 1, 1)
+    return found
 
 
 def list_trained() -> list[Facts]:

@@ -11,7 +11,7 @@ from workers.record.estimates import NONE, Estimate
 
 
 @dataclass(frozen=True)
-class Histogram:
+class BinCounts:
     """How many values lie between neighbouring edges."""
 
     edges: tuple[float, ...]
@@ -35,7 +35,7 @@ class ActiveCounts:
 class DecoderSimilarity:
     """For each latent, the largest cosine between its decoder row and that of another latent."""
 
-    histogram: Histogram
+    histogram: BinCounts
     """Over [-1, 1]."""
     mean: float | None
     """None where there is one latent alone."""
@@ -81,7 +81,7 @@ class SparseReport:
     active: ActiveCounts
     dead: int
     """Latents that are active at none of the positions."""
-    density: Histogram
+    density: BinCounts
     """Of the others: log10 of the share of positions at which a latent is active, -6 to 0."""
     similarity: DecoderSimilarity
     encoder_cosine: float

@@ -16,7 +16,7 @@ from workers.errors import MissingPart
 from workers.lab.exemplars import ask_dataset
 from workers.lab.map_stream import MapStream
 from workers.protocols import Dataset, LabSettings, Progress, VisionModel, check_layers
-from workers.record.sparse_report import ActiveCounts, DecoderSimilarity, Histogram, SparseReport
+from workers.record.sparse_report import ActiveCounts, BinCounts, DecoderSimilarity, SparseReport
 from workers.sparse.activations import ActivationBuffer, split_images
 from workers.sparse.autoencoder import SparseAutoencoder
 from workers.sparse.output_effect import measure_effect
@@ -93,7 +93,7 @@ def _count_active(counts: NDArray[np.int64]) -> ActiveCounts:
     return ActiveCounts(float(counts.mean()), float(low), float(median), float(high))
 
 
-def _find_density(counts: NDArray[np.int64], positions: int) -> Histogram:
+def _find_density(counts: NDArray[np.int64], positions: int) -> BinCounts:
     return _build_histogram(np.log10(counts[counts > 0] / positions), _DENSITY_EDGES)
 
 
@@ -121,7 +121,7 @@ def _find_nearest(decoder: Tensor, progress: Progress) -> NDArray[np.float64]:
     return torch.cat(found).clamp(-1, 1).numpy()
 
 
-def _build_histogram(values: ArrayLike, edges: list[float]) -> Histogram:
+def _build_histogram(values: ArrayLike, edges: list[float]) -> BinCounts:
     """What lies beyond the edges counts in the first or last bin."""
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
-    return Histogram(tuple(edges), tuple(counts.tolist()))
+    return BinCounts(tuple(edges), tuple(counts.tolist()))

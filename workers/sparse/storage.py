@@ -46,6 +46,8 @@ class SparseCard:
     units: int
     dataset: str
     dataset_revision: str
+    dataset_key: str
+    """What the registry loads it by."""
     seed: int
     steps: int
     batch: int

@@ -30,7 +30,6 @@ class Command(FetchingCommand):
         actions.add_parser("list", help="what was trained, and how well it explains its layer")
         report = actions.add_parser("report", help="measure one on images that training never saw; Ctrl+C stops")
         report.add_argument("name", help="manage.py sae list says which there are")
-        report.add_argument("--dataset", default="", metavar="D", help="key or path, if the name of its own is no key")
         # Of both parsers: without a default, what was said to the first one stays
         report.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON instead")
         train = actions.add_parser("train", help="train one; Ctrl+C stops it, the same command continues")
@@ -52,7 +51,7 @@ class Command(FetchingCommand):
             found = _train_one(options)
             self.stdout.write(json.dumps(found) if options["json"] else describe(found))
         elif options["action"] == "report":
-            found = _measure_one(options["name"], options["dataset"])
+            found = _measure_one(options["name"])
             self.stdout.write(json.dumps(found) if options["json"] else format_report(read_report(found)))
         else:
             cards = _list_all()
@@ -71,13 +70,13 @@ def _train_one(options: dict[str, Any]) -> dict[str, Any]:
         return sparse.train(options["model"], options["layer"], dataset, recipe, options["name"], line)
 
 
-def _measure_one(name: str, dataset: str) -> dict[str, Any]:
+def _measure_one(name: str) -> dict[str, Any]:
     """The report. Raises RequestError, CommandError at Ctrl+C."""
     from workers.jobs import sparse
 
     line = ProgressLine(piped=TELL_EVERY)
     with line.until_ctrl_c("Nothing is kept; the same command begins again."):
-        return sparse.report(name, line, dataset)
+        return sparse.report(name, line)
 
 
 def _list_all() -> list[dict[str, Any]]:
