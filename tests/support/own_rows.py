@@ -65,6 +65,7 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
     Backbone.objects.get_or_create(key="scripted", defaults={"label": "Scripted scientist"})
     asking = judged_images.make_waiting(unit)
     return {
+        "autoencoder": world.autoencoder.pk,
         "run": world.run.pk,
         "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
         "waiting": waiting(admin).pk,
