@@ -69,17 +69,19 @@ def _draw_density(report: SparseReport) -> Plot:
     counts = [report.dead, *report.density.counts]
     label = f"{report.latents:,} latents by the share of positions at which they are active"
     plot = _draw_columns(["never", *names[:-1]], counts, ["never active", *words], label)
-    plot.name_axes("active at", "latents")
+    plot.name_axes(y="latents")
     return plot
 
 
 def _draw_similarity(histogram: BinCounts) -> Plot:
     """Latents by their largest cosine to the decoder row of another one."""
     edges = histogram.edges
+    if first := next((at for at, count in enumerate(histogram.counts) if count), 0):  # few point away from all others
+        edges, histogram = edges[first:], BinCounts(edges[first:], histogram.counts[first:])
     words = [f"from {low:.1f} to {high:.1f}" for low, high in pairwise(edges)]
     label = f"{sum(histogram.counts):,} latents by the largest cosine to another one's decoder"
     plot = _draw_columns([f"{edge:.1f}" for edge in edges[:-1]], histogram.counts, words, label)
-    plot.name_axes("cosine", "latents")
+    plot.name_axes(y="latents")
     return plot
 
 
