@@ -44,12 +44,16 @@ class DrawnReport:
 
 
 def draw_report(row: SparseAutoencoderRow) -> DrawnReport | None:
-    """None where nothing was measured yet, or what is stored cannot be read: then it is measured again."""
+    """None where nothing was measured yet, or what is stored makes no sense: then it is measured again."""
     stored: Any = row.report
     try:
-        report = read_report(stored)
-    except ValueError:
+        return _draw(read_report(stored))
+    except (ValueError, OverflowError):
         return None
+
+
+def _draw(report: SparseReport) -> DrawnReport:
+    """Raises ValueError, OverflowError for histograms that are none."""
     output = report.output
     return DrawnReport(
         report,

@@ -18,6 +18,10 @@ class BinCounts:
     """Ascending, one more than there are counts. A value on an edge counts to the right of it, the last to the left."""
     counts: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        if not self.counts or len(self.edges) != len(self.counts) + 1:
+            raise ValueError(f"{len(self.edges)} edges do not bound {len(self.counts)} bins")
+
 
 @dataclass(frozen=True)
 class ActiveCounts:
