@@ -21,9 +21,10 @@ from workers.lab.exemplars import ask_dataset, file_name
 from workers.lab.index_files import report_disk_errors
 from workers.lab.map_stream import MapStream
 from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, check_layers, no_progress
+from workers.record.sparse import TOPK
 from workers.sparse import storage
 from workers.sparse.activations import ActivationBuffer, StreamPlace, split_images
-from workers.sparse.autoencoder import TOPK, SparseAutoencoder, geometric_median
+from workers.sparse.autoencoder import SparseAutoencoder, geometric_median
 from workers.sparse.losses import auxiliary_loss, reconstruction_loss, total_variance
 from workers.sparse.quality import measure_quality
 from workers.sparse.recipe import SparseRecipe, TrainingPlan, check_positions, check_recipe, fingerprint
@@ -46,14 +47,15 @@ class SparseSource:
     """Of the model in the registry."""
     model: VisionModel
     layer: LayerInfo
+    dataset_key: str
     dataset: Dataset
 
 
-def find_source(key: str, model: VisionModel, layer: str, dataset: Dataset) -> SparseSource:
+def find_source(key: str, model: VisionModel, layer: str, dataset_key: str, dataset: Dataset) -> SparseSource:
     """Raises UnknownName for a layer that the model does not have."""
     layers = {info.name: info for info in model.layers()}
     check_layers(model.name, [layer], layers)
-    return SparseSource(key, model, layers[layer], dataset)
+    return SparseSource(key, model, layers[layer], dataset_key, dataset)
 
 
 def _default_name(source: SparseSource, recipe: SparseRecipe) -> str:
@@ -220,6 +222,7 @@ class SparseTraining:
             units=source.layer.units,
             dataset=source.dataset.name,
             dataset_revision=source.dataset.revision,
+            dataset_key=source.dataset_key,
             seed=recipe.seed,
             steps=self._plan.steps,
             batch=recipe.batch,

@@ -1,31 +1,37 @@
-"""Sparse auto-encoders: train one on the activations of a layer, list those that there are."""
+"""Sparse auto-encoders: train one on the activations of a layer, measure one, list those that there are."""
 
 from __future__ import annotations
 
 import json
+from argparse import SUPPRESS
 from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from experiments.core import compatibility
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
+from experiments.management.sparse_report import format_report
+from workers.record.sparse import KINDS, RECIPE
+from workers.record.sparse_report import read_report
 
 TELL_EVERY = 30.0
 """Seconds between two lines of progress where they go to a file."""
-KINDS = ("topk", "batchtopk", "matryoshka")
-_RECIPE = ("latents", "k", "kind", "steps", "images", "seed")
 
 
 class Command(FetchingCommand):
-    help = "Train a sparse auto-encoder on the activations of a layer, or list those that were trained."
+    help = "Train a sparse auto-encoder on the activations of a layer, measure one, or list those that were trained."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="print JSON instead")
-        actions = parser.add_subparsers(dest="action", metavar="train | list", required=True)
+        actions = parser.add_subparsers(dest="action", metavar="train | list | report", required=True)
         actions.add_parser("list", help="what was trained, and how well it explains its layer")
+        report = actions.add_parser("report", help="measure one on images that training never saw; Ctrl+C stops")
+        report.add_argument("name", help="manage.py sae list says which there are")
+        # Of both parsers: without a default, what was said to the first one stays
+        report.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON instead")
         train = actions.add_parser("train", help="train one; Ctrl+C stops it, the same command continues")
         count = partial(choices.positive, int)
         train.add_argument("--model", default="toybox", help="default: toybox; manage.py models lists what there is")
@@ -44,6 +50,9 @@ class Command(FetchingCommand):
         if options["action"] == "train":
             found = _train_one(options)
             self.stdout.write(json.dumps(found) if options["json"] else describe(found))
+        elif options["action"] == "report":
+            found = _measure_one(options["name"])
+            self.stdout.write(json.dumps(found) if options["json"] else format_report(read_report(found)))
         else:
             cards = _list_all()
             none = "None was trained yet. manage.py sae train makes one."
@@ -54,11 +63,20 @@ def _train_one(options: dict[str, Any]) -> dict[str, Any]:
     """The card of what was trained. Raises RequestError, CommandError at Ctrl+C; what is done by then is kept."""
     from workers.jobs import sparse
 
-    dataset = options["dataset"] or _default_dataset(options["model"])
-    recipe = {name: options[name] for name in _RECIPE}
+    dataset = options["dataset"] or compatibility.find_own_dataset(options["model"])
+    recipe = {name: options[name] for name in RECIPE}
     line = ProgressLine(piped=TELL_EVERY)
     with line.until_ctrl_c("What is done is kept; the same command continues."):
         return sparse.train(options["model"], options["layer"], dataset, recipe, options["name"], line)
+
+
+def _measure_one(name: str) -> dict[str, Any]:
+    """The report. Raises RequestError, CommandError at Ctrl+C."""
+    from workers.jobs import sparse
+
+    line = ProgressLine(piped=TELL_EVERY)
+    with line.until_ctrl_c("Nothing is kept; the same command begins again."):
+        return sparse.report(name, line)
 
 
 def _list_all() -> list[dict[str, Any]]:
@@ -67,22 +85,11 @@ def _list_all() -> list[dict[str, Any]]:
     return sparse.list_trained()
 
 
-def _default_dataset(model: str) -> str:
-    """The dataset that suits a model. Raises CommandError where only toys would be left for a model of photographs."""
-    found = compatibility.dataset_for(model)
-    if found == compatibility.TOYBOX and not compatibility.is_toybox(model):
-        raise CommandError(
-            f"{model} does not belong to toybox, so toybox's scenes are not taken for it unasked. Name --dataset; "
-            "manage.py datasets lists what there is, and manage.py datasets add FOLDER adds one."
-        )
-    return found
-
-
 def describe(card: dict[str, Any]) -> str:
-    """An auto-encoder on a line, and how good it is below."""
+    """An auto-encoder, by the name of its model, on a line, and how good it is below."""
     quality = card["quality"]
     return (
-        f"{card['name']}  {card['kind']}, {card['latents']:,} latents of {card['units']:,} units, k {card['k']}  "
+        f"sae:{card['name']}  {card['kind']}, {card['latents']:,} latents of {card['units']:,} units, k {card['k']}  "
         f"{card['model']} {card['layer']} on {card['dataset']}\n"
         f"    {quality['unexplained']:.1%} of variance unexplained with {quality['active']:.1f} active latents, "
         f"{quality['dead']:.1%} of latents dead; {card['steps']:,} steps"
