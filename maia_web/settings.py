@@ -179,7 +179,7 @@ LAB_PRECISION = choice("MAIA_PRECISION", "float32", ("float32", "float16", "bflo
 LAB_MEMORY_GB = number("MAIA_MEMORY_GB", 0)
 LAB_BATCH_SIZE = int(number("MAIA_BATCH_SIZE", 64, least=1))
 LAB_DATASET_IMAGES = int(number("MAIA_DATASET_IMAGES", 0))
-LAB_SURROUNDINGS = choice("MAIA_SURROUNDINGS", "dim", ("dim", "dark"))
+LAB_SURROUNDINGS = choice("MAIA_SURROUNDINGS", "dim", ("dim", "dark", "weighted"))
 LAB_DATASET = text("MAIA_DATASET", "toybox")
 LAB_GENERATOR = text("MAIA_GENERATOR", "stable-diffusion-v1-5/stable-diffusion-v1-5")
 LAB_EDITOR = text("MAIA_EDITOR", "timbrooks/instruct-pix2pix")

@@ -40,6 +40,7 @@ OPERATIONS = (
         "gallery.api",
         "installation.api",
         "installation.activity_api",
+        "installation.sparse_api",
         "units.api",
         "units.sheet_api",
         "units.search_pages",

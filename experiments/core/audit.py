@@ -95,6 +95,7 @@ class Verb(StrEnum):
     SIGN_IN_FAILED = "sign-in.failed"
     SIGN_ON_CONNECTED = "sign-on.connected"
     SIGN_ON_DISCONNECTED = "sign-on.disconnected"
+    SPARSE_ASKED = "sparse.asked"
     SWEEP_CHANGED = "sweep.changed"
     SWEEP_PAUSED = "sweep.paused"
     SWEEP_RESUMED = "sweep.resumed"

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from experiments.models import Backbone, Dataset, Toolset, VisionModelRow
 from workers import registry
+from workers.errors import RequestError
 from workers.record.limits import explain_unpriced
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
@@ -81,6 +82,17 @@ def dataset_for(model: str) -> str:
     preferred = [settings.LAB_DATASET, *keys]
     suited = [key for key in preferred if key in keys and (key == TOYBOX) == is_toybox(model)]
     return next(iter([*suited, *(key for key in preferred if key in keys)]), settings.LAB_DATASET)
+
+
+def find_own_dataset(model: str) -> str:
+    """The dataset that suits a model by itself. Raises RequestError if a model of photographs has only toys here."""
+    found = dataset_for(model)
+    if found == TOYBOX and not is_toybox(model):
+        raise RequestError(
+            f"{model} does not belong to toybox, so toybox's scenes are not taken for it unasked. Name a dataset; "
+            "manage.py datasets lists what there is, and manage.py datasets add FOLDER adds one."
+        )
+    return found
 
 
 def available(kind: type[Dataset | Toolset | Backbone]) -> list[str]:

@@ -35,7 +35,7 @@ SECTIONS = (
             GlossaryWord(
                 "Unit", "One channel of a layer, or one neuron, class logit, latent or synthetic neuron.", "units"
             ),
-            GlossaryWord("Latent", "A unit of a sparse auto-encoder (SAE) laid over a layer."),
+            GlossaryWord("Latent", "A unit of a sparse auto-encoder (SAE) laid over a layer.", "settings-autoencoders"),
             GlossaryWord("Circuit", "A named set of units or latents, read and tested together."),
             GlossaryWord("Class logit", "The output of a model for one class, before it becomes a probability."),
             GlossaryWord(

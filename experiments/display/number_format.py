@@ -82,6 +82,11 @@ def count_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def percent(value: float | None) -> str:
+    """A part of 1 in per cent, with a decimal."""
+    return f"{100 * float(value or 0):.1f} %"
+
+
 def share(value: float | None) -> str:
     """A part of 1 in per cent; a small one is not called 0."""
     percent = 100 * float(value or 0)

@@ -1,8 +1,10 @@
-"""What people ask of workers on the settings pages: models and datasets of their own, indexes, and any long work."""
+"""What people ask of workers on the settings pages: models and datasets of their own, indexes, auto-encoders, and any
+long work."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
@@ -11,6 +13,7 @@ from experiments.core import audit, notify, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
+from experiments.installation.sparse import SparseWish, check_wish
 from experiments.models import Dataset, Job, Role, VisionModelRow
 from experiments.models.job import MOVING, JobKind, JobStatus
 
@@ -24,6 +27,7 @@ NEEDS = {
     JobKind.JUDGE: Role.REVIEWER,
     JobKind.EVALUATION: Role.RESEARCHER,
     JobKind.SWEEP: Role.RESEARCHER,
+    JobKind.SPARSE: Role.RESEARCHER,
 }
 """Who may stop and resume such work. Adding has a worker read a place that somebody names, so it takes an admin; an
 export belongs to whoever asked for it."""
@@ -44,7 +48,7 @@ def start_job(actor: Actor, job: Job, **details: str) -> Job:
 
 
 @transaction.atomic
-def _ask(actor: Actor, kind: JobKind, subject: str, **options: Any) -> Job:
+def _ask(actor: Actor, kind: JobKind, subject: str, /, **options: Any) -> Job:
     """The same thing that is under way already is not asked for twice."""
     same = Job.objects.filter(kind=kind, subject=subject, options=options, status__in=MOVING).first()
     return same or start_job(actor, Job(kind=kind, subject=subject, options=options))
@@ -130,6 +134,12 @@ def add_index(actor: Actor, dataset: str, model: str, layers: Sequence[str], *, 
     if unknown := {*layers} - {*row.layers.values_list("name", flat=True)}:
         raise InvalidInput(f"{model} has no layer “{min(unknown)}”. Choose from its list.", "layers")
     return _ask(actor, JobKind.INDEX, dataset, model=model, layers=list(layers), **({"insist": True} if insist else {}))
+
+
+def train_sparse(actor: Actor, wish: SparseWish) -> Job:
+    """Have a worker train a sparse auto-encoder; the same one that is under way already is not asked for twice."""
+    options = asdict(check_wish(wish))
+    return _ask(actor, JobKind.SPARSE, options.pop("model"), **options)
 
 
 @transaction.atomic

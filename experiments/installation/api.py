@@ -221,7 +221,7 @@ def read_job(request: HttpRequest, pk: Id) -> JobOut:
     return _job_out(find(JOBS.all(), pk=pk))
 
 
-def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Callable[[], Job]) -> Status[Any]:
+def ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: Callable[[], Job]) -> Status[Any]:
     """The job, asked for once however often the same request comes."""
 
     def make() -> tuple[JobOut, str]:
@@ -235,14 +235,14 @@ def _ask_once(request: HttpRequest, response: HttpResponse, actor: Actor, ask: C
 def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> Status[Any]:
     """Have a worker load it once, to list its layers."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
-    return _ask_once(request, response, actor, lambda: actions.add_model(actor, model.name))
+    return ask_once(request, response, actor, lambda: actions.add_model(actor, model.name))
 
 
 @router.post("/datasets", response={202: JobOut}, summary="Add a dataset")
 def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) -> Status[Any]:
     """Have a worker look at a folder on its disks."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
-    return _ask_once(request, response, actor, lambda: actions.add_dataset(actor, given.place, given.label))
+    return ask_once(request, response, actor, lambda: actions.add_dataset(actor, given.place, given.label))
 
 
 @router.post("/indexes", response={202: JobOut}, summary="Index a dataset for a model", tags=WORK)
@@ -250,7 +250,7 @@ def add_index(request: HttpRequest, index: IndexIn, response: HttpResponse) -> S
     """Have a worker measure all units of some layers over a dataset."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     asked = partial(actions.add_index, actor, index.dataset, index.model, index.layers, insist=index.insist)
-    return _ask_once(request, response, actor, asked)
+    return ask_once(request, response, actor, asked)
 
 
 @router.post("/catalogue/refresh", response={202: None}, summary="Refresh the catalogue", tags=WORK)

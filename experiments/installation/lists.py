@@ -1,4 +1,5 @@
-"""What the settings pages list: work of the workers, models with their layers, datasets with their indexes."""
+"""What the settings pages list: work of the workers, models with their layers, datasets with their indexes,
+auto-encoders."""
 
 from __future__ import annotations
 
@@ -10,7 +11,19 @@ from django.db.models import Count, Prefetch, Sum
 
 from experiments.core import notify, worker_status
 from experiments.installation.actions import NEEDS
-from experiments.models import Backbone, Dataset, Job, JobKind, Layer, LayerIndex, Role, Toolset, VisionModelRow
+from experiments.installation.form import NewAutoencoder
+from experiments.models import (
+    Backbone,
+    Dataset,
+    Job,
+    JobKind,
+    Layer,
+    LayerIndex,
+    Role,
+    SparseAutoencoderRow,
+    Toolset,
+    VisionModelRow,
+)
 
 SHOWN = 6
 """Pieces of work that a page lists, the newest first."""
@@ -80,4 +93,16 @@ def datasets(role: Role, chosen: Any) -> dict[str, Any]:
         "chosen": chosen,
         "may_add": role >= Role.ADMIN,
         "may_index": role >= Role.RESEARCHER,
+    }
+
+
+def autoencoders(role: Role, form: NewAutoencoder) -> dict[str, Any]:
+    """All that the page of auto-encoders shows, with the form for another one."""
+    jobs = _recent_jobs([JobKind.SPARSE], role)
+    return jobs | {
+        "here": "settings-autoencoders",
+        "list": "installation/autoencoders_list.html",
+        "autoencoders": list(SparseAutoencoderRow.objects.select_related("model__added_by")),
+        "form": form,
+        "may_train": role >= Role.RESEARCHER,
     }

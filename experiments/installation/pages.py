@@ -21,12 +21,13 @@ from django.views.decorators.http import require_POST, require_safe
 from experiments.core import access, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused
+from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.system_names import Names
 from experiments.display.answers import read_answer
 from experiments.display.label_checks import describe_check
 from experiments.evaluations import judging
 from experiments.installation import actions, activity, dashboard, lists, waiting
+from experiments.installation.form import NewAutoencoder
 from experiments.models import Dataset, Job, JobKind, Layer, Role, Run, VisionModelRow
 from experiments.pairwise import lists as pairwise_lists
 from experiments.reviews import lists as review_lists
@@ -44,6 +45,7 @@ PAGES = {
     JobKind.JUDGE: "pairwise",
     JobKind.EVALUATION: "evaluations",
     JobKind.SWEEP: "sweeps",
+    JobKind.SPARSE: "settings-autoencoders",
 }
 """Where work of each kind is listed."""
 
@@ -210,6 +212,33 @@ def add_index(request: HttpRequest) -> HttpResponse:
         context = lists.datasets(actor.role or Role.RESEARCHER, sent) | {"index_problem": str(error)}
         return render(request, "installation/datasets.html", context, status=400)
     return redirect("settings-datasets")
+
+
+# --- sparse auto-encoders ---
+
+
+@require_safe
+def autoencoders(request: HtmxRequest) -> HttpResponse:
+    """What was trained, and a form for more; htmx is sent the work under way with the list once that is done, or what
+    the form says of a chosen model or layer."""
+    role = access.role_of(access.require(request)) or Role.VIEWER
+    templates = {"work": "installation/work.html", "sparse-choice": "installation/sparse_choice.html"}
+    template = templates.get(request.htmx.target or "", "installation/autoencoders.html")
+    return render(request, template, lists.autoencoders(role, NewAutoencoder.prefill(request.GET)))
+
+
+@require_POST
+def train_autoencoder(request: HttpRequest) -> HttpResponse:
+    """Have a worker train a sparse auto-encoder; what comes of it stands on the page."""
+    actor, form = Actor.of(request, Role.RESEARCHER), NewAutoencoder(request.POST)
+    if form.is_valid():
+        try:
+            actions.train_sparse(actor, form.wish)
+            return redirect("settings-autoencoders")
+        except InvalidInput as error:
+            form.add_error(error.field, str(error))
+    context = lists.autoencoders(actor.role or Role.RESEARCHER, form)
+    return render(request, "installation/autoencoders.html", context, status=400)
 
 
 # --- work and workers ---

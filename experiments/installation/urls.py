@@ -1,4 +1,4 @@
-"""Addresses of the installation: overview, health, models, datasets, workers, jobs."""
+"""Addresses of the installation: overview, health, models, datasets, auto-encoders, workers, jobs."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ urlpatterns: list[URLPattern] = [
     path("settings/datasets/add/", pages.add_dataset, name="settings-datasets-add"),
     path("settings/datasets/index/", pages.add_index, name="settings-index"),
     path("settings/datasets/<int:pk>/remove/", pages.remove_dataset, name="settings-datasets-remove"),
+    path("settings/autoencoders/", pages.autoencoders, name="settings-autoencoders"),
+    path("settings/autoencoders/train/", pages.train_autoencoder, name="settings-autoencoders-train"),
     path("settings/jobs/<int:pk>/stop/", pages.stop_job, name="settings-job-stop"),
     path("settings/jobs/<int:pk>/resume/", pages.resume_job, name="settings-job-resume"),
     path("settings/workers/", pages.workers, name="settings-workers"),

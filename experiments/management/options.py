@@ -14,6 +14,7 @@ from experiments.core import compatibility
 from experiments.core.params import parse_number
 from experiments.models import Dataset
 from workers import registry
+from workers.record.limits import MOST_EXEMPLARS
 
 MOST_SEED = 2**31 - 1
 """As on the pages and in the API."""
@@ -26,8 +27,10 @@ def add_system(parser: CommandParser) -> None:
     where = "where exemplars come from: a key, name or path; default: toybox, for models of toys alone"
     parser.add_argument("--dataset", default="", metavar="NAME", help=where)
     parser.add_argument("--toolset", choices=registry.TOOLSETS, help="default: toybox, for models of toys alone")
-    look = "look of masked images outside the bright region: dim, or dark as published; default: as installed"
-    parser.add_argument("--surroundings", choices=("dim", "dark"), default="", help=look)
+    look = "look of masked images: dim around the bright region, dark as published, or weighted by activation as well"
+    parser.add_argument("--surroundings", choices=("dim", "dark", "weighted"), default="", help=look)
+    shown = f"exemplars to work with; default: all, {MOST_EXEMPLARS}; AIM takes 5"
+    parser.add_argument("--exemplars", type=int, choices=range(MOST_EXEMPLARS + 1), metavar="N", default=0, help=shown)
     parser.add_argument("--seed", type=seed, default=0, help=f"default: 0; at most {MOST_SEED}")
 
 
@@ -39,8 +42,8 @@ def system_of(options: dict[str, Any]) -> Any:
         raise CommandError("Say which unit: --layer layer4 --unit 7 (--help lists the rest).")
     spec = system_named(options["model"], options["layer"], options["unit"], options["dataset"])
     options["toolset"] = _toolset_of(spec.model, options)
-    look = {"surroundings": options["surroundings"]} if options["surroundings"] else {}
-    return replace(spec, options={**spec.options, **look})
+    asked = {name: options[name] for name in ("surroundings", "exemplars") if options[name]}
+    return replace(spec, options={**spec.options, **asked})
 
 
 def _toolset_of(model: str, options: dict[str, Any]) -> str:

@@ -36,5 +36,6 @@ from experiments.models.run import Outcome, Run, SavedView, ViewedList
 from experiments.models.search_text import RunSummary, SearchText, TextKind
 from experiments.models.session import Session, SignInAttempts
 from experiments.models.share import Share
+from experiments.models.sparse import SparseAutoencoderRow
 from experiments.models.sweep import Sweep, SweepPriority, SweepStatus
 from experiments.models.tag import Tag

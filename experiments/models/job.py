@@ -1,4 +1,5 @@
-"""Long work that a person asked of a worker: looking at a model or a dataset, an index, an export, an import."""
+"""Long work that a person asked of a worker: looking at a model or a dataset, an index, an export, an import, a
+training."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ class JobKind(models.TextChoices):
     JUDGE = "judge", "Judge labels"
     EVALUATION = "evaluation", "Evaluate"
     SWEEP = "sweep", "Sweep"
+    SPARSE = "sparse", "Train an auto-encoder"
 
 
 class JobStatus(models.TextChoices):
@@ -37,7 +39,10 @@ class Job(models.Model):
     kind = models.CharField(max_length=10, choices=JobKind.choices)
     subject = models.CharField(max_length=500, help_text="key or path of the model or dataset")
     options = stored.ShapedJSONField(
-        shape=stored.JobOptions, default=dict, blank=True, help_text="for an index: model and layers; else: label"
+        shape=stored.JobOptions,
+        default=dict,
+        blank=True,
+        help_text="for an index: model and layers; for an auto-encoder: layer and recipe; else: label",
     )
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created = models.DateTimeField(default=timezone.now)

@@ -26,6 +26,7 @@ class StoredLimits(TypedDict, total=False):
 class Options(TypedDict, total=False):
     dataset: str
     label_check: bool
+    exemplars: int
     reflections: int
 
 
@@ -118,6 +119,48 @@ class JobOptions(TypedDict, total=False):
     layers: list[str]
     exemplars: bool
     label: str
+    layer: str
+    dataset: str
+    latents: int
+    k: int
+    kind: str
+    name: str
+    steps: int
+    images: int
+    seed: int
+
+
+class SparseQuality(TypedDict):
+    """How well an auto-encoder rebuilds activations of held-out images."""
+
+    unexplained: float
+    active: float
+    dead: float
+    positions: int
+
+
+class StoredSparseCard(TypedDict):
+    """What is known of a trained auto-encoder, as the card in its file."""
+
+    name: str
+    kind: str
+    k: int
+    latents: int
+    model: str
+    model_revision: str
+    model_key: str
+    layer: str
+    layer_path: str
+    units: int
+    dataset: str
+    dataset_revision: str
+    seed: int
+    steps: int
+    batch: int
+    images: int
+    scale: float
+    fingerprint: str
+    quality: SparseQuality
 
 
 class Origin(TypedDict, total=False):

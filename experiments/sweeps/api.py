@@ -36,7 +36,7 @@ from experiments.sweeps.forecast import SweepForecast, predict, predict_rest
 from experiments.sweeps.form import PRIORITIES, NewSweep
 from experiments.sweeps.unit_list import MOST_SENT
 from workers.record import tasks
-from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS
+from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS
 
 router = Router(tags=["Sweeps"])
 Priority = Literal["low", "normal", "high"]
@@ -74,7 +74,8 @@ class SweepIn(Body):
     agents: list[Words] = Field(min_length=1, max_length=20, examples=[["scripted"], ["openai:gpt-4o"]])
     toolsets: list[Words] = Field([], max_length=20)
     dataset: Words = ""
-    surroundings: Literal["", "dim", "dark"] = ""
+    surroundings: Literal["", "dim", "dark", "weighted"] = ""
+    exemplars: int = Field(0, ge=0, le=MOST_EXEMPLARS, description="that a run works with; 0 for all that there are")
     reflections: int = Field(0, ge=0, le=MOST_REFLECTIONS)
     label_check: bool | None = Field(None, description="whether conclusions are checked; null as installed")
     limits: RunLimitsIn = Field(RunLimitsIn(), description="of each run")

@@ -23,7 +23,7 @@ from experiments.sweeps.questions import fill_in
 from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
 from workers import registry
 from workers.record import tasks
-from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL, explain_unpriced
+from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL, explain_unpriced
 
 MOST_RUNS = 100_000
 """Runs of one sweep: units times agents."""
@@ -54,6 +54,7 @@ class NewSweep(LimitFields):
     toolset = forms.MultipleChoiceField(required=False)
     dataset = forms.CharField(required=False, max_length=500)
     surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
+    exemplars = forms.IntegerField(required=False, min_value=0, max_value=MOST_EXEMPLARS)
     reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
     label_check = forms.ChoiceField(required=False, choices=[(each, each) for each in _CHECKS])
     priority = forms.ChoiceField(required=False, choices=[(key, key) for key in PRIORITIES])
@@ -169,7 +170,7 @@ class NewSweep(LimitFields):
 
     def _query_of(self, given: dict[str, Any], backbone: str, model: str, toolset: str) -> dict[str, Any]:
         layer, units = next(iter(self._chosen.items()))
-        same = ("task", "model", "dataset", "surroundings", "reflections", "unpriced", *USUAL)
+        same = ("task", "model", "dataset", "surroundings", "exemplars", "reflections", "unpriced", *USUAL)
         asked = fill_in(given["question"], given["task"], layer, units[0])
         own = {"question": asked, "layer": layer.name, "unit": units[0], "seed": given["seed"] or 0}
         return (

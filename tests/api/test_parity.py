@@ -146,6 +146,8 @@ SAME: dict[str, str] = {
     "settings-datasets-add": "add_dataset",
     "settings-datasets-remove": "delete_dataset",
     "settings-index": "add_index",
+    "settings-autoencoders": "list_autoencoders list_jobs",
+    "settings-autoencoders-train": "train_autoencoder",
     "settings-job-stop": "stop_job",
     "settings-job-resume": "resume_job",
     "settings-workers": "list_workers list_waiting",

@@ -168,7 +168,19 @@ def test_it_brings_the_map_to_the_images_size_bilinearly():
     assert [tuple(pixel) for pixel in pixels[0]] == [(56,) * 3] * 3 + [(255, 32, 32)] + [(100,) * 3] * 4
 
 
-@pytest.mark.parametrize("look", ["dim", "dark"])
+def test_weighted_the_region_is_the_brighter_the_more_active_it_is():
+    image = Image.new("RGB", (8, 8), (200, 100, 40))
+    activation_map = np.zeros((8, 8))
+    activation_map[2:5, 2:5] = 2.0
+    activation_map[3, 3] = 4.0
+    pixels = np.array(imaging.mask_image(image, activation_map, 0.0, surroundings="weighted"))
+    assert tuple(pixels[3, 3]) == (200, 100, 40)
+    assert tuple(pixels[2, 2]) == (150, 75, 30)  # half way from the threshold to the maximum: .5 + .5 / 2
+    assert tuple(pixels[1, 1]) == imaging.OUTLINES["weighted"]
+    assert tuple(pixels[7, 7]) == (50, 25, 10)
+
+
+@pytest.mark.parametrize("look", ["dim", "dark", "weighted"])
 def test_it_leaves_the_image_as_it_was_if_nothing_is_above_the_threshold(look):
     image = picture()
     assert imaging.mask_image(image, np.zeros((2, 2)), 0.0, surroundings=look).tobytes() == image.tobytes()
@@ -206,6 +218,7 @@ def test_the_look_of_masked_images_is_an_option_of_the_system_else_of_the_settin
         *("dim", "dark", "dim", "dark")
     ]
     assert look("dim", surroundings="pitch black") == "dim"
+    assert len({*imaging.OUTLINES.values()}) == len(imaging.OUTLINES)
 
 
 def test_a_map_says_what_its_black_and_its_white_stand_for():

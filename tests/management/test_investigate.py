@@ -21,8 +21,11 @@ from experiments.management.commands.investigate import suggest_question
 from experiments.models import Event, Experiment, Hypothesis, Image, Label, Observation, Run
 from tests.support.builders import make_run, replied
 from tests.support.installation import ROOT
+from tests.support.sparse_layers import save_random
+from workers.jobs import registration
 from workers.jobs.console import Console, ConsoleRunLog
 from workers.jobs.images import ImagesInDatabase
+from workers.jobs.laboratory import laboratory
 from workers.jobs.plugin_keys import system_named
 from workers.record.events import Note
 
@@ -60,6 +63,20 @@ def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -
     raw = set(Observation.objects.values_list("image_id", flat=True))
     assert set(Image.objects.filter(key__in=raw).values_list("raw", flat=True)) == {""}
     assert "Round 1" in capsys.readouterr().err
+
+
+def test_a_latent_is_investigated_like_a_unit_with_as_many_exemplars_as_aim_takes() -> None:
+    save_random(laboratory().settings.state, latents=24, k=8)
+    registration.model("sae:random")
+    statistics = laboratory().index("sae:random", "toybox").layer("layer4")
+    asked = ("--model", "sae:random", "--layer", "layer4", "--unit", str(int(statistics.active.argmax())))
+    told = json.loads(investigate(*asked, "--exemplars", "5", "--json"))
+    run = Run.objects.get()
+    assert (run.system_kind, run.toolset, run.options["exemplars"]) == ("latent", "toybox", 5)
+    shown = Observation.objects.filter(origin="exemplar", experiment__number=1).values_list("activation", flat=True)
+    assert len(shown) == 5
+    assert told["exemplar_mean"] == pytest.approx(sum(shown) / 5, abs=1e-3)
+    assert (told["status"], told["check"]["status"]) == ("concluded", "done")
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -11,8 +11,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from experiments.core import notify
-from experiments.management.commands import sae
-from workers.sparse.autoencoder import KINDS
+from experiments.models import SparseAutoencoderRow, VisionModelRow
+from workers.record.sparse import KINDS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory", "one_thread")]
 WISH = ("--layer", "layer4", "--latents", "96", "--k", "8", "--name", "toys")
@@ -41,6 +41,8 @@ def test_one_is_trained_and_listed(settings) -> None:
     assert (card["model"], card["layer"], card["dataset"], card["steps"]) == ("toybox", "layer4", "toybox", 20)
     assert card["quality"]["unexplained"] < 1
     assert (Path(settings.STATE) / "sparse" / "toys.safetensors").exists()
+    row = VisionModelRow.objects.get(name="sae:toys")
+    assert (row.base, row.layers.get().units, row.autoencoder.card) == ("toybox", 96, card)
     with pytest.raises(CommandError, match="'toys' belongs to an auto-encoder of another recipe"):
         said("sae", "train", *WISH, "--steps", "21")
 
@@ -60,7 +62,7 @@ def test_hardly_any_latent_of_a_short_training_is_dead(settings) -> None:
         (("--layer", "layer9", "--latents", "96", "--k", "8"), "no layer 'layer9'. Choose one of"),
         (("--layer", "layer4", "--latents", "96", "--k", "97"), "k is 97 with 96 latents"),
         (("--layer", "layer4", "--latents", "0", "--k", "1"), "'0' is no number above 0"),
-        (("--layer", "layer4", "--latents", "96", "--k", "8", "--model", "resnet"), "Name --dataset"),
+        (("--layer", "layer4", "--latents", "96", "--k", "8", "--model", "resnet"), "Name a dataset"),
         (("--layer", "layer4", "--latents", "96", "--k", "8", "--dataset", "birds"), "no dataset or folder 'birds'"),
     ],
 )
@@ -69,5 +71,9 @@ def test_what_cannot_be_trained_is_said(words: tuple[str, ...], says: str) -> No
         said("sae", "train", *words)
 
 
-def test_the_command_offers_every_kind() -> None:
-    assert sae.KINDS == KINDS
+def test_one_on_another_is_refused(settings) -> None:
+    settings.LAB_DATASET_IMAGES = 100
+    said("sae", "train", *WISH, "--steps", "5")
+    with pytest.raises(CommandError, match=r"sae:toys is itself an auto-encoder.* the model below it, toybox"):
+        said("sae", "train", "--model", "sae:toys", "--layer", "layer4", "--latents", "192", "--k", "8")
+    assert SparseAutoencoderRow.objects.count() == 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from workers.record.sparse import KINDS
 from workers.sparse.autoencoder import (
-    KINDS,
     SparseAutoencoder,
     geometric_median,
     keep_per_batch,

@@ -15,9 +15,9 @@ from tests.support.sparse_layers import ACTIVE, DIRECTIONS, SIDE, UNITS, Numbere
 from workers.errors import Cancelled, MachineryError, MissingPart, RequestError, UnknownName
 from workers.lab.map_stream import MapStream
 from workers.protocols import LabSettings, no_progress
+from workers.record.sparse import KINDS
 from workers.sparse import storage, training
 from workers.sparse.activations import ActivationBuffer, StreamPlace
-from workers.sparse.autoencoder import KINDS
 from workers.sparse.recipe import SparseRecipe
 from workers.sparse.training import find_source, train_sparse
 

@@ -57,6 +57,7 @@ READ = {
     "settings-models": "/settings/models/",
     "settings-layers": "/settings/models/{model}/layers/",
     "settings-datasets": "/settings/datasets/",
+    "settings-autoencoders": "/settings/autoencoders/",
     "settings-workers": "/settings/workers/",
     "settings-tokens": "/settings/tokens/",
     "settings-you": "/settings/you/",
@@ -96,6 +97,7 @@ WRITE = {
 ASK = {
     "settings-refresh": "/settings/models/refresh/",
     "settings-index": "/settings/datasets/index/",
+    "settings-autoencoders-train": "/settings/autoencoders/train/",
     "unit-exemplars": "/units/own/fc/1/exemplars/",
     "units-exemplars": "/units/own/fc/exemplars/",
     "settings-job-stop": "/settings/jobs/{job}/stop/",

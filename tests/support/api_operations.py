@@ -67,6 +67,7 @@ BODIES: dict[str, Any] = {
     "submit_review": {"run_seq": 0},
     "add_model": {"name": "hf:x/y"},
     "add_dataset": {"place": "/data"},
+    "train_autoencoder": {"model": "toybox", "layer": "layer4", "latents": 256, "k": 8},
     "add_index": {"dataset": "toybox", "model": "toybox", "layers": ["layer4"]},
 }
 

@@ -1,4 +1,5 @@
-"""A layer whose activations are sums of known directions, few at each place, and a dataset that has no files."""
+"""A layer whose activations are sums of known directions, few at each place, a dataset that has no files, and
+auto-encoders that were never trained."""
 
 from __future__ import annotations
 
@@ -6,8 +7,12 @@ import numpy as np
 import torch
 from PIL import Image
 
+from workers import registry
 from workers.errors import BrokenImage
-from workers.protocols import LayerInfo, Picture
+from workers.protocols import LabSettings, LayerInfo, Picture
+from workers.sparse.autoencoder import TOPK, SparseAutoencoder
+from workers.sparse.quality import Quality
+from workers.sparse.storage import SparseCard, find_path, save_autoencoder
 
 UNITS, DIRECTIONS, ACTIVE, SIDE = 12, 24, 2, 4
 
@@ -63,3 +68,27 @@ class SumsOfDirections:
         for row in weights:
             row[rng.choice(DIRECTIONS, ACTIVE, replace=False)] = rng.uniform(1, 2, ACTIVE)
         return (3 + weights @ self.directions).T.reshape(self.units, SIDE, SIDE)
+
+
+def save_random(state, name="random", *, base="toybox", layer="layer4", latents=64, k=4, revision=None):
+    """An auto-encoder with random weights over a layer of a model of the registry, and its card. Nothing is trained."""
+    below = registry.load(registry.VISION_MODELS, base)(LabSettings(state))
+    info = next(each for each in below.layers() if each.name == layer)
+    network = SparseAutoencoder(info.units, latents, k, TOPK, seed=1)
+    recipe = {"kind": TOPK, "k": k, "latents": latents, "seed": 1, "steps": 1, "batch": 16, "images": 100, "scale": 1.0}
+    card = SparseCard(
+        name=name,
+        model=below.name,
+        model_revision=revision or below.revision,
+        model_key=base,
+        layer=layer,
+        layer_path=info.path,
+        units=info.units,
+        dataset="toybox",
+        dataset_revision="1",
+        fingerprint=f"{latents:012x}{k:012x}",
+        quality=Quality(0.25, float(k), 0.125, 1000),
+        **recipe,
+    )
+    save_autoencoder(network, card, find_path(state, name))
+    return network.eval(), card

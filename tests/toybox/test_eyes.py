@@ -103,7 +103,18 @@ def test_an_image_that_is_dark_all_over_has_no_bright_region() -> None:
     assert np.abs(np.asarray(again).astype(int) - np.asarray(image)).mean() < 4
 
 
-@pytest.mark.parametrize("look", ["dim", "dark"])
+@pytest.mark.parametrize("light", ["day", "sunset", "night"])
+def test_the_region_of_a_weighted_image_is_found_too(light: str) -> None:
+    image = render.render(Scene(PAIR.things, "wood", light), 224)
+    again, bright = unmask(mask_image(image, spot(6, 3), 0.5, surroundings="weighted"))
+    small = Image.fromarray(spot(6, 3).astype(np.float32)).resize((224, 224), Image.Resampling.BILINEAR)
+    truth = np.asarray(small) > 0.5
+    assert (bright & truth).sum() / (bright | truth).sum() > 0.9
+    around = ~bright
+    assert np.abs(np.asarray(again).astype(int) - np.asarray(image))[around].mean() < 4
+
+
+@pytest.mark.parametrize("look", ["dim", "dark", "weighted"])
 def test_two_bright_regions_are_both_found(look: Surroundings) -> None:
     image = Image.new("RGB", (96, 96), (200, 180, 90))
     _, bright = unmask(mask_image(image, spot(2, 2) + spot(9, 9), 0.5, surroundings=look))

@@ -143,7 +143,7 @@ def work(job_id: int) -> None:
 
 def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
     """Do the work; how it ended, and what a person should know of it. Pages are told how far it is, or `progress`."""
-    from workers.jobs import exchange, judging, registration, sweeps
+    from workers.jobs import exchange, judging, registration, sparse, sweeps
     from workers.jobs.evaluations import engine
 
     does = {
@@ -155,6 +155,7 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
         JobKind.JUDGE: judging.judge,
         JobKind.EVALUATION: engine.evaluate,
         JobKind.SWEEP: sweeps.lay_out,
+        JobKind.SPARSE: sparse.train_for,
     }
     stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
     try:

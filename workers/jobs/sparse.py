@@ -6,10 +6,15 @@ from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
 
-from workers.jobs import plugin_keys
+from experiments.models import Job, SparseAutoencoderRow
+from workers.errors import RequestError
+from workers.jobs import plugin_keys, registration
 from workers.jobs.laboratory import laboratory
-from workers.protocols import Progress
+from workers.protocols import Progress, VisionModel
+from workers.record.sparse import RECIPE
 from workers.sparse import storage
 from workers.sparse.recipe import SparseRecipe
 from workers.sparse.training import find_source, train_sparse
@@ -17,16 +22,53 @@ from workers.sparse.training import find_source, train_sparse
 Facts = dict[str, Any]
 
 
-def train(model: str, layer: str, dataset: str, recipe: Facts, name: str, progress: Progress) -> Facts:
-    """Train an auto-encoder unless it is there. Returns its card; `recipe` are the fields of a `SparseRecipe`.
+def train(
+    model: str, layer: str, dataset: str, recipe: Facts, name: str, progress: Progress, by: User | None = None
+) -> Facts:
+    """Train an auto-encoder unless it is there, and offer it as a model; `recipe` are the fields of a `SparseRecipe`.
 
-    Raises RequestError, MachineryError, and Cancelled if `progress` does; the same call then continues.
+    Returns its card. Raises RequestError, MachineryError, and Cancelled if `progress` does; the same call then
+    continues.
     """
     lab = laboratory()
-    chosen = lab.dataset(plugin_keys.dataset_named(dataset))
     key = plugin_keys.model_key(model)
-    source = find_source(key, lab.model(key), layer, chosen)
-    return asdict(train_sparse(lab.settings, source, SparseRecipe(**recipe), name, progress))
+    below = lab.model(key)
+    _refuse_stack(key, below)
+    chosen = lab.dataset(plugin_keys.dataset_named(dataset))
+    source = find_source(key, below, layer, chosen)
+    card = asdict(train_sparse(lab.settings, source, SparseRecipe(**recipe), name, progress))
+    _register(card, by)
+    return card
+
+
+def _refuse_stack(key: str, model: VisionModel) -> None:
+    """Raises RequestError for an auto-encoder: its units are latents already."""
+    if base := getattr(model, "base", ""):
+        raise RequestError(
+            f"{key} is itself an auto-encoder: its units are latents already. Train one on the model below it, {base}."
+        )
+
+
+@transaction.atomic
+def _register(card: Facts, by: User | None) -> None:
+    """Write down the model "sae:NAME" with its layer, and its card for the pages."""
+    row = registration.model(f"sae:{card['name']}", by)
+    known = SparseAutoencoderRow.objects.filter(model=row, card__fingerprint=card["fingerprint"]).exists()
+    fresh: Facts = {} if known else {"report": {}, "measured": None}  # a report of other weights is out of date
+    SparseAutoencoderRow.objects.update_or_create(model=row, defaults={"card": card} | fresh)
+
+
+def train_for(job: Job, progress: Progress) -> str:
+    """What a job of kind "sparse" does."""
+    wish: Any = job.options
+    recipe = {name: wish[name] for name in RECIPE if name in wish}
+    name = wish.get("name", "")
+    card = train(job.subject, wish["layer"], wish["dataset"], recipe, name, progress, job.asked_by)
+    quality = card["quality"]
+    return (
+        f"sae:{card['name']} has {card['latents']:,} latents and is in the New run form: {quality['unexplained']:.1%} "
+        f"of variance unexplained with {quality['active']:.1f} active latents, {quality['dead']:.1%} of latents dead."
+    )
 
 
 def list_trained() -> list[Facts]:

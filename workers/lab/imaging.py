@@ -288,8 +288,7 @@ def dim_image(image: Image.Image) -> Image.Image:
 
 
 def surroundings_of(settings: LabSettings, spec: SystemSpec, usual: Surroundings | None = None) -> Surroundings:
-    """How the rest of a masked image looks: the option "surroundings" of the system, else what is usual for such
-    systems, else that of the settings."""
+    """The look of masked images: the option "surroundings" of the system, else what is usual, else by the settings."""
     asked = spec.options.get("surroundings")
     return asked if asked in OUTLINES else usual or settings.surroundings
 

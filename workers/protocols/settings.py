@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from workers.model_cache import ModelCache
+from workers.record.limits import MOST_EXEMPLARS
 
 Precision = Literal["float32", "float16", "bfloat16"]
 Surroundings = Literal["dim", "dark", "weighted"]
 """What lies outside the bright region of masked images: at 55 % brightness with half its colour, or, as published,
-at 25 %."""
+at 25 %. "weighted": at 25 % too, and the region is the brighter the more active it is."""
 
 CacheHint = Literal["auto", "marks", "key", "none"]
 """How a provider is told what to keep in its cache: by marks in the conversation, as Claude wants it, or by a key for
@@ -90,8 +91,8 @@ class LabSettings:
     batch_size: int = 64
     dataset_images: int = 0
     """Images of a dataset that are used, from its first on; 0 means all. A few make a quick trial."""
-    exemplars: int = 15
-    """Exemplars kept for each unit (paper, section 3.2)."""
+    exemplars: int = MOST_EXEMPLARS
+    """Kept for each unit."""
     mask_quantile: float = 0.99
     """Quantile of a unit's spatial activations over the dataset above which its mask is bright."""
     surroundings: Surroundings = "dim"

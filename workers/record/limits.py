@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MOST_REFLECTIONS = 10
 """How often a failed label may go back to the agent, at most."""
 
+MOST_EXEMPLARS = 15
+"""Exemplars kept for each unit (MAIA's paper, section 3.2), so the most that a run works with; AIM takes 5."""
+
 QUESTION_CHARS = 4_000
 """Longest question that the agent takes."""
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-TOPK, BATCHTOPK, MATRYOSHKA = KINDS = ("topk", "batchtopk", "matryoshka")
+from workers.record.sparse import MATRYOSHKA, TOPK
+
 _NESTED = (16, 8, 4, 2)
 """Matryoshka: the latents divided by these are the sizes of the inner groups."""
 _MEDIAN_ROUNDS = 20

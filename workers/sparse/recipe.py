@@ -13,10 +13,8 @@ from dataclasses import asdict, dataclass
 
 from workers.errors import RequestError
 from workers.protocols import Dataset, LayerInfo, VisionModel
-from workers.sparse.autoencoder import KINDS, TOPK
+from workers.record.sparse import DEFAULT_STEPS, KINDS, MIN_IMAGES, MIN_UNITS, TOPK
 
-DEFAULT_STEPS = 5_000
-MIN_IMAGES = 100
 _VERSION = 1
 """Changes with the recipe: what an earlier version began is not continued."""
 _RATE, _RATE_LATENTS = 2e-4, 1 << 14
@@ -77,7 +75,7 @@ def check_recipe(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dat
     where = f"{layer.name} of {model.name}"
     if recipe.kind not in KINDS:
         raise RequestError(f"There is no kind {recipe.kind!r}. Choose one of: {', '.join(KINDS)}.")
-    if layer.units < 2:
+    if layer.units < MIN_UNITS:
         raise RequestError(f"{where} has {layer.units} unit: there is nothing to take apart. Choose another layer.")
     if not 1 <= recipe.k <= recipe.latents:
         raise RequestError(

@@ -21,11 +21,11 @@ from safetensors.torch import save
 from workers.errors import MissingPart, RequestError
 from workers.files import atomic_write
 from workers.lab.index_files import report_disk_errors
+from workers.record.sparse import MAX_NAME, NAME_PATTERN
 from workers.sparse.autoencoder import SparseAutoencoder
 from workers.sparse.quality import Quality
 
 _CARD = "card"
-_MAX_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class SparseCard:
 
 def find_path(state: Path, name: str) -> Path:
     """Where an auto-encoder of this name lies. Raises RequestError for what cannot be a name."""
-    if not re.fullmatch(rf"\w[\w.-]{{0,{_MAX_NAME - 1}}}", name, re.ASCII):
+    if not re.fullmatch(NAME_PATTERN, name, re.ASCII):
         raise RequestError(
-            f"{name[:_MAX_NAME]!r} cannot name an auto-encoder. Use 1 to {_MAX_NAME} letters, digits, dots, hyphens "
+            f"{name[:MAX_NAME]!r} cannot name an auto-encoder. Use 1 to {MAX_NAME} letters, digits, dots, hyphens "
             "and underscores, the first a letter or digit."
         )
     return state / "sparse" / f"{name}.safetensors"
@@ -91,7 +91,9 @@ def find_card(state: Path, name: str) -> SparseCard:
     path = find_path(state, name)
     if not path.exists():
         there = ", ".join(card.name for card in list_cards(state)) or "none yet"
-        raise MissingPart(f"There is no sparse auto-encoder {name!r}, only: {there}. manage.py sae train makes one.")
+        raise MissingPart(
+            f"There is no sparse auto-encoder {name!r}, only: {there}. Train it: manage.py sae train --help"
+        )
     return read_card(path)
 
 

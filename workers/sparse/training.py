@@ -21,9 +21,10 @@ from workers.lab.exemplars import ask_dataset, file_name
 from workers.lab.index_files import report_disk_errors
 from workers.lab.map_stream import MapStream
 from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, check_layers, no_progress
+from workers.record.sparse import TOPK
 from workers.sparse import storage
 from workers.sparse.activations import ActivationBuffer, StreamPlace, split_images
-from workers.sparse.autoencoder import TOPK, SparseAutoencoder, geometric_median
+from workers.sparse.autoencoder import SparseAutoencoder, geometric_median
 from workers.sparse.losses import auxiliary_loss, reconstruction_loss, total_variance
 from workers.sparse.quality import measure_quality
 from workers.sparse.recipe import SparseRecipe, TrainingPlan, check_positions, check_recipe, fingerprint

@@ -32,7 +32,7 @@ class IndexedSystem(ABC, Generic[Model]):
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """Best first, as this system answers; empty if no image of the dataset activates it more than the others."""
-        positions = self._index.unit(self.spec.layer, self.spec.unit, progress).positions
+        positions = self._index.unit(self.spec.layer, self.spec.unit, progress).positions[: self._most_exemplars()]
         with self._lock:
             if self._exemplars is None:
                 pictures = [self._index.picture(position) for position in positions]
@@ -41,6 +41,11 @@ class IndexedSystem(ABC, Generic[Model]):
                     [Exemplar(each.activation, picture, each.masked, at, each.map) for each, picture, at in measured]
                 )
             return self._exemplars
+
+    def _most_exemplars(self) -> int | None:
+        """The option "exemplars" of the system; None for all that the index keeps."""
+        asked = self.spec.options.get("exemplars")
+        return asked if isinstance(asked, int) and asked > 0 else None
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images of the dataset get."""

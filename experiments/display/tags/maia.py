@@ -38,7 +38,15 @@ for _written in (
     numbers.duration,
 ):
     register.filter(_written)
-for _counted in (numbers.ago, numbers.timestamp, numbers.thousands, numbers.dollars, numbers.count_noun, numbers.share):
+for _counted in (
+    numbers.ago,
+    numbers.timestamp,
+    numbers.thousands,
+    numbers.dollars,
+    numbers.count_noun,
+    numbers.share,
+    numbers.percent,
+):
     register.filter(_counted)
 register.filter("remedy", set_commands)
 

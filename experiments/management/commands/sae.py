@@ -6,16 +6,15 @@ import json
 from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from experiments.core import compatibility
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
+from workers.record.sparse import KINDS, RECIPE
 
 TELL_EVERY = 30.0
 """Seconds between two lines of progress where they go to a file."""
-KINDS = ("topk", "batchtopk", "matryoshka")
-_RECIPE = ("latents", "k", "kind", "steps", "images", "seed")
 
 
 class Command(FetchingCommand):
@@ -54,8 +53,8 @@ def _train_one(options: dict[str, Any]) -> dict[str, Any]:
     """The card of what was trained. Raises RequestError, CommandError at Ctrl+C; what is done by then is kept."""
     from workers.jobs import sparse
 
-    dataset = options["dataset"] or _default_dataset(options["model"])
-    recipe = {name: options[name] for name in _RECIPE}
+    dataset = options["dataset"] or compatibility.find_own_dataset(options["model"])
+    recipe = {name: options[name] for name in RECIPE}
     line = ProgressLine(piped=TELL_EVERY)
     with line.until_ctrl_c("What is done is kept; the same command continues."):
         return sparse.train(options["model"], options["layer"], dataset, recipe, options["name"], line)
@@ -67,22 +66,11 @@ def _list_all() -> list[dict[str, Any]]:
     return sparse.list_trained()
 
 
-def _default_dataset(model: str) -> str:
-    """The dataset that suits a model. Raises CommandError where only toys would be left for a model of photographs."""
-    found = compatibility.dataset_for(model)
-    if found == compatibility.TOYBOX and not compatibility.is_toybox(model):
-        raise CommandError(
-            f"{model} does not belong to toybox, so toybox's scenes are not taken for it unasked. Name --dataset; "
-            "manage.py datasets lists what there is, and manage.py datasets add FOLDER adds one."
-        )
-    return found
-
-
 def describe(card: dict[str, Any]) -> str:
-    """An auto-encoder on a line, and how good it is below."""
+    """An auto-encoder, by the name of its model, on a line, and how good it is below."""
     quality = card["quality"]
     return (
-        f"{card['name']}  {card['kind']}, {card['latents']:,} latents of {card['units']:,} units, k {card['k']}  "
+        f"sae:{card['name']}  {card['kind']}, {card['latents']:,} latents of {card['units']:,} units, k {card['k']}  "
         f"{card['model']} {card['layer']} on {card['dataset']}\n"
         f"    {quality['unexplained']:.1%} of variance unexplained with {quality['active']:.1f} active latents, "
         f"{quality['dead']:.1%} of latents dead; {card['steps']:,} steps"

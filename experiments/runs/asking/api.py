@@ -20,7 +20,7 @@ from experiments.runs import actions
 from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.asking import form as forms
 from workers.record import tasks
-from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL
+from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL
 
 Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
 
@@ -36,9 +36,10 @@ class RunIn(Body):
     unit: UnitNumber | Text = Field(description="number or name", examples=[7])
     task: str = Field(tasks.USUAL, json_schema_extra={"enum": list(tasks.TASKS)})
     dataset: Text = Field("", description="its key; empty for that of the settings")
-    surroundings: Literal["", "dim", "dark"] = Field(
+    surroundings: Literal["", "dim", "dark", "weighted"] = Field(
         "", description="look of masked images outside the bright region; empty for that of the settings"
     )
+    exemplars: int = Field(0, ge=0, le=MOST_EXEMPLARS, description="that the run works with; 0 for all that there are")
     toolset: Text = forms.COMMAND_DEFAULTS["toolset"]
     backbone: Text = forms.COMMAND_DEFAULTS["backbone"]
     backbone_model: Text = ""

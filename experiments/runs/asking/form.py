@@ -21,11 +21,11 @@ from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, Uni
 from workers import registry
 from workers.errors import UnknownName
 from workers.record import tasks
-from workers.record.limits import MOST_REFLECTIONS, QUESTION_CHARS, USUAL
+from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL
 
 ASKED = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
 """Fields that are columns of a run."""
-OPTIONS = ("dataset", "surroundings", "reflections")
+OPTIONS = ("dataset", "surroundings", "exemplars", "reflections")
 """Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
     "task": tasks.USUAL,
@@ -35,10 +35,16 @@ COMMAND_DEFAULTS = {
     "backbone_model": "",
     "seed": "0",
     "surroundings": "",
+    "exemplars": "0",
     "reflections": "0",
 }
 """Options of `manage.py investigate` beside the unit, the limits and the question."""
-SURROUNDINGS = [("", "As installed"), ("dim", "Dim, less colour"), ("dark", "Dark, as published")]
+SURROUNDINGS = [
+    ("", "As usual"),
+    ("dim", "Dim, less colour"),
+    ("dark", "Dark, as published"),
+    ("weighted", "Dark, region weighted by activation"),
+]
 """Look of masked images outside the bright region; `workers.protocols.settings.Surroundings`."""
 ASK_AGAIN = 30
 """Seconds after which exemplars that have not come are asked for again: Redis may have lost the request."""
@@ -107,6 +113,7 @@ class QueryForm(LimitFields):
     backbone_model = forms.CharField(label="Model of the backbone", max_length=200, required=False)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_COUNT)
     surroundings = forms.ChoiceField(label="Around the region", required=False, choices=SURROUNDINGS)
+    exemplars = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_EXEMPLARS)
     reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_REFLECTIONS)
     unpriced = forms.BooleanField(label="Run without a known price", required=False)
     parent = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)

@@ -15,7 +15,10 @@ from experiments.models import Layer
 from experiments.runs.asking.form import find_layer, find_units
 from workers.record.limits import USUAL
 
-_SAME = ("model", "layer", "task", "question", "toolset", "dataset", "surroundings", "reflections", "seed", "unpriced")
+_SAME = (
+    *("model", "layer", "task", "question", "toolset", "dataset"),
+    *("surroundings", "exemplars", "reflections", "seed", "unpriced"),
+)
 """Fields that both forms have."""
 
 

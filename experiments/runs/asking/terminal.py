@@ -44,7 +44,7 @@ def request_body(values: dict[str, Any]) -> dict[str, Any]:
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
         if value != default:
-            body[name] = read_number(value) if name in {"seed", "reflections"} else value
+            body[name] = read_number(value) if name in {"seed", "exemplars", "reflections"} else value
     if values.get("unpriced"):
         body["unpriced"] = True
     given = {name: values.get(name, usual) for name, usual in USUAL.items()}

@@ -28,6 +28,7 @@ NAMES = {
     "backbone_model": "model of the backbone",
     "seed": "seed",
     "surroundings": "around the region",
+    "exemplars": "exemplars",
     "reflections": "reflections",
     **{name: f"limit of {words}" for name, words in limits.NAMES.items()},
 }

@@ -21,7 +21,7 @@ from workers.record.limits import USUAL
 
 FIELDS = (
     *("task", "model", "layer", "dataset", "toolset", "backbone", "backbone_model"),
-    *("surroundings", "reflections", "seed", "unpriced", *USUAL),
+    *("surroundings", "exemplars", "reflections", "seed", "unpriced", *USUAL),
 )
 """Of the form New run; question and unit are of one run."""
 

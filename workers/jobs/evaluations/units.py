@@ -21,6 +21,8 @@ from workers.record.evaluations import EvaluationResult
 
 SOURCES = (AGENT, ONE_SHOT, SHUFFLED)
 USUAL = 60
+_KINDS = ("conv", "mlp", "latent")
+"""Kinds of layers whose units are taken where no layer is named: their truth is not written down."""
 GOALS = {"generated_auc": 0.9}
 SCORES = (("pearson", "median r"), ("auprc", "median AUPRC"), ("generated_auc", "median AUC of 7 + 7"))
 
@@ -30,7 +32,7 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
     share of each. Units that nothing activates are left out."""
     wanted = evaluation.options.get("layers") or []
     model = str(evaluation.options.get("model") or "toybox")
-    layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in ("conv", "mlp"))]
+    layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in _KINDS)]
     count = int(evaluation.options.get("units") or USUAL)
     dataset = str(evaluation.options.get("dataset") or laboratory().settings.dataset)
     index = laboratory().index(model, dataset)

@@ -114,7 +114,7 @@ class SparseModel:
         positions = found.permute(0, 2, 3, 1).reshape(-1, units)
         with self._slot as network, torch.no_grad():
             active = torch.cat([network.encode(each)[:, latents] for each in positions.split(_AT_ONCE)])
-        return active.reshape(batch, height, width, -1).permute(0, 3, 1, 2).contiguous()
+        return active.reshape(batch, height, width, active.shape[1]).permute(0, 3, 1, 2).contiguous()
 
 
 def _time_of(path: Path) -> int:

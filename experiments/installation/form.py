@@ -1,0 +1,105 @@
+"""The form that asks for a sparse auto-encoder: what it offers, what it is filled with, what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from django import forms
+from django.utils.functional import cached_property
+
+from experiments.core import compatibility
+from experiments.core.params import MAX_COUNT
+from experiments.installation.sparse import SparseWish
+from experiments.models import Dataset, Layer, VisionModelRow
+from workers.record.sparse import DEFAULT_STEPS, MAX_LATENTS, MAX_NAME, MAX_STEPS, TOPK, default_k, default_latents
+
+KINDS = (
+    ("topk", "TopK: the k largest of each position"),
+    ("batchtopk", "BatchTopK: k on average, more where needed"),
+    ("matryoshka", "Matryoshka: the first latents learn what is general"),
+)
+_OUTPUTS = ("logit", "concept")
+"""Kinds of layers that are not offered first: their units have names already."""
+
+
+class NewAutoencoder(forms.Form):
+    """Which layer of which model, over which dataset, and the recipe."""
+
+    model = forms.CharField(max_length=200, error_messages={"required": "Choose a model."})
+    layer = forms.CharField(max_length=200, error_messages={"required": "Choose a layer."})
+    dataset = forms.CharField(max_length=500, error_messages={"required": "Choose a dataset."})
+    latents = forms.IntegerField(min_value=1, max_value=MAX_LATENTS)
+    k = forms.IntegerField(min_value=1, max_value=MAX_LATENTS)
+    kind = forms.ChoiceField(choices=KINDS)
+    name = forms.CharField(required=False, max_length=MAX_NAME)
+    steps = forms.IntegerField(min_value=1, max_value=MAX_STEPS)
+    seed = forms.IntegerField(min_value=0, max_value=MAX_COUNT)
+
+    NAMES = {
+        "model": "Model",
+        "layer": "Layer",
+        "dataset": "Dataset",
+        "latents": "Latents",
+        "k": "k",
+        "kind": "Kind",
+        "name": "Name",
+        "steps": "Steps",
+        "seed": "Seed",
+    }
+
+    @classmethod
+    def prefill(cls, chosen: Mapping[str, Any]) -> Self:
+        """A form that nobody has sent, with what suits the model, or the layer of it, that is chosen."""
+        filled: dict[str, Any] = {"kind": TOPK, "steps": DEFAULT_STEPS, "seed": 0, "name": ""}
+        filled |= {name: chosen[name] for name in ("model", "layer", "dataset") if chosen.get(name)}
+        form = cls(initial=filled)
+        model, layer = form.chosen_model, form.chosen_layer
+        if layer:
+            filled |= {"latents": default_latents(layer.units), "k": default_k(layer.units)}
+        if model and filled.get("dataset") not in [each.key for each in form.datasets]:
+            filled["dataset"] = compatibility.dataset_for(model.name)
+        return cls(initial=filled)
+
+    def _value(self, name: str) -> str:
+        return str(self[name].value() or "")
+
+    @cached_property
+    def models(self) -> list[VisionModelRow]:
+        """Those that can be used, and are no auto-encoders themselves."""
+        return list(VisionModelRow.objects.filter(available=True, base="", layers__isnull=False).distinct())
+
+    @cached_property
+    def chosen_model(self) -> VisionModelRow | None:
+        """The one that the form names, else toybox or the first."""
+        there = {each.name: each for each in self.models}
+        return there.get(self._value("model")) or there.get(compatibility.TOYBOX) or next(iter(there.values()), None)
+
+    @cached_property
+    def layers(self) -> list[Layer]:
+        """Of the chosen model."""
+        model = self.chosen_model
+        return list(model.layers.select_related("model").defer("names")) if model else []
+
+    @cached_property
+    def chosen_layer(self) -> Layer | None:
+        """The one that the form names, else the last before the outputs."""
+        layers = self.layers
+        inner = [each for each in layers if each.kind not in _OUTPUTS] or layers
+        return next((each for each in layers if each.name == self._value("layer")), next(reversed(inner), None))
+
+    @cached_property
+    def datasets(self) -> list[Dataset]:
+        return list(Dataset.objects.filter(available=True).defer("broken"))
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences that name the field."""
+        return [
+            f"{self.NAMES.get(name, name)}: {message}" for name, messages in self.errors.items() for message in messages
+        ]
+
+    @property
+    def wish(self) -> SparseWish:
+        """What a form without problems asks for."""
+        return SparseWish(**self.cleaned_data)
