@@ -96,6 +96,7 @@ class Verb(StrEnum):
     SIGN_ON_CONNECTED = "sign-on.connected"
     SIGN_ON_DISCONNECTED = "sign-on.disconnected"
     SPARSE_ASKED = "sparse.asked"
+    SPARSE_MEASURED = "measure.asked"
     SWEEP_CHANGED = "sweep.changed"
     SWEEP_PAUSED = "sweep.paused"
     SWEEP_RESUMED = "sweep.resumed"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 
 from experiments.models import Backbone, Dataset, Toolset, VisionModelRow
 from workers import registry
@@ -17,6 +18,8 @@ from workers.record.limits import explain_unpriced
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
 """Models that know toys and nothing else."""
+_OF_TOYBOX_EYES = "synthetic:toybox-eyes:"
+"""So do those of this family."""
 SCRIPTED, TOYBOX = "scripted", "toybox"
 PERSON = "person"
 """The backbone of runs that people write: the run waits for each reply."""
@@ -24,9 +27,10 @@ PERSON = "person"
 
 def is_toybox(model: str) -> bool:
     """Whether a model knows toys and nothing else; one that is laid over another knows what that one knows."""
-    base = VisionModelRow.objects.filter(name=model).exclude(base="").values_list("base", flat=True).first()
-    known = base or model
-    return known in OF_TOYBOX or known.startswith("synthetic:toybox-eyes:")
+    if model in OF_TOYBOX or model.startswith(_OF_TOYBOX_EYES):
+        return True
+    laid_over_it = Q(base__in=OF_TOYBOX) | Q(base__startswith=_OF_TOYBOX_EYES)
+    return VisionModelRow.objects.filter(laid_over_it, name=model).exists()
 
 
 def explain_incompatibility(backbone: str, toolset: str) -> str:

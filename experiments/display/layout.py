@@ -160,6 +160,7 @@ CRUMBS = {
     "run-note": "Note",
     "settings-datasets": "Datasets",
     "settings-autoencoders": "Auto-encoders",
+    "settings-autoencoder": "Report",
     "run-review": "Add to review",
     "experiment": "Experiment {n}",
     "image-page": "Image {key:.8}",

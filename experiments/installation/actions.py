@@ -14,7 +14,7 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.installation.sparse import SparseWish, check_wish
-from experiments.models import Dataset, Job, Role, VisionModelRow
+from experiments.models import Dataset, Job, Role, SparseAutoencoderRow, VisionModelRow
 from experiments.models.job import MOVING, JobKind, JobStatus
 
 NAME_CHARS, PATH_CHARS, LABEL_CHARS = 200, 480, 200
@@ -28,6 +28,7 @@ NEEDS = {
     JobKind.EVALUATION: Role.RESEARCHER,
     JobKind.SWEEP: Role.RESEARCHER,
     JobKind.SPARSE: Role.RESEARCHER,
+    JobKind.MEASURE: Role.RESEARCHER,
 }
 """Who may stop and resume such work. Adding has a worker read a place that somebody names, so it takes an admin; an
 export belongs to whoever asked for it."""
@@ -140,6 +141,13 @@ def train_sparse(actor: Actor, wish: SparseWish) -> Job:
     """Have a worker train a sparse auto-encoder; the same one that is under way already is not asked for twice."""
     options = asdict(check_wish(wish))
     return _ask(actor, JobKind.SPARSE, options.pop("model"), **options)
+
+
+def measure_autoencoder(actor: Actor, row: SparseAutoencoderRow) -> Job:
+    """Have a worker measure a sparse auto-encoder on held-out images. Raises StateConflict if its model is not here."""
+    if not row.model.available:
+        raise StateConflict(f"“{row.model}” cannot be used yet. {row.model.remedy}")
+    return _ask(actor, JobKind.MEASURE, row.model.name)
 
 
 @transaction.atomic

@@ -12,6 +12,7 @@ from django.db.models import Count, Prefetch, Sum
 from experiments.core import notify, worker_status
 from experiments.installation.actions import NEEDS
 from experiments.installation.form import NewAutoencoder
+from experiments.installation.sparse_report import draw_report
 from experiments.models import (
     Backbone,
     Dataset,
@@ -31,9 +32,9 @@ BROKEN_SHOWN = 50
 """Files that could not be read which a page names; the rest is counted."""
 
 
-def _recent_jobs(kinds: Sequence[JobKind], role: Role) -> dict[str, Any]:
+def _recent_jobs(kinds: Sequence[JobKind], role: Role, **about: str) -> dict[str, Any]:
     """The newest work of these kinds, for a template; `moving` says whether to ask again."""
-    rows = Job.objects.filter(kind__in=kinds).select_related("asked_by")[:SHOWN]
+    rows = Job.objects.filter(kind__in=kinds, **about).select_related("asked_by")[:SHOWN]
     found = [
         {"job": job, "progress": notify.read_progress(job), "may_change": role >= NEEDS[JobKind(job.kind)]}
         for job in rows
@@ -98,11 +99,23 @@ def datasets(role: Role, chosen: Any) -> dict[str, Any]:
 
 def autoencoders(role: Role, form: NewAutoencoder) -> dict[str, Any]:
     """All that the page of auto-encoders shows, with the form for another one."""
-    jobs = _recent_jobs([JobKind.SPARSE], role)
+    jobs = _recent_jobs([JobKind.SPARSE, JobKind.MEASURE], role)
     return jobs | {
         "here": "settings-autoencoders",
         "list": "installation/autoencoders_list.html",
         "autoencoders": list(SparseAutoencoderRow.objects.select_related("model__added_by")),
         "form": form,
         "may_train": role >= Role.RESEARCHER,
+    }
+
+
+def autoencoder(role: Role, row: SparseAutoencoderRow) -> dict[str, Any]:
+    """All that the page of one auto-encoder shows."""
+    jobs = _recent_jobs([JobKind.MEASURE], role, subject=row.model.name)
+    return jobs | {
+        "here": "settings-autoencoder",
+        "list": "installation/autoencoder_report.html",
+        "row": row,
+        "drawn": draw_report(row),
+        "may_measure": role >= Role.RESEARCHER and row.model.available,
     }

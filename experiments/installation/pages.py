@@ -28,7 +28,7 @@ from experiments.display.label_checks import describe_check
 from experiments.evaluations import judging
 from experiments.installation import actions, activity, dashboard, lists, waiting
 from experiments.installation.form import NewAutoencoder
-from experiments.models import Dataset, Job, JobKind, Layer, Role, Run, VisionModelRow
+from experiments.models import Dataset, Job, JobKind, Layer, Role, Run, SparseAutoencoderRow, VisionModelRow
 from experiments.pairwise import lists as pairwise_lists
 from experiments.reviews import lists as review_lists
 
@@ -46,6 +46,7 @@ PAGES = {
     JobKind.EVALUATION: "evaluations",
     JobKind.SWEEP: "sweeps",
     JobKind.SPARSE: "settings-autoencoders",
+    JobKind.MEASURE: "settings-autoencoders",
 }
 """Where work of each kind is listed."""
 
@@ -215,6 +216,27 @@ def add_index(request: HttpRequest) -> HttpResponse:
 
 
 # --- sparse auto-encoders ---
+
+
+@require_safe
+def autoencoder(request: HtmxRequest, pk: int) -> HttpResponse:
+    """The report of one; htmx is sent the work under way, with the report once that is done."""
+    role = access.role_of(access.require(request)) or Role.VIEWER
+    row = get_object_or_404(SparseAutoencoderRow.objects.select_related("model"), pk=pk)
+    template = "installation/work.html" if request.htmx.target == "work" else "installation/autoencoder.html"
+    return render(request, template, lists.autoencoder(role, row))
+
+
+@require_POST
+def measure_autoencoder(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have a worker measure it; what comes of it stands on its page."""
+    actor = Actor.of(request, Role.RESEARCHER)
+    row = get_object_or_404(SparseAutoencoderRow.objects.select_related("model"), pk=pk)
+    try:
+        actions.measure_autoencoder(actor, row)
+    except ActionRefused as error:
+        messages.error(request, str(error))
+    return redirect("settings-autoencoder", pk)
 
 
 @require_safe

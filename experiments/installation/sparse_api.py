@@ -11,7 +11,7 @@ from pydantic import StringConstraints
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Name, RowOut, Whole, Words
+from experiments.api.fields import NO_NUL, Body, Id, Name, RowOut, Whole, Words, find
 from experiments.core.actors import Actor
 from experiments.installation import actions
 from experiments.installation.api import WORK, JobOut, ask_once, router
@@ -68,3 +68,16 @@ def train_autoencoder(request: HttpRequest, wish: AutoencoderIn, response: HttpR
     """Have a worker train one; its latents are then the units of the model sae:NAME."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     return ask_once(request, response, actor, lambda: actions.train_sparse(actor, SparseWish(**wish.model_dump())))
+
+
+@router.post(
+    "/autoencoders/{pk}/measure",
+    response={202: JobOut},
+    summary="Measure a sparse auto-encoder",
+    tags=WORK,
+)
+def measure_autoencoder(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[Any]:
+    """Have a worker write its report, on images that its training never saw."""
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    row = find(SparseAutoencoderRow.objects.select_related("model"), pk=pk)
+    return ask_once(request, response, actor, lambda: actions.measure_autoencoder(actor, row))

@@ -20,6 +20,7 @@ class JobKind(models.TextChoices):
     EVALUATION = "evaluation", "Evaluate"
     SWEEP = "sweep", "Sweep"
     SPARSE = "sparse", "Train an auto-encoder"
+    MEASURE = "measure", "Measure an auto-encoder"
 
 
 class JobStatus(models.TextChoices):

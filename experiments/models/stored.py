@@ -154,6 +154,7 @@ class StoredSparseCard(TypedDict):
     units: int
     dataset: str
     dataset_revision: str
+    dataset_key: str
     seed: int
     steps: int
     batch: int

@@ -148,6 +148,8 @@ SAME: dict[str, str] = {
     "settings-index": "add_index",
     "settings-autoencoders": "list_autoencoders list_jobs",
     "settings-autoencoders-train": "train_autoencoder",
+    "settings-autoencoder": "list_autoencoders list_jobs",
+    "settings-autoencoder-measure": "measure_autoencoder",
     "settings-job-stop": "stop_job",
     "settings-job-resume": "resume_job",
     "settings-workers": "list_workers list_waiting",

@@ -24,6 +24,7 @@ from tests.support.run_form import GOOD
 
 RUBRIC = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "reject"}
 Case = tuple[str, Mapping[str, Any], str]
+EIGHT = dict.fromkeys(("latents", "k", "steps", "seed"), "8")
 WRITES: dict[str, Case] = {
     "query": ("/query/", GOOD, "run.asked"),
     "run-shares": ("/runs/{run}/shares/", {"span": "7"}, "run.shared"),
@@ -60,18 +61,10 @@ WRITES: dict[str, Case] = {
         {"dataset": "folder:/own", "model": "toybox", "layers": "layer4"},
         "index.asked",
     ),
+    "settings-autoencoder-measure": ("/settings/autoencoders/{autoencoder}/measure/", {}, "measure.asked"),
     "settings-autoencoders-train": (
         "/settings/autoencoders/train/",
-        {
-            "model": "toybox",
-            "layer": "layer4",
-            "dataset": "toybox",
-            "latents": "256",
-            "k": "8",
-            "kind": "topk",
-            "steps": "5",
-            "seed": "0",
-        },
+        {"model": "toybox", "layer": "layer4", "dataset": "toybox", "kind": "topk", **EIGHT},
         "sparse.asked",
     ),
     "settings-job-stop": ("/settings/jobs/{job}/stop/", {}, "job.stopped"),
@@ -286,6 +279,7 @@ OPERATIONS: dict[str, Case] = {
     "add_dataset": ("/datasets", {"place": "/data"}, "dataset.asked"),
     "delete_dataset": ("/datasets/{dataset}", {}, "dataset.removed"),
     "add_index": ("/indexes", {"dataset": "folder:/own", "model": "toybox", "layers": ["layer4"]}, "index.asked"),
+    "measure_autoencoder": ("/autoencoders/{autoencoder}/measure", {}, "measure.asked"),
     "train_autoencoder": (
         "/autoencoders",
         {"model": "toybox", "layer": "layer4", "latents": 256, "k": 8},

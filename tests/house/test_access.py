@@ -95,7 +95,7 @@ def test_a_researcher_adds_and_removes_nothing_that_workers_read(as_owner: Clien
         response = as_owner.post(path.format(**ids), {"name": "hf:x/y", "place": "/etc"})
         assert response.status_code == 403, path
         assert "needs the role Admin; yours is Researcher" in response.content.decode()
-        assert (VisionModelRow.objects.count(), Dataset.objects.count(), Job.objects.count()) == (2, 1, 2)
+        assert (VisionModelRow.objects.count(), Dataset.objects.count(), Job.objects.count()) == (3, 1, 2)
 
 
 def test_a_link_that_is_not_good_is_a_page_that_is_not_there(client: Client, run: Run) -> None:

@@ -46,6 +46,7 @@ FOR_PLUGINS = (
     "workers.systems.unit",
     "workers.vision_models.single_file",
     "workers.vision_models.centre_crop",
+    "workers.vision_models.rewriting",
     "workers.vision_models.torchvision_resnet.network",
 )
 OUTSIDE = ("management", "urls", "checks", "admin", "apps")

@@ -170,7 +170,8 @@ class FormReader(HTMLParser):
 
 def crawl(client: Client) -> Iterator[FormReader]:
     """One page of each address, as links lead to it."""
-    waiting, seen = ["/", "/sweeps/1/", "/review/new/?status=concluded"], set()
+    sweep = Sweep.objects.latest("pk").get_absolute_url()
+    waiting, seen = ["/", sweep, "/review/new/?status=concluded"], set()
     while waiting:
         path = waiting.pop(0)
         where = resolve(path.partition("?")[0])

@@ -28,7 +28,6 @@ from experiments.models import (
     SavedView,
     Share,
     Unit,
-    VisionModelRow,
 )
 from experiments.runs.page.pages import TABS
 from tests import ROOT
@@ -116,7 +115,8 @@ def places(admin: User, world: World) -> list[str]:
     known = {
         "run": run,
         "export": Export.objects.create(job=job, what="runs", format="csv").pk,
-        "model": VisionModelRow.objects.get().pk,
+        "model": world.layer.model_id,
+        "autoencoder": world.autoencoder.pk,
         "dataset": 1,
         "job": job.pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"odd": "x"}).pk,

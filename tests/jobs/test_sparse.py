@@ -13,6 +13,7 @@ from django.utils import timezone
 from experiments.core import notify
 from experiments.models import Job, JobStatus, Layer, SparseAutoencoderRow, VisionModelRow
 from workers.jobs import long, registration
+from workers.record.sparse_report import read_report
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -95,7 +96,26 @@ def test_the_same_again_keeps_its_report_and_other_weights_do_not(owner: User) -
     files("safetensors")[0].unlink()
     assert work(make_job(name="toys", seed=1)).status == JobStatus.DONE
     row = SparseAutoencoderRow.objects.get()
-    assert (row.report, row.measured, row.card["seed"]) == ({}, None, 1)
+    assert (row.report["fingerprint"], row.card["seed"]) == (row.card["fingerprint"], 1)
+
+
+def test_one_is_measured_when_it_was_trained_and_again_when_somebody_asks(owner: User) -> None:
+    work(make_job(name="toys"))
+    row = SparseAutoencoderRow.objects.get()
+    first, report = row.measured, read_report(row.report)
+    assert first
+    assert (report.name, report.latents, report.images) == ("toys", 96, 5)
+    assert report.unexplained == pytest.approx(row.card["quality"]["unexplained"], abs=1e-6)
+    assert report.output.measure == "binary_kl"
+    SparseAutoencoderRow.objects.update(report={})
+    again = work(Job.objects.create(kind="measure", subject="sae:toys"))
+    assert (again.status, again.result) == ("done", "sae:toys was measured on 5 images that its training never saw.")
+    row.refresh_from_db()
+    assert row.measured > first
+    assert read_report(row.report) == report
+    gone = work(Job.objects.create(kind="measure", subject="sae:cars"))
+    assert gone.status == JobStatus.FAILED
+    assert "no sparse auto-encoder 'cars', only: toys" in gone.result
 
 
 def test_one_on_another_is_refused() -> None:

@@ -1,8 +1,9 @@
-"""`manage.py sae`: training an auto-encoder on toybox-net, listing it, and what it refuses."""
+"""`manage.py sae`: training an auto-encoder on toybox-net, listing and measuring it, and what it refuses."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -12,7 +13,9 @@ from django.core.management import CommandError, call_command
 
 from experiments.core import notify
 from experiments.models import SparseAutoencoderRow, VisionModelRow
+from workers.jobs.laboratory import build_laboratory
 from workers.record.sparse import KINDS
+from workers.record.sparse_report import read_report
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("laboratory", "one_thread")]
 WISH = ("--layer", "layer4", "--latents", "96", "--k", "8", "--name", "toys")
@@ -45,6 +48,34 @@ def test_one_is_trained_and_listed(settings) -> None:
     assert (row.base, row.layers.get().units, row.autoencoder.card) == ("toybox", 96, card)
     with pytest.raises(CommandError, match="'toys' belongs to an auto-encoder of another recipe"):
         said("sae", "train", *WISH, "--steps", "21")
+
+
+def test_one_is_measured(settings) -> None:
+    settings.LAB_DATASET_IMAGES = 100
+    said("sae", "train", *WISH, "--steps", "60")
+    facts = json.loads(said("sae", "report", "toys", "--json"))
+    assert json.loads(said("sae", "--json", "report", "toys")) == facts
+    report = read_report(facts)
+    assert (report.images, report.positions, report.latents) == (5, 5 * 144, 96)
+    told = said("sae", "report", "toys")
+    assert f"Variance unexplained  {report.unexplained:.1%}" in told
+    assert f"Dead latents          {report.dead} of 96" in told
+    assert f"recovered                  {report.output.recovered.value:.1%} [" in told
+    bars = dict(re.findall(r"^ +(never|\S+ to \S+) +(\d+)(?: +#+)?$", told, re.MULTILINE))
+    assert bars["never"] == str(report.dead)
+    assert sum(map(int, bars.values())) == 2 * 96, "every latent stands once in each of two histograms"
+    with pytest.raises(CommandError, match="no sparse auto-encoder 'cars', only: toys"):
+        said("sae", "report", "cars")
+    settings.LAB_DATASET_IMAGES = 120
+    build_laboratory.cache_clear()
+    with pytest.raises(CommandError, match="'toys' was trained on other images: toybox"):
+        said("sae", "report", "toys")
+
+
+def test_what_was_not_measured_is_told(settings) -> None:
+    settings.LAB_DATASET_IMAGES = 100
+    said("sae", "train", "--layer", "logits", "--latents", "32", "--k", "4", "--name", "classes", "--steps", "20")
+    assert "not measured: logits of toybox is the output itself" in said("sae", "report", "classes")
 
 
 def test_hardly_any_latent_of_a_short_training_is_dead(settings) -> None:

@@ -28,7 +28,7 @@ SMALL = 40 * SIDE * SIDE * UNITS * 4
 
 
 def source(model: Any = None, images: Any = None) -> training.SparseSource:
-    return find_source("sums", model or SumsOfDirections(), "sums", images or NumberedImages(300))
+    return find_source("sums", model or SumsOfDirections(), "sums", "numbers", images or NumberedImages(300))
 
 
 def lab(folder: Path) -> LabSettings:
@@ -201,7 +201,7 @@ def test_ten_images_or_one_unit_or_no_such_layer_are_refused(tmp_path: Path) -> 
     with pytest.raises(RequestError, match="sums of sums has 1 unit"):
         train_sparse(lab(tmp_path), source(SumsOfDirections(units=1)), QUICK)
     with pytest.raises(UnknownName, match=r"no layer 'other'\. Choose one of: sums"):
-        find_source("sums", SumsOfDirections(), "other", NumberedImages(300))
+        find_source("sums", SumsOfDirections(), "other", "numbers", NumberedImages(300))
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0])

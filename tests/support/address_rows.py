@@ -27,6 +27,7 @@ from experiments.models import (
     VisionModelRow,
 )
 from tests.support.addresses import KEY
+from tests.support.autoencoders import make_autoencoder
 
 
 def make_ids(run: Run) -> dict[str, int]:
@@ -54,6 +55,7 @@ def make_ids(run: Run) -> dict[str, int]:
         "sweep": Sweep.objects.create(name="theirs", owner=run.owner, task="describe", selection={}).pk,
         "check": LabelCheck.objects.create(key=KEY, unit=unit, text="red", options={}).pk,
         "label": label.pk,
+        "autoencoder": make_autoencoder("theirs").pk,
     }
 
 

@@ -95,7 +95,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     name = operation.view_func.__name__
     noun = path.split("/")[1]
     known = {"models": world.layer.model_id, "layers": world.layer.pk, "labels": world.label.pk, "jobs": world.job.pk}
-    known["trials"] = world.trial.pk
+    known |= {"trials": world.trial.pk, "autoencoders": world.autoencoder.pk}
     known |= {"evaluations": world.evaluation.pk, "checks": world.check.pk, "sweeps": world.sweep.pk}
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}

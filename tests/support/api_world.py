@@ -30,6 +30,7 @@ from experiments.models import (
     PairwiseTrial,
     ReviewQueue,
     Run,
+    SparseAutoencoderRow,
     Sweep,
     Thread,
     TokenScope,
@@ -39,6 +40,7 @@ from experiments.models import (
     VisionModelRow,
 )
 from tests.support import builders
+from tests.support.autoencoders import add_report, make_autoencoder
 from tests.support.builders import make_run
 from tests.support.seeding import evaluations
 from workers.record.replies import Hypothesis
@@ -58,6 +60,7 @@ class World:
     evaluation: Evaluation
     check: LabelCheck
     sweep: Sweep
+    autoencoder: SparseAutoencoderRow
 
     @property
     def places(self) -> dict[str, Any]:
@@ -103,7 +106,14 @@ def fill(owner: User) -> World:
         evaluation=evaluation,
         check=check,
         sweep=Sweep.objects.create(owner=owner, name="All", task="describe", selection={"model": "toybox"}),
+        autoencoder=_make_measured(),
     )
+
+
+def _make_measured() -> SparseAutoencoderRow:
+    row = make_autoencoder("toys")
+    add_report(row)
+    return row
 
 
 def told_run(owner: User) -> Run:

@@ -6,6 +6,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from experiments.models import Layer, SparseAutoencoderRow, VisionModelRow
+from workers.record.decoding import encode
+from workers.record.estimates import Estimate
+from workers.record.sparse_report import ActiveCounts, BinCounts, DecoderSimilarity, OutputEffect, SparseReport
 
 
 def make_autoencoder(name: str, by: User | None = None) -> SparseAutoencoderRow:
@@ -27,6 +30,7 @@ def make_autoencoder(name: str, by: User | None = None) -> SparseAutoencoderRow:
         "units": 64,
         "dataset": "toybox",
         "dataset_revision": "1",
+        "dataset_key": "toybox",
         "seed": 0,
         "steps": 5000,
         "batch": 4096,
@@ -36,3 +40,32 @@ def make_autoencoder(name: str, by: User | None = None) -> SparseAutoencoderRow:
         "quality": {"unexplained": 0.112, "active": 7.94, "dead": 0.031, "positions": 14700},
     }
     return SparseAutoencoderRow.objects.create(model=model, card=card)
+
+
+def add_report(row: SparseAutoencoderRow, **changes: object) -> SparseReport:
+    """A report of it, as a worker keeps it: 8 of 256 latents dead, 20 of them twins."""
+    facts = {
+        "name": str(row.card["name"]),
+        "fingerprint": "f" * 64,
+        "images": 150,
+        "positions": 21_600,
+        "latents": 256,
+        "unexplained": 0.1234,
+        "active": ActiveCounts(7.9, 5, 8, 8),
+        "dead": 8,
+        "density": BinCounts((-3.0, -2.0, -1.0, 0.0), (48, 150, 50)),
+        "similarity": DecoderSimilarity(BinCounts((-1.0, 0.0, 0.5, 0.9, 1.0), (0, 36, 200, 20)), 0.61, 20 / 256),
+        "encoder_cosine": 0.87,
+        "output": OutputEffect(
+            "binary_kl",
+            Estimate(0.412, 0.35, 0.48, 150),
+            Estimate(3.4, 3.1, 3.7, 150),
+            Estimate(0.879, 0.85, 0.9, 150),
+            Estimate(0.7, 0.62, 0.77, 150),
+            Estimate(0.1, 0.06, 0.16, 150),
+        ),
+    }
+    report = SparseReport(**facts | changes)  # type: ignore[arg-type]
+    row.report, row.measured = encode(report), timezone.now()
+    row.save()
+    return report

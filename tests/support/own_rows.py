@@ -65,7 +65,7 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
     Backbone.objects.get_or_create(key="scripted", defaults={"label": "Scripted scientist"})
     asking = judged_images.make_waiting(unit)
     return {
-        "run": world.run.pk,
+        **{name: getattr(world, name).pk for name in ("autoencoder", "run", "job", "layer", "label")},
         "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
         "waiting": waiting(admin).pk,
         "by_hand": by_hand(admin).pk,
@@ -75,9 +75,6 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
         "export": Export.objects.create(job=job, what="runs", format="csv").pk,
         "model": model.pk,
         "dataset": dataset.pk,
-        "job": world.job.pk,
-        "layer": world.layer.pk,
-        "label": world.label.pk,
         "stopped": Job.objects.create(kind="index", subject="folder:/own", status="stopped").pk,
         "token": ApiToken.issue(admin, "old")[0].pk,
         "invitation": Invitation.issue(admin, Role.VIEWER)[0].pk,

@@ -86,6 +86,7 @@ def save_random(state, name="random", *, base="toybox", layer="layer4", latents=
         units=info.units,
         dataset="toybox",
         dataset_revision="1",
+        dataset_key="toybox",
         fingerprint=f"{latents:012x}{k:012x}",
         quality=Quality(0.25, float(k), 0.125, 1000),
         **recipe,

@@ -156,6 +156,7 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
         JobKind.EVALUATION: engine.evaluate,
         JobKind.SWEEP: sweeps.lay_out,
         JobKind.SPARSE: sparse.train_for,
+        JobKind.MEASURE: sparse.measure_for,
     }
     stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
     try:

@@ -1,4 +1,4 @@
-"""Sparse auto-encoders of this installation: training one, and which there are."""
+"""Sparse auto-encoders of this installation: training one, measuring one, and which there are."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 
 from experiments.models import Job, SparseAutoencoderRow
 from workers.errors import RequestError
 from workers.jobs import plugin_keys, registration
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress, VisionModel
+from workers.record.decoding import encode
 from workers.record.sparse import RECIPE
 from workers.sparse import storage
 from workers.sparse.recipe import SparseRecipe
+from workers.sparse.report import measure_report
 from workers.sparse.training import find_source, train_sparse
 
 Facts = dict[str, Any]
@@ -34,8 +37,8 @@ def train(
     key = plugin_keys.model_key(model)
     below = lab.model(key)
     _refuse_stack(key, below)
-    chosen = lab.dataset(plugin_keys.dataset_named(dataset))
-    source = find_source(key, below, layer, chosen)
+    dataset_key = plugin_keys.dataset_named(dataset)
+    source = find_source(key, below, layer, dataset_key, lab.dataset(dataset_key))
     card = asdict(train_sparse(lab.settings, source, SparseRecipe(**recipe), name, progress))
     _register(card, by)
     return card
@@ -64,11 +67,34 @@ def train_for(job: Job, progress: Progress) -> str:
     recipe = {name: wish[name] for name in RECIPE if name in wish}
     name = wish.get("name", "")
     card = train(job.subject, wish["layer"], wish["dataset"], recipe, name, progress, job.asked_by)
+    if not SparseAutoencoderRow.objects.filter(model__name=f"sae:{card['name']}", measured__isnull=False).exists():
+        report(card["name"], progress)
     quality = card["quality"]
     return (
         f"sae:{card['name']} has {card['latents']:,} latents and is in the New run form: {quality['unexplained']:.1%} "
         f"of variance unexplained with {quality['active']:.1f} active latents, {quality['dead']:.1%} of latents dead."
     )
+
+
+def measure_for(job: Job, progress: Progress) -> str:
+    """What a job of kind "measure" does."""
+    found = report(job.subject.removeprefix("sae:"), progress)
+    return f"{job.subject} was measured on {found['images']:,} images that its training never saw."
+
+
+def report(name: str, progress: Progress) -> Facts:
+    """Measure an auto-encoder, and keep that: a `workers.record.sparse_report.SparseReport` as plain JSON.
+
+    Raises RequestError, MachineryError, and Cancelled if `progress` does.
+    """
+    lab = laboratory()
+    network, card = storage.load_autoencoder(lab.settings.state, name)
+    model, dataset = lab.model(card.model_key), lab.dataset(card.dataset_key)
+    found: Facts = encode(measure_report(lab.settings, model, dataset, network, card, progress))
+    _register(asdict(card), None)
+    SparseAutoencoderRow.objects.filter(model__name=f"sae:{name}").update(report=found, measured=timezone.now())
+    progress(f"Measured sae:{name}", 1, 1)
+    return found
 
 
 def list_trained() -> list[Facts]:

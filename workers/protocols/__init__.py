@@ -37,9 +37,12 @@ from workers.protocols.models import Detector as Detector
 from workers.protocols.models import LayerInfo as LayerInfo
 from workers.protocols.models import PublishedDataset as PublishedDataset
 from workers.protocols.models import PublishedLayer as PublishedLayer
+from workers.protocols.models import RewritableModel as RewritableModel
+from workers.protocols.models import Rewrite as Rewrite
 from workers.protocols.models import Scale as Scale
 from workers.protocols.models import VisionModel as VisionModel
 from workers.protocols.models import check_layers as check_layers
+from workers.protocols.models import check_rewritable as check_rewritable
 from workers.protocols.models import probabilities as probabilities
 from workers.protocols.models import visible_part as visible_part
 from workers.protocols.sandbox import Bounds as Bounds

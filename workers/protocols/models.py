@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from workers.errors import UnknownName
+from workers.errors import MissingPart, UnknownName
 from workers.protocols.images import Picture
 
 if TYPE_CHECKING:
@@ -90,6 +90,33 @@ def visible_part(model: VisionModel, size: tuple[int, int]) -> Box:
     """The part of an image of `size` (width, height) that the maps of a model cover: all of it, unless it crops."""
     find: Callable[[tuple[int, int]], Box] | None = getattr(model, "find_visible", None)
     return find(size) if find else WHOLE_IMAGE
+
+
+Rewrite = Callable[["torch.Tensor"], "torch.Tensor"]
+"""From the maps of a layer, float32 (batch, units, height, width), to what takes their place: as many, or what can be
+spread over them, such as (units, 1, 1)."""
+
+
+class RewritableModel(VisionModel, Protocol):
+    """A model that can compute its output with the activations of one layer replaced."""
+
+    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+        """The model's own output, float32 (batch, outputs): its logits, or without classes its embedding.
+
+        `rewrite` replaces what `layer` gives, wherever the network uses it; without it nothing is replaced. It is
+        called while the model holds its lock, so it must not run another model. Raises UnknownName for a layer that
+        does not exist, MissingPart for one whose replacement cannot change the output.
+        """
+
+
+def check_rewritable(model: str, layer: str, layers: Sequence[LayerInfo]) -> None:
+    """Raises UnknownName for a layer that a model does not have, MissingPart for logits."""
+    kinds = {info.name: info.kind for info in layers}
+    check_layers(model, [layer], kinds)
+    if kinds[layer] == "logit":
+        raise MissingPart(
+            f"{layer} of {model} is the output itself, so nothing follows from replacing it. Choose an earlier layer."
+        )
 
 
 class Classifier(VisionModel, Protocol):

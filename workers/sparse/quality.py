@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from workers.protocols import Progress, no_progress
 from workers.sparse.autoencoder import SparseAutoencoder
 
 _AT_ONCE = 4096
@@ -25,19 +28,52 @@ class Quality:
     positions: int
 
 
-@torch.no_grad()
+@dataclass(frozen=True)
+class Reconstruction:
+    """How activations were rebuilt, and by how many latents."""
+
+    unexplained: float
+    """As in `Quality`."""
+    at_positions: NDArray[np.int64]
+    """(positions,): latents that are active at each."""
+    of_latents: NDArray[np.int64]
+    """(latents,): positions at which each is active."""
+
+
 def measure_quality(network: SparseAutoencoder, activations: Tensor, dead: float) -> Quality:
+    """Of activations (positions, units) on the CPU; the network may lie elsewhere."""
+    found = measure_reconstruction(network, activations)
+    return Quality(found.unexplained, float(found.at_positions.mean()), dead, len(activations))
+
+
+@torch.no_grad()
+def measure_reconstruction(
+    network: SparseAutoencoder, activations: Tensor, progress: Progress = no_progress
+) -> Reconstruction:
     """Of activations (positions, units) on the CPU; the network may lie elsewhere.
 
     The variance is that around one mean of all positions: squared errors over squared distances from it.
     """
-    mean = activations.double().mean(0)
-    errors = distances = active = 0.0
-    for batch in activations.split(_AT_ONCE):
+    mean = activations.mean(0, dtype=torch.float64)
+    errors = distances = 0.0
+    at_positions, of_latents = [], torch.zeros(network.latents, dtype=torch.int64)
+    for number, batch in enumerate(activations.split(_AT_ONCE)):
+        progress("Rebuilding activations", number * _AT_ONCE, len(activations))
         latents = network.encode(batch.to(network.decoder.device))
         rebuilt = network.decode(latents).cpu()
         errors += float((batch - rebuilt).double().square().sum())
         distances += float((batch - mean).square().sum())
-        active += float((latents > 0).sum())
-    count = len(activations)
-    return Quality(errors / distances if distances else 1.0, active / count, dead, count)
+        active = latents > 0
+        at_positions.append(active.sum(1).cpu())
+        of_latents += active.sum(0).cpu()
+    unexplained = errors / distances if distances else 1.0
+    return Reconstruction(unexplained, torch.cat(at_positions).numpy(), of_latents.numpy())
+
+
+@torch.no_grad()
+def rebuild_maps(network: SparseAutoencoder, maps: Tensor) -> Tensor:
+    """What the network rebuilds of maps (batch, units, height, width), place by place."""
+    places = maps.permute(0, 2, 3, 1)
+    parts = places.reshape(-1, maps.shape[1]).to(network.decoder.device).split(_AT_ONCE)
+    rebuilt = torch.cat([network.decode(network.encode(each)) for each in parts])
+    return rebuilt.reshape(places.shape).permute(0, 3, 1, 2)

@@ -46,6 +46,8 @@ class SparseCard:
     units: int
     dataset: str
     dataset_revision: str
+    dataset_key: str
+    """What the registry loads it by."""
     seed: int
     steps: int
     batch: int
@@ -105,6 +107,15 @@ def read_card(path: Path) -> SparseCard:
         return SparseCard(**found | {"quality": Quality(**found["quality"])})
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise _damaged(path, error) from error
+
+
+def check_weights(card: SparseCard, revision: str) -> None:
+    """Raises MissingPart if the model that an auto-encoder is laid over has other weights now."""
+    if revision != card.model_revision:
+        raise MissingPart(
+            f"The auto-encoder {card.name!r} was trained on other weights of {card.model_key} (revision "
+            f"{card.model_revision}, now {revision}). Train one on these: manage.py sae train"
+        )
 
 
 def list_cards(state: Path) -> list[SparseCard]:

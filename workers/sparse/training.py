@@ -47,14 +47,15 @@ class SparseSource:
     """Of the model in the registry."""
     model: VisionModel
     layer: LayerInfo
+    dataset_key: str
     dataset: Dataset
 
 
-def find_source(key: str, model: VisionModel, layer: str, dataset: Dataset) -> SparseSource:
+def find_source(key: str, model: VisionModel, layer: str, dataset_key: str, dataset: Dataset) -> SparseSource:
     """Raises UnknownName for a layer that the model does not have."""
     layers = {info.name: info for info in model.layers()}
     check_layers(model.name, [layer], layers)
-    return SparseSource(key, model, layers[layer], dataset)
+    return SparseSource(key, model, layers[layer], dataset_key, dataset)
 
 
 def _default_name(source: SparseSource, recipe: SparseRecipe) -> str:
@@ -221,6 +222,7 @@ class SparseTraining:
             units=source.layer.units,
             dataset=source.dataset.name,
             dataset_revision=source.dataset.revision,
+            dataset_key=source.dataset_key,
             seed=recipe.seed,
             steps=self._plan.steps,
             batch=recipe.batch,

@@ -14,8 +14,9 @@ from PIL.Image import Image
 
 from workers.errors import UnknownName
 from workers.model_cache import in_batches
-from workers.protocols import LabSettings, LayerInfo, Scale, check_layers, probabilities
+from workers.protocols import LabSettings, LayerInfo, Rewrite, Scale, check_layers, check_rewritable, probabilities
 from workers.toybox.networks import nets
+from workers.vision_models.rewriting import join_outputs, replace_output
 
 
 def load(settings: LabSettings) -> ToyboxModel:
@@ -56,6 +57,18 @@ class ToyboxModel:
         parts = parts or [self._batch([], layers)]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
 
+    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+        """The logits with a layer's maps replaced; see `protocols.RewritableModel`."""
+        check_rewritable(self.name, layer, self.layers())
+
+        def run(batch: Sequence[Image]) -> torch.Tensor:
+            pixels = self._prepare(batch)
+            with self._slot as network, torch.no_grad(), replace_output(network.get_submodule(layer), rewrite):
+                logits: torch.Tensor = network(pixels)
+            return logits.float()
+
+        return join_outputs(images, self._settings.batch_size, run)
+
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probability of a class and where it is seen; see `protocols.Classifier.evidence`.
 
@@ -72,7 +85,10 @@ class ToyboxModel:
         return shares.numpy(force=True), maps.numpy(force=True)
 
     def _batch(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
-        pixels = nets.preprocess(images).to(self._settings.device, self._precision)
+        pixels = self._prepare(images)
         with self._slot as network, torch.no_grad():
             found = network.maps(pixels)
         return {layer: found[layer].float().contiguous() for layer in layers}
+
+    def _prepare(self, images: Sequence[Image]) -> torch.Tensor:
+        return nets.preprocess(images).to(self._settings.device, self._precision)

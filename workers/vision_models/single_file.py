@@ -19,8 +19,9 @@ from safetensors.torch import load_file
 from workers import hub
 from workers.errors import MissingPart
 from workers.model_cache import Slot, in_batches
-from workers.protocols import Box, LabSettings, LayerInfo, check_layers
+from workers.protocols import Box, LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable
 from workers.vision_models.centre_crop import CentreCrop
+from workers.vision_models.rewriting import join_outputs, replace_output
 from workers.weights import check_finite, first_line
 
 Network = TypeVar("Network", bound=torch.nn.Module)
@@ -59,7 +60,7 @@ def read_weights(path: Path, load: Callable[[Path], Any] = load_dict) -> dict[st
 
 
 class SingleFileModel(ABC, Generic[Network]):
-    """A `protocols.VisionModel` that crops. Safe for threads.
+    """A `protocols.VisionModel` that crops, also a `protocols.RewritableModel`. Safe for threads.
 
     What first needs its file raises UnknownName or MissingPart if it is not there.
     """
@@ -88,6 +89,10 @@ class SingleFileModel(ABC, Generic[Network]):
     def _maps(self, network: Network, pixels: torch.Tensor) -> Mapping[str, torch.Tensor]:
         """What every layer gives for prepared images (batch, 3, side, side)."""
 
+    def _find_module(self, network: Network, layer: str) -> torch.nn.Module:
+        """The module whose output the maps of a layer are."""
+        return network.get_submodule(layer)
+
     @property
     def revision(self) -> str:
         """Of its file; half precision makes other weights of it."""
@@ -113,12 +118,32 @@ class SingleFileModel(ABC, Generic[Network]):
         parts = parts or [{layer: torch.empty(0, known[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
 
+    def outputs(self, images: Sequence[Image.Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+        """What the network gives with a layer's maps replaced; see `protocols.RewritableModel`.
+
+        Raises MachineryError if that is NaN or infinite.
+        """
+        check_rewritable(self.name, layer, self.layers())
+        opened = self._open()
+
+        def run(batch: Sequence[Image.Image]) -> torch.Tensor:
+            pixels = opened.crop.pixels(batch)
+            with opened.slot as network, torch.no_grad(), replace_output(self._find_module(network, layer), rewrite):
+                found: torch.Tensor = network(self._prepare(pixels, opened.crop)).float()
+            check_finite(found, "the output", self.name)
+            return found
+
+        return join_outputs(images, self._settings.batch_size, run)
+
+    def _prepare(self, pixels: torch.Tensor, crop: CentreCrop) -> torch.Tensor:
+        """Bytes (batch, 3, side, side) as the network takes them."""
+        return crop.normalised(pixels.to(self._settings.device)).to(self._precision)
+
     def _batch(self, images: Sequence[Image.Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
         opened = self._open()
         pixels = opened.crop.pixels(images)
         with opened.slot as network, torch.no_grad():
-            ready = opened.crop.normalised(pixels.to(self._settings.device)).to(self._precision)
-            found = self._maps(network, ready)
+            found = self._maps(network, self._prepare(pixels, opened.crop))
             maps = {layer: found[layer].float() for layer in layers}
         for layer, each in maps.items():
             check_finite(each, layer, self.name)

@@ -1,8 +1,9 @@
-"""Sparse auto-encoders: train one on the activations of a layer, list those that there are."""
+"""Sparse auto-encoders: train one on the activations of a layer, measure one, list those that there are."""
 
 from __future__ import annotations
 
 import json
+from argparse import SUPPRESS
 from functools import partial
 from typing import Any
 
@@ -11,20 +12,26 @@ from django.core.management.base import CommandParser
 from experiments.core import compatibility
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
+from experiments.management.sparse_report import format_report
 from workers.record.sparse import KINDS, RECIPE
+from workers.record.sparse_report import read_report
 
 TELL_EVERY = 30.0
 """Seconds between two lines of progress where they go to a file."""
 
 
 class Command(FetchingCommand):
-    help = "Train a sparse auto-encoder on the activations of a layer, or list those that were trained."
+    help = "Train a sparse auto-encoder on the activations of a layer, measure one, or list those that were trained."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="print JSON instead")
-        actions = parser.add_subparsers(dest="action", metavar="train | list", required=True)
+        actions = parser.add_subparsers(dest="action", metavar="train | list | report", required=True)
         actions.add_parser("list", help="what was trained, and how well it explains its layer")
+        report = actions.add_parser("report", help="measure one on images that training never saw; Ctrl+C stops")
+        report.add_argument("name", help="manage.py sae list says which there are")
+        # Of both parsers: without a default, what was said to the first one stays
+        report.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON instead")
         train = actions.add_parser("train", help="train one; Ctrl+C stops it, the same command continues")
         count = partial(choices.positive, int)
         train.add_argument("--model", default="toybox", help="default: toybox; manage.py models lists what there is")
@@ -43,6 +50,9 @@ class Command(FetchingCommand):
         if options["action"] == "train":
             found = _train_one(options)
             self.stdout.write(json.dumps(found) if options["json"] else describe(found))
+        elif options["action"] == "report":
+            found = _measure_one(options["name"])
+            self.stdout.write(json.dumps(found) if options["json"] else format_report(read_report(found)))
         else:
             cards = _list_all()
             none = "None was trained yet. manage.py sae train makes one."
@@ -58,6 +68,15 @@ def _train_one(options: dict[str, Any]) -> dict[str, Any]:
     line = ProgressLine(piped=TELL_EVERY)
     with line.until_ctrl_c("What is done is kept; the same command continues."):
         return sparse.train(options["model"], options["layer"], dataset, recipe, options["name"], line)
+
+
+def _measure_one(name: str) -> dict[str, Any]:
+    """The report. Raises RequestError, CommandError at Ctrl+C."""
+    from workers.jobs import sparse
+
+    line = ProgressLine(piped=TELL_EVERY)
+    with line.until_ctrl_c("Nothing is kept; the same command begins again."):
+        return sparse.report(name, line)
 
 
 def _list_all() -> list[dict[str, Any]]:

@@ -18,8 +18,9 @@ from PIL.Image import Image
 from workers.errors import MissingPart, UnknownName
 from workers.hub import file_fingerprint
 from workers.model_cache import in_batches
-from workers.protocols import LabSettings, LayerInfo, check_layers, probabilities
+from workers.protocols import LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable, probabilities
 from workers.vision_models.classifier.network import load_classifier, normalise, read_card, resize
+from workers.vision_models.rewriting import join_outputs, replace_output
 
 
 def _find_file(settings: LabSettings, name: str) -> Path:
@@ -73,6 +74,18 @@ class TrainedClassifier:
         parts = parts or [{info.name: torch.zeros(0, info.units, 1, 1) for info in self.layers()}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
 
+    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+        """The logits with the features' maps replaced; see `protocols.RewritableModel`."""
+        check_rewritable(self.name, layer, self.layers())
+
+        def run(batch: Sequence[Image]) -> torch.Tensor:
+            pixels = self._prepare(batch)
+            with self._slot as network, torch.no_grad(), replace_output(network.body, rewrite):
+                logits: torch.Tensor = network(pixels)
+            return logits.float()
+
+        return join_outputs(images, self._settings.batch_size, run)
+
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probability of a class and where it is seen; see `protocols.Classifier.evidence`.
 
@@ -103,8 +116,12 @@ class TrainedClassifier:
         return f"trained here on {self.card.dataset} with the seed {self.card.seed}"
 
     def _batch(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
-        pixels = normalise(resize(images, self.card.shape), self.card.shape)
+        pixels = self._prepare(images)
         with self._slot as network, torch.no_grad():
-            maps = network.maps(pixels.to(self._settings.device, self._precision))
+            maps = network.maps(pixels)
             found = {"features": maps, "logits": network.head(network.pool(maps))[:, :, None, None]}
         return {layer: found[layer].float().contiguous() for layer in layers}
+
+    def _prepare(self, images: Sequence[Image]) -> torch.Tensor:
+        pixels = normalise(resize(images, self.card.shape), self.card.shape)
+        return pixels.to(self._settings.device, self._precision)

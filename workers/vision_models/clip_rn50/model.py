@@ -44,6 +44,10 @@ class ClipResNet(SingleFileModel[ClipImageEncoder]):
     def _layers(self, network: ClipImageEncoder) -> list[LayerInfo]:
         return [LayerInfo(name, name, "conv", units) for name, units in network.widths.items()]
 
+    def _find_module(self, network: ClipImageEncoder, layer: str) -> torch.nn.Module:
+        """The stem ends in a ReLU; its first convolution has the name conv1."""
+        return network.relu3 if layer == "conv1" else network.get_submodule(layer)
+
     def _crop(self, network: ClipImageEncoder) -> CentreCrop:
         return CentreCrop(network.input, network.input, Image.Resampling.BICUBIC, MEAN, DEVIATION)
 

@@ -82,6 +82,7 @@ class ClipImageEncoder(nn.Module):
         self.bn2 = nn.BatchNorm2d(width // 2)
         self.conv3 = nn.Conv2d(width // 2, width, 3, padding=1, bias=False)
         self.bn3 = nn.BatchNorm2d(width)
+        self.relu3 = nn.ReLU()
         inputs = width
         for at, name in enumerate(STAGES):
             inner, stride = width * 2**at, 1 if at == 0 else 2
@@ -103,7 +104,7 @@ class ClipImageEncoder(nn.Module):
         """The stem's and every stage's output (batch, units, height, width), all after their ReLU."""
         x = self.bn1(self.conv1(x)).relu()
         x = self.bn2(self.conv2(x)).relu()
-        x = self.bn3(self.conv3(x)).relu()
+        x = self.relu3(self.bn3(self.conv3(x)))
         found = {"conv1": x}
         x = nn.functional.avg_pool2d(x, 2)
         for name in STAGES:

@@ -19,12 +19,13 @@ from PIL.Image import Image
 
 from workers.errors import MissingPart, UnknownName
 from workers.model_cache import Slot, in_batches
-from workers.protocols import Box, LabSettings, LayerInfo
+from workers.protocols import Box, LabSettings, LayerInfo, Rewrite, check_rewritable
 from workers.vision_models.huggingface import file_checks
 from workers.vision_models.huggingface.checkpoint import Checkpoint
 from workers.vision_models.huggingface.layers import NetworkLayers, find_layers
 from workers.vision_models.huggingface.preparation import ImagePreparation
-from workers.vision_models.huggingface.reading import grad_cam, read_layers
+from workers.vision_models.huggingface.reading import grad_cam, read_layers, read_output
+from workers.vision_models.rewriting import join_outputs
 
 READING = 2
 """Counts up whenever a layer of a name is read elsewhere than before: what was measured by then is measured anew."""
@@ -48,7 +49,7 @@ class _Parts:
 
 
 class HuggingFaceModel:
-    """A `protocols.Classifier` if its network has a head of classes, else a `protocols.VisionModel`.
+    """A `protocols.RewritableModel`, and a `protocols.Classifier` if its network has a head of classes.
 
     Safe for threads. What first needs its files raises UnknownName or MissingPart if they are not there, and fetches
     them from the hub unless HF_HUB_OFFLINE is set.
@@ -87,6 +88,22 @@ class HuggingFaceModel:
         parts = parts or [{layer: torch.empty(0, units[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
 
+    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+        """Logits, or the mean of the last hidden state, with a layer's maps replaced; see `protocols.RewritableModel`.
+
+        Tokens that stand for no place stay as they are. Raises MachineryError if the output is NaN or infinite.
+        """
+        parts = self._open()
+        parts.layout.check(self.name, [layer])
+        check_rewritable(self.name, layer, self.layers())
+
+        def run(batch: Sequence[Image]) -> torch.Tensor:
+            pixels = self._prepare(batch)
+            with parts.slot as network:
+                return read_output(network, pixels, parts.layout, layer, rewrite, self.name)
+
+        return join_outputs(images, self._settings.batch_size, run)
+
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probability of a class and where it is seen, by Grad-CAM; see `protocols.Classifier.evidence`.
 
@@ -103,19 +120,20 @@ class HuggingFaceModel:
         return probabilities, maps
 
     def _read(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:
-        parts = self._open()
-        pixels = parts.preparation.pixels(images)
+        parts, pixels = self._open(), self._prepare(images)
         with parts.slot as network:
-            ready = parts.preparation.normalised(pixels.to(self._settings.device), self._precision)
-            return read_layers(network, ready, parts.layout, layers, self.name)
+            return read_layers(network, pixels, parts.layout, layers, self.name)
 
     def _evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        parts = self._open()
-        pixels = parts.preparation.pixels(images)
+        parts, pixels = self._open(), self._prepare(images)
         with parts.slot as network:
-            ready = parts.preparation.normalised(pixels.to(self._settings.device), self._precision)
-            probabilities, maps = grad_cam(network, ready, parts.layout, unit, self.name)
+            probabilities, maps = grad_cam(network, pixels, parts.layout, unit, self.name)
         return probabilities.numpy(force=True), maps.numpy(force=True)
+
+    def _prepare(self, images: Sequence[Image]) -> torch.Tensor:
+        """As the network takes them, on its device."""
+        preparation = self._open().preparation
+        return preparation.normalised(preparation.pixels(images).to(self._settings.device), self._precision)
 
     def _open(self) -> _Parts:
         """What all calls share, made by the first."""

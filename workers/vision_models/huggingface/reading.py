@@ -1,4 +1,4 @@
-"""Reads layers of a network of transformers, and the evidence for a class. Hooks stay for one forward pass.
+"""Reads layers of a network of transformers, its output and the evidence for a class. Hooks stay for one forward pass.
 
 Whoever calls holds the network's lock. Raises MachineryError where a network gives NaN or infinities.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from workers.errors import MachineryError
-from workers.protocols import probabilities
+from workers.errors import MachineryError, MissingPart
+from workers.protocols import Rewrite, probabilities
 from workers.vision_models.huggingface.layers import LOGITS, LayerTap, NetworkLayers, forward_arguments
 from workers.vision_models.huggingface.tensors import tensor_in, to_maps
 from workers.weights import check_finite
@@ -40,6 +40,36 @@ def read_layers(
     for name in layers:
         check_finite(found[name], name, model)
     return {name: found[name] for name in layers}
+
+
+def read_output(
+    network: Any, pixels: torch.Tensor, layout: NetworkLayers, layer: str, rewrite: Rewrite | None, model: str
+) -> torch.Tensor:
+    """Logits (batch, classes), or the mean of the last hidden state over its places, float32.
+
+    `rewrite` replaces the maps of the layer; tokens in front, such as the class token, stay. Raises MissingPart for a
+    network that gives neither.
+    """
+    tap, size = layout.taps[layer], (pixels.shape[2], pixels.shape[3])
+
+    def replace(output: torch.Tensor) -> torch.Tensor | None:
+        if rewrite is None:
+            return None
+        new = output.clone()
+        maps = to_maps(new, tap.form, size, layout.patch)  # a view: what is written there stands in `new`
+        maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
+        return new
+
+    with torch.no_grad(), _hook(network, [(tap, replace)]):
+        result = network(**forward_arguments(network, pixels))
+    # Not the pooler's output: checkpoints often lack its weights
+    found = getattr(result, "logits" if layout.logits else "last_hidden_state", None)
+    if not isinstance(found, torch.Tensor):
+        raise MissingPart(f"{model} gives neither classes nor a last hidden state. Choose another model.")
+    if not layout.logits:
+        found = found.mean(1) if found.ndim == 3 else found.mean((2, 3))
+    check_finite(found, "the output", model)
+    return found.float()
 
 
 def grad_cam(

@@ -24,7 +24,7 @@ from workers.protocols import (
     probabilities,
     visible_part,
 )
-from workers.sparse.storage import SparseCard, find_card, find_path, load_autoencoder
+from workers.sparse.storage import SparseCard, check_weights, find_card, find_path, load_autoencoder
 
 _AT_ONCE = 4096
 """Positions whose latents are computed at a time: before the largest are kept, each position has all of them."""
@@ -46,11 +46,7 @@ def load(settings: LabSettings, name: str) -> SparseModel:
     """
     card = find_card(settings.state, name)
     below: VisionModel = registry.load(registry.VISION_MODELS, card.model_key)(settings)
-    if below.revision != card.model_revision:
-        raise MissingPart(
-            f"The auto-encoder {name!r} was trained on other weights of {card.model_key} (revision "
-            f"{card.model_revision}, now {below.revision}). Train one on these: manage.py sae train"
-        )
+    check_weights(card, below.revision)
     return SparseModel(settings, card, below)
 
 
