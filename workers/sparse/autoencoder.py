@@ -51,7 +51,7 @@ class SparseAutoencoder(nn.Module):
         return nn.functional.linear(activations - self.decoder_bias.detach(), self.encoder, self.encoder_bias + shift)
 
     def keep_largest(self, found: Tensor) -> Tensor:
-        """What training keeps of the latents of a batch, as `project` gives them; the rest, and negative ones, are 0."""
+        """What training keeps of a batch's latents, as `project` gives them; the rest, and negative ones, are 0."""
         return keep_per_row(found, self.k) if self.kind == TOPK else keep_per_batch(found, self.k)
 
     def encode(self, activations: Tensor) -> Tensor:
