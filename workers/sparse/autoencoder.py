@@ -46,16 +46,18 @@ class SparseAutoencoder(nn.Module):
 
     def project(self, activations: Tensor) -> Tensor:
         """All latents (positions, latents) before negative ones become 0 and the largest are kept."""
-        return nn.functional.linear(activations - self.decoder_bias, self.encoder, self.encoder_bias)
+        # The decoder's bias gets its gradient from a product with one vector, not from one with all positions
+        shift = self.encoder @ (self.decoder_bias.detach() - self.decoder_bias)
+        return nn.functional.linear(activations - self.decoder_bias.detach(), self.encoder, self.encoder_bias + shift)
 
     def keep_largest(self, found: Tensor) -> Tensor:
-        """What training keeps of the latents of a batch, all of them 0 or more; the rest is 0."""
+        """What training keeps of a batch's latents, as `project` gives them; the rest, and negative ones, are 0."""
         return keep_per_row(found, self.k) if self.kind == TOPK else keep_per_batch(found, self.k)
 
     def encode(self, activations: Tensor) -> Tensor:
         """The latents (positions, latents). What a position gets does not depend on the others of its batch."""
-        found = self.project(activations).relu()
-        return keep_per_row(found, self.k) if self.kind == TOPK else found * (found > self.threshold)
+        found = self.project(activations)
+        return keep_per_row(found, self.k) if self.kind == TOPK else found.relu() * (found > self.threshold)
 
     def decode(self, latents: Tensor) -> Tensor:
         return latents @ self.decoder + self.decoder_bias
@@ -101,16 +103,16 @@ class SparseAutoencoder(nn.Module):
 
 
 def keep_per_row(found: Tensor, count: int) -> Tensor:
-    """The `count` largest values of each row; the rest is 0."""
+    """The `count` largest values of each row; the rest, and negative ones, are 0."""
     best = found.topk(count, dim=1, sorted=False)
-    return torch.zeros_like(found).scatter(1, best.indices, best.values)
+    return torch.zeros_like(found).scatter_(1, best.indices, best.values.relu())
 
 
 def keep_per_batch(found: Tensor, count: int) -> Tensor:
-    """The `count` x rows largest values of all; the rest is 0."""
+    """The `count` x rows largest values of all; the rest, and negative ones, are 0."""
     flat = found.flatten()
     best = flat.topk(count * len(found), sorted=False)
-    return torch.zeros_like(flat).scatter(0, best.indices, best.values).view_as(found)
+    return torch.zeros_like(flat).scatter_(0, best.indices, best.values.relu()).view_as(found)
 
 
 def geometric_median(points: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from workers.sparse.autoencoder import SparseAutoencoder, keep_per_row
+from workers.sparse.autoencoder import SparseAutoencoder
 
 
 def reconstruction_loss(network: SparseAutoencoder, activations: Tensor, latents: Tensor) -> tuple[Tensor, Tensor]:
@@ -27,14 +27,17 @@ def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, projected: Tens
     It gives latents that are never kept a gradient (Gao et al., appendix A.2). `projected` are the latents (positions,
     latents) as `SparseAutoencoder.project` gives them, `dead` says which count.
     """
-    count = min(int(dead.sum()), max(1, residual.shape[1] // 2))
-    variance = (residual - residual.mean(0)).square().sum(1).mean()
+    found = dead.nonzero().flatten()
+    variance = (residual - residual.mean(0)).square().sum(1).mean() if len(found) else residual.new_zeros(())
     # Nothing is left to explain: a division by 0 would make every weight NaN
-    if not count or not variance > torch.finfo(variance.dtype).tiny:
+    if not variance > torch.finfo(variance.dtype).tiny:
         return residual.new_zeros(())
     # Negative values count too: a latent that is negative everywhere would get no gradient through a ReLU
-    rebuilt = keep_per_row(projected.masked_fill(~dead, -torch.inf), count) @ network.decoder
-    return (residual - rebuilt).square().sum(1).mean() / variance
+    values, chosen = projected[:, found], max(1, residual.shape[1] // 2)
+    if chosen < len(found):
+        best = values.topk(chosen, dim=1, sorted=False)
+        values = torch.zeros_like(values).scatter_(1, best.indices, best.values)
+    return (residual - values @ network.decoder[found]).square().sum(1).mean() / variance
 
 
 def total_variance(activations: Tensor) -> float:

@@ -178,7 +178,7 @@ class SparseTraining:
         """One step on activations (positions, units) of variance 1."""
         network = self.network
         projected = network.project(activations)
-        kept = network.keep_largest(projected.relu())
+        kept = network.keep_largest(projected)
         loss, residual = reconstruction_loss(network, activations, kept)
         dead = self._silent > self._plan.dead_after
         loss = loss + _AUXILIARY * auxiliary_loss(network, residual, projected, dead)
@@ -198,7 +198,7 @@ class SparseTraining:
         if self._recipe.kind != TOPK and self._step >= self._plan.warm_up:
             network.measure_threshold(kept.detach(), self._plan.threshold_decay)
         self._silent += len(activations)
-        self._silent[(kept > 0).any(0)] = 0
+        self._silent[kept.detach().amax(0) > 0] = 0
 
     def _dead(self) -> float:
         """Share of latents that were silent for the dead window."""
