@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
@@ -70,7 +71,21 @@ def draw_one(values: tuple[Any, ...], rng: random.Random) -> Any:
 def draw_atom(atoms: tuple[Atom, ...], rng: random.Random) -> DrawnAtom:
     """Choose an atom and its parameters."""
     atom = draw_one(atoms, rng)
-    values = {name: choice.draw(rng) for name, choice in atom.parameters.items()}
+    return _fill_in(atom, {name: choice.draw(rng) for name, choice in atom.parameters.items()})
+
+
+def list_atoms(atoms: tuple[Atom, ...]) -> list[DrawnAtom]:
+    """Every atom with every choice of its parameters. Raises TypeError for an atom whose parameters are no `OneOf`."""
+    found = []
+    for atom in atoms:
+        if not all(isinstance(choice, OneOf) for choice in atom.parameters.values()):
+            raise TypeError(f"The parameters of {atom.name!r} cannot be listed.")
+        values = itertools.product(*(choice.values for choice in atom.parameters.values() if isinstance(choice, OneOf)))
+        found += [_fill_in(atom, dict(zip(atom.parameters, each, strict=True))) for each in values]
+    return found
+
+
+def _fill_in(atom: Atom, values: Mapping[str, Any]) -> DrawnAtom:
     code = Template(atom.code).substitute({name: repr(value) for name, value in values.items()})
     return DrawnAtom(atom.name, Template(atom.words).substitute(values), _tidy(code))
 

@@ -1,0 +1,122 @@
+"""Scripted baselines: they find out what a function is by rules and experiments of their own, through its calls alone.
+
+No language model is asked. They know the kinds of curves and of changes of texts that there are, not which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workers.functions.atoms import DrawnAtom, compile_function, list_atoms
+from workers.functions.fitting import find_fit
+from workers.functions.numeric import EDGE
+from workers.functions.shapes import Floats
+from workers.functions.string_atoms import STRING_ATOMS
+
+Call = Callable[[Sequence[Any]], list[Any]]
+"""A function under study."""
+
+_STEP = 0.5
+_AT_ONCE = 500
+"""Inputs of a call."""
+_REPEATS = 8
+"""Calls that noise is averaged over."""
+_MOSTLY = 0.9
+"""Share of the domain between the outermost noisy points above which the noise is everywhere."""
+
+
+@dataclass(frozen=True)
+class FunctionAnswer:
+    """What is concluded of a function."""
+
+    description: str
+    domain: str
+    code: str
+    """Python whose last function is the answer; "" where none was found."""
+
+
+def study_numbers(call: Call) -> FunctionAnswer:
+    """Find a numeric function: where it is noisy, then the curve that the rest follows."""
+    x = np.arange(-EDGE, EDGE + _STEP, _STEP)
+    first, second = _measure(call, x), _measure(call, x)
+    noisy = np.isfinite(first) & (first != second)
+    if not noisy.any():
+        return _conclude(x, first, "", "")
+    low, high = float(x[noisy].min() - _STEP / 2), float(x[noisy].max() + _STEP / 2)
+    if high - low > _MOSTLY * np.ptp(x[np.isfinite(first)]):
+        runs = [first, second, *(_measure(call, x) for _ in range(_REPEATS - 2))]
+        return _conclude(x, np.mean(runs, axis=0) - _find_offset(runs), "; each output has noise added", "")
+    mean = float(np.mean([first[noisy], second[noisy]]))
+    words = f"; from {low:g} to {high:g} it is about {mean:.4g} instead"
+    outside = np.where((x > low) & (x < high), np.nan, first)
+    return _conclude(x, outside, words, f"    if {low!r} < x < {high!r}:\n        return {mean!r}\n")
+
+
+def _measure(call: Call, x: Floats) -> Floats:
+    """The outputs at many points, in calls that are not too large."""
+    parts = np.split(x, range(_AT_ONCE, len(x), _AT_ONCE))
+    return np.array([value for part in parts for value in call(part.tolist())], dtype=float)
+
+
+def _find_offset(runs: Sequence[Floats]) -> float:
+    """The mean of the noise: 1 where it comes in whole numbers, as Poisson noise of that mean does, else 0."""
+    steps = (runs[0] - runs[1])[np.isfinite(runs[0])]
+    return float(bool(np.all(np.abs(steps - np.round(steps)) < 1e-6 * np.maximum(1, np.abs(runs[0]).max()))))
+
+
+def _conclude(x: Floats, y: Floats, words: str, head: str) -> FunctionAnswer:
+    domain = f"numbers from -{EDGE} to {EDGE}"
+    try:
+        fit = find_fit(x, y)
+    except ValueError as error:
+        return FunctionAnswer(f"Unknown: {error}", domain, "")
+    code = f"import numpy as np\n\n\ndef f(x):\n{head}    x = np.float64(x)\n    return float({fit.code})\n"
+    return FunctionAnswer(f"It follows {fit.words}{words}. Squared error: {fit.error:.2g}.", domain, code)
+
+
+# --- texts ----------------------------------------------------------------------------------------------
+
+_PROBES = (
+    "a",
+    "Hello, World",
+    "the quick brown fox jumps over it",
+    "MiXeD case 1234567890",
+    "aabbcc  two spaces",
+    "Strengths, oils! and (brackets)",
+    "zebra Apple mango apple 7 99",
+    "queue",
+    "An Old Tin, re-used on trips...",
+    "éclair à la carte",
+    "",
+)
+"""Texts of many kinds, so that two changes of texts that differ do so on one of them."""
+_STRING_DOMAIN = "printable texts"
+
+
+def study_texts(call: Call) -> FunctionAnswer:
+    """Find a function of texts: one known change, or two in a row, that gives what was seen for every probe."""
+    outputs = call(list(_PROBES))
+    found = _find_changes(outputs)
+    if found is None:
+        return FunctionAnswer("Unknown: no one or two changes of texts give what was seen.", _STRING_DOMAIN, "")
+    lines = "".join(f"    s = {each.code}\n" for each in found)
+    words = ", then ".join(each.words for each in found)
+    return FunctionAnswer(f"It does this: {words}.", _STRING_DOMAIN, f"def f(s):\n{lines}    return s\n")
+
+
+def _find_changes(outputs: Sequence[str]) -> tuple[DrawnAtom, ...] | None:
+    """The first change, or pair of them, in the order of the table."""
+    changes = {atom: compile_function(f"def f(s):\n    return {atom.code}\n") for atom in list_atoms(STRING_ATOMS)}
+    between = {atom: [change(text) for text in _PROBES] for atom, change in changes.items()}
+    for atom, texts in between.items():
+        if texts == outputs:
+            return (atom,)
+    for first, texts in between.items():
+        for second, change in changes.items():
+            if all(change(text) == output for text, output in zip(texts, outputs, strict=True)):
+                return first, second
+    return None
