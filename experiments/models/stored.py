@@ -74,6 +74,8 @@ class StoredConclusion(TypedDict, total=False):
     labels: list[str]
     reasoning: str
     bias: str
+    domain: str
+    code: str
 
 
 class Histogram(TypedDict):

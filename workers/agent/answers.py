@@ -12,6 +12,7 @@ from workers.record import tasks
 from workers.record.events import Event, ExperimentStarted, Reminder, Replied
 from workers.record.replies import Conclusion
 
+_TEXTS = ("description", "reasoning", "bias", "domain", "code")
 _FOR_MORE = ("incomplete", "final_answer")
 """Notes after which a reply goes on with the answer of the reply before."""
 
@@ -41,8 +42,8 @@ def answer_of(events: Sequence[Event], latest: int) -> Answer:
     if one is None or two is None:
         return now if one is None else first
     # What was said last of each part; what was not said again stands
-    labels = two.labels if "LABEL" in now.tags else one.labels
-    both = Conclusion(two.description or one.description, labels, two.reasoning or one.reasoning, two.bias or one.bias)
+    texts = {name: getattr(two, name) or getattr(one, name) for name in _TEXTS}
+    both = Conclusion(labels=two.labels if "LABEL" in now.tags else one.labels, **texts)
     return Answer(both, first.tags | now.tags, now.by_person)
 
 

@@ -19,6 +19,7 @@ from experiments.core.compatibility import PERSON
 from experiments.core.display_name import person
 from experiments.models import Run
 from workers import registry
+from workers.agent.instructions import Known
 from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
@@ -31,13 +32,15 @@ from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.run_log import LOOK_EVERY, DatabaseRunLog
 from workers.lab.describing import BackboneDescriber
 from workers.lab.memory import StorageBudget
-from workers.lab.reference import build_reference
+from workers.lab.laboratory import ExperimentContext, FunctionContext
+from workers.lab.reference import build_function_reference, build_reference
 from workers.protocols import Backbone, Bounds, ExperimentResult
 from workers.record.events import Ended, Started
 from workers.record.experiments import Observation
 from workers.record.grammar.written import compose
 from workers.record.limits import Limits, Usage, without_price
 from workers.record.systems import SystemSpec
+from workers.record.tasks import FUNCTION
 from workers.sandbox.program import program_style
 
 POISON = (
@@ -101,15 +104,18 @@ def first_event(run: Run) -> Started:
         backbone=run.backbone,
         limits=limits_of(run),
         seed=run.seed,
-        reference=build_reference(
-            briefing.vocabulary_of(run),
-            briefing.changes_of(run),
-            registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec),
-        ),
+        reference=_write_reference(run, spec),
         versions=made_with,
-        known=briefing.known_of(spec, run.toolset),
+        known=Known() if spec.kind == FUNCTION else briefing.known_of(spec, run.toolset),
         reflections=int(run.options.get("reflections") or 0),
     )
+
+
+def _write_reference(run: Run, spec: SystemSpec) -> str:
+    if spec.kind == FUNCTION:
+        return build_function_reference()
+    lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec)
+    return build_reference(briefing.vocabulary_of(run), briefing.changes_of(run), lacks)
 
 
 class StopButton:
@@ -155,17 +161,7 @@ class SandboxRunner:
         describer = self.describer(number) if self.backbone.sees else None
         stop = StopButton(self.run, number, self.run_log)
         self.images.budget = budget = StorageBudget(spent_before=self.run.image_bytes)
-        spec = _spec_of(self.run)
-        context = laboratory().experiment_context(
-            spec,
-            self.images,
-            seed=self.run.seed,
-            toolset=self.run.toolset,
-            describer=describer,
-            earlier=self.run_log.entries(),
-            label_tests=label_tests.rules_of(self.run, spec, self.run_log.events()),
-            progress=stop.progress,
-        )
+        context = self.make_context(number, describer, stop)
         ordinary = self.ordinary_images() if number == 1 else ()
         try:
             result = sandbox().run(
@@ -198,9 +194,29 @@ class SandboxRunner:
             ordinary,
         )
 
+    def make_context(
+        self, number: int, describer: BackboneDescriber | None, stop: StopButton
+    ) -> ExperimentContext | FunctionContext:
+        """System and tools of experiment `number`."""
+        spec, earlier = _spec_of(self.run), self.run_log.entries()
+        if spec.kind == FUNCTION:
+            return laboratory().function_context(spec, earlier, number)
+        return laboratory().experiment_context(
+            spec,
+            self.images,
+            seed=self.run.seed,
+            toolset=self.run.toolset,
+            describer=describer,
+            earlier=earlier,
+            label_tests=label_tests.rules_of(self.run, spec, self.run_log.events()),
+            progress=stop.progress,
+        )
+
     def ordinary_images(self) -> tuple[Observation, ...]:
         """Random ordinary images of the dataset: the same ones whenever the run's first experiment is run again."""
         spec = _spec_of(self.run)
+        if spec.kind == FUNCTION:
+            return ()
         return laboratory().ordinary_images(spec, self.images, self.run.seed, self.run.toolset, self.run_log.progress)
 
     def describer(self, number: int) -> BackboneDescriber:

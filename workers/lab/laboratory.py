@@ -10,12 +10,13 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from workers import registry
 from workers.errors import UnknownName
 from workers.lab import program_api
 from workers.lab.exemplars import ExemplarIndex
+from workers.lab.function_calls import CallableSubject, FunctionSystem, FunctionTools
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends, derive_seed
 from workers.lab.label_tests import LabelTestRules, LabelTests
 from workers.lab.ordinary import measure_ordinary
@@ -63,6 +64,24 @@ class ExperimentContext:
     def facts(self) -> Mapping[str, Json]:
         """The attributes the program may read."""
         return program_api.list_facts(self.system)
+
+
+@dataclass(frozen=True)
+class FunctionContext:
+    """What one experiment on a function works with."""
+
+    system: FunctionSystem
+    tools: FunctionTools
+
+    def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
+        """The functions the program may call, whatever its style."""
+        del style
+        return program_api.list_function_calls(self.system, self.tools)
+
+    @property
+    def facts(self) -> Mapping[str, Json]:
+        """The attributes the program may read."""
+        return program_api.list_function_facts(self.system)
 
 
 class Laboratory:
@@ -195,6 +214,13 @@ class Laboratory:
         index, dataset = self.index_of(spec), self.dataset(self._dataset_key(spec))
         tests = LabelTests(label_tests, spec, index, dataset, self.presence_judge, memory, progress)
         return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks, tests))
+
+    def function_context(
+        self, spec: SystemSpec, earlier: Sequence[LogEntry] = (), experiment: int = 1
+    ) -> FunctionContext:
+        """System and tools for one experiment on a function; its number decides the noise. Raises UnknownName."""
+        system = FunctionSystem(cast("CallableSubject", self.subject(spec)), 1_000 * experiment)
+        return FunctionContext(system, FunctionTools(system, earlier))
 
     def ordinary_images(
         self, spec: SystemSpec, memory: ImageMemory, seed: int, toolset: str, progress: Progress = no_progress

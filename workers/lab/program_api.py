@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from workers import registry
 from workers.errors import ToolError
+from workers.lab.function_calls import FunctionSystem, FunctionTools
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import Json
@@ -31,6 +32,22 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """What a program may use of `System` and `Tools`. Nothing else of them is served, or told in the reference."""
+FUNCTION_NAMES: Mapping[str, tuple[str, ...]] = {
+    "system": ("call",),
+    "tools": ("log_experiment", "save_experiment_log", "experiment_log"),
+}
+"""The same of `FunctionSystem` and `FunctionTools`."""
+
+
+def list_function_calls(system: FunctionSystem, tools: FunctionTools) -> dict[str, Callable[..., Any]]:
+    """The functions that a program may call which studies a function."""
+    owners: dict[str, object] = {"system": system, "tools": tools}
+    return {f"{owner}.{name}": _serve(owners[owner], name) for owner, names in FUNCTION_NAMES.items() for name in names}
+
+
+def list_function_facts(system: FunctionSystem) -> Mapping[str, Json]:
+    """The attributes of `system` where it is a function."""
+    return {"system.family": system.subject.spec.layer, "system.domain": system.subject.domain}
 
 
 def list_calls(system: System, tools: Tools, style: ProgramStyle) -> dict[str, Callable[..., Any]]:

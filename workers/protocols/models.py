@@ -38,7 +38,7 @@ class LayerInfo:
     """Stable name: the paper's, where it has one."""
     path: str
     """Module path in the network."""
-    kind: Literal["conv", "mlp", "logit", "concept", "latent"]
+    kind: Literal["conv", "mlp", "logit", "concept", "latent", "function"]
     units: int
     names: tuple[str, ...] = ()
     """Names of the units where they have some: the classes of logits, the concepts of synthetic neurons."""

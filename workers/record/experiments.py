@@ -61,8 +61,17 @@ class Observation:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """What a function under study answered to one input; both as JSON, so that 1, 1.0 and "1" stay apart."""
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True)
 class LogEntry:
-    """What one call of `tools.log_experiment` (or `tools.display`) left: observations, then words."""
+    """What one call of `tools.log_experiment` (or `tools.display`) left: observations or samples, then words."""
 
     observations: tuple[Observation, ...]
     text: str = ""
+    samples: tuple[Sample, ...] = ()

@@ -46,6 +46,10 @@ class Conclusion:
     labels: tuple[str, ...] = ()
     reasoning: str = ""
     bias: str = ""
+    domain: str = ""
+    """Of a function: for which inputs the answer holds."""
+    code: str = ""
+    """Of a function: Python whose last function computes it."""
 
 
 @dataclass(frozen=True)

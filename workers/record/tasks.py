@@ -28,10 +28,13 @@ class Task:
     """Tags that an answer has; of several in brackets one will do, the first is the one that the agent is told of."""
     of_classes: bool = False
     """Whether it is about a class, so that the form offers a model's classes by name."""
+    of_functions: bool = False
+    """Whether it is asked of functions, and of nothing else."""
     gives_verdict: bool = False
     """Whether its labels are a verdict, rather than what the unit responds to."""
 
 
+FUNCTION = "function"
 _ROWS = (
     Task(
         "describe",
@@ -75,6 +78,17 @@ _ROWS = (
         "Which change to an image lowers this neuron's activation the most?",
         ("description", "labels"),
         (("DESCRIPTION", "BIAS"),),
+    ),
+    Task(
+        FUNCTION,
+        "Describe a function",
+        "What does a function of numbers or texts compute? Ends in a description, a domain and code.",
+        "What does function {unit} of {layer} compute?",
+        "",
+        "What does this function compute?",
+        ("description",),
+        (("DESCRIPTION",), ("DOMAIN",), ("CODE",)),
+        of_functions=True,
     ),
 )
 TASKS: Mapping[str, Task] = {row.key: row for row in _ROWS}

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 THINKING = "THINKING"
-CONCLUDING = frozenset({"DESCRIPTION", "LABEL", "LABELS", "REASONING", "BIAS"})
+CONCLUDING = frozenset({"DESCRIPTION", "LABEL", "LABELS", "REASONING", "BIAS", "DOMAIN"})
 _NAME = (
-    r"\[ {0,2}(HYPOTHESIS[ _]LIST|HYPOTHESES|HYPOTHESIS|CODE|DESCRIPTION|LABELS?|REASONING|BIAS)"
+    r"\[ {0,2}(HYPOTHESIS[ _]LIST|HYPOTHESES|HYPOTHESIS|CODE|DESCRIPTION|LABELS?|REASONING|BIAS|DOMAIN)"
     r"[ _#]{0,3}[0-9]{0,3} {0,2}\][*_]{0,3} {0,3}"
 )
 _AT_START = re.compile(rf" {{0,3}}(?:#{{1,6}} {{1,3}}|[-+*\u2022] )?[*_]{{0,3}}{_NAME}:?[*_]{{0,3}}", re.IGNORECASE)

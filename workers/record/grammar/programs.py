@@ -72,6 +72,11 @@ def find_program(blocks: Sequence[Block]) -> Program:
     return _read_unfenced(blocks)
 
 
+def is_answer(code: str) -> bool:
+    """Whether code is what a function computes, rather than an experiment: it neither calls nor defines one."""
+    return _USES.search(code) is None
+
+
 def is_program(words: str) -> bool:
     """Whether words are Python that does something, and no mere name, number or text."""
     tree = _parse(dedent(words))

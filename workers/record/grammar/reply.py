@@ -5,6 +5,7 @@
     H2: text [open]               …                        [LABELS]: text, text
     [HYPOTHESIS]: text            ```                      [REASONING]: text
                                                            [BIAS]: text
+                              [DOMAIN]: text; a [CODE] beside it that calls no tool is an answer, not a program
 
 What was not written plainly is told to its author: `Parsed.readings`. It does not run or judge anything. Called by
 `loop`, once for each reply. Every step looks at each character a bounded number of times: replies are hostile input.
@@ -20,7 +21,7 @@ from dataclasses import dataclass, replace
 from workers.record.grammar.blocks import CONCLUDING, THINKING, cut_blocks
 from workers.record.grammar.calls import READ, SET_ASIDE, UNREAD, read_call
 from workers.record.grammar.dialects import translate
-from workers.record.grammar.programs import NO_TAG, find_program
+from workers.record.grammar.programs import NO_TAG, find_program, is_answer
 from workers.record.replies import Conclusion, FunctionCall, Hypothesis, HypothesisStatus
 
 MOST_HYPOTHESES = 50
@@ -123,7 +124,7 @@ def _parse(text: str) -> Parsed:
         if block.tag == THINKING:
             thoughts.append("\n".join(lines).strip())
             continue
-        if block.tag in ("DESCRIPTION", "REASONING", "BIAS"):
+        if block.tag in ("DESCRIPTION", "REASONING", "BIAS", "DOMAIN"):
             by_tag.setdefault(block.tag, []).append(_clean("\n".join(lines)))
             continue
         if block.tag in ("LABEL", "LABELS"):
@@ -135,14 +136,17 @@ def _parse(text: str) -> Parsed:
             hypotheses = listed if listed and block.tag != "HYPOTHESIS" else hypotheses + listed
         prose += [*lines, ""]
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
+    code = program.code
+    if code is not None and any(by_tag.get("DOMAIN", ())) and is_answer(code):
+        by_tag["CODE"], code = [code], None
     conclusion = _conclusion(by_tag)
     # Tags that were taken for words, where they may have been meant
-    missed = dict.fromkeys(tag for tag in quoted if program.code is None and (not conclusion or tag in CONCLUDING))
+    missed = dict.fromkeys(tag for tag in quoted if code is None and (not conclusion or tag in CONCLUDING))
     unread = [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
     readings = [*program.remarks, *unread, *_left_out(hypotheses, by_tag)]
     tags = tuple(tag for tag, parts in by_tag.items() if any(parts))
     return Parsed(
-        words, _number_hypotheses(hypotheses), program.code, conclusion, tags, "\n\n".join(thoughts), tuple(readings)
+        words, _number_hypotheses(hypotheses), code, conclusion, tags, "\n\n".join(thoughts), tuple(readings)
     )
 
 
@@ -277,9 +281,8 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
     for label in filter(None, by_tag.get("LABEL", ())):
         unique.setdefault(label.casefold(), label)
     kept = [label for label in unique.values() if not _NO_LABEL.fullmatch(label.strip("()[]'"))]
-    return Conclusion(
-        texts.get("DESCRIPTION", ""), tuple(kept[:MOST_LABELS]), texts.get("REASONING", ""), texts.get("BIAS", "")
-    )
+    own = {name: texts.get(name.upper(), "") for name in ("description", "reasoning", "bias", "domain", "code")}
+    return Conclusion(labels=tuple(kept[:MOST_LABELS]), **own)
 
 
 def _clean_label(text: str) -> str:

@@ -1,0 +1,146 @@
+"""`system` and `tools` of a run that studies a function. Their docstrings are the reference the agent reads.
+
+Made by `laboratory` for each experiment; reached by programs through `program_api`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from workers.errors import ToolMisuse
+from workers.record.experiments import LogEntry, Sample
+from workers.record.systems import OrdinaryActivations, SystemSpec
+
+MOST_SAMPLES = 2_000
+"""Inputs one experiment may log."""
+SAMPLE_CHARS = 1_000
+"""Characters of one input or output that are kept."""
+TEXT_CHARS = 40_000
+"""Characters of words one experiment may log."""
+
+
+class CallableSubject(Protocol):
+    """A thing under study that is called."""
+
+    spec: SystemSpec
+
+    @property
+    def domain(self) -> str: ...
+
+    def call(self, inputs: Sequence[Any], number: int) -> list[Any]: ...
+
+
+class FunctionSystem:
+    """The function under study. You never see its code; it may be noisy, and may answer differently in an interval.
+
+    system.family: "numeric" for a function of numbers, "strings" for one of texts.
+    system.domain: the inputs that it takes.
+    """
+
+    def __init__(self, subject: CallableSubject, earlier_calls: int) -> None:
+        self.subject = subject
+        self.answers: dict[str, set[str]] = {}
+        """Input -> what it gave in this experiment, both as JSON."""
+        self.measured = 0
+        """Inputs that it was called with."""
+        self._number = earlier_calls
+
+    def call(self, inputs: Sequence[Any]) -> list[Any]:
+        """Call the function once for each input.
+
+        Returns the outputs in the order of the inputs. At most 1,000 inputs a call. nan is an output like any other:
+        there the function is undefined. The same input may give another output the next time, where it is noisy.
+
+        Example:
+            inputs = [-100, -10, -1, 0, 1, 10, 100] if system.family == "numeric" else ["abc", "Two words", "A1 b2"]
+            outputs = system.call(inputs)
+            tools.log_experiment(inputs, outputs, "a first look at the whole domain")
+        """
+        self._number += 1
+        outputs = self.subject.call(inputs, self._number)
+        for given, answer in zip(inputs, outputs, strict=True):
+            self.answers.setdefault(to_json(given), set()).add(to_json(answer))
+        self.measured += len(outputs)
+        return outputs
+
+
+class FunctionTools:
+    """What experiments on a function can be logged with. A wrong argument raises ToolError."""
+
+    lacks: frozenset[str] = frozenset()
+    exemplar_mean: float | None = None
+    best: float | None = None
+    ordinary: OrdinaryActivations | None = None
+
+    def __init__(self, system: FunctionSystem, earlier: Sequence[LogEntry] = ()) -> None:
+        self.entries: list[LogEntry] = []
+        self._system = system
+        self._earlier = tuple(earlier)
+
+    @property
+    def measured(self) -> int:
+        return self._system.measured
+
+    def log_experiment(self, inputs: Sequence[Any], outputs: Sequence[Any], text: str = "") -> None:
+        """Log inputs with the outputs that `system.call` gave for them, and what you make of them.
+
+        What is logged comes back to you, and is what people see of the experiment. At most 2,000 inputs an experiment.
+
+        Example:
+            inputs = list(range(-128, 129, 8)) if system.family == "numeric" else ["aaa", "bbb", "aba", "ABA"]
+            tools.log_experiment(inputs, system.call(inputs), "an even spread")
+        """
+        if not isinstance(inputs, list | tuple) or not isinstance(outputs, list | tuple):
+            raise ToolMisuse("inputs and outputs must be lists, as system.call takes and gives them.")
+        if len(inputs) != len(outputs):
+            raise ToolMisuse(f"There are {len(inputs)} inputs and {len(outputs)} outputs. Give one output an input.")
+        logged = sum(len(entry.samples) for entry in self.entries)
+        if logged + len(inputs) > MOST_SAMPLES:
+            raise ToolMisuse(
+                f"This experiment has logged {logged:,} inputs and {len(inputs):,} more came; one experiment logs "
+                f"{MOST_SAMPLES:,} at most. Log those that tell most."
+            )
+        samples = tuple(self._sample(*pair) for pair in zip(inputs, outputs, strict=True))
+        left = TEXT_CHARS - sum(len(entry.text) for entry in self.entries)
+        self.entries.append(LogEntry((), str(text)[: max(0, left)], samples))
+
+    save_experiment_log = log_experiment
+
+    @property
+    def experiment_log(self) -> list[dict[str, Any]]:
+        """Every entry of the run so far, as plain data: {"samples": [{"input": …, "output": …}], "text": …}."""
+        return [
+            {
+                "samples": [
+                    {"input": json.loads(each.input), "output": json.loads(each.output)} for each in entry.samples
+                ],
+                "text": entry.text,
+            }
+            for entry in (*self._earlier, *self.entries)
+        ]
+
+    def _sample(self, given: Any, output: Any) -> Sample:
+        """Raises ToolMisuse for an output that the function did not give: what is logged is what was measured."""
+        kept = Sample(to_json(given), to_json(output))
+        known = self._system.answers.get(kept.input, set())
+        if kept.output not in known:
+            gave = f"gave {' or '.join(sorted(known)[:3])}" if known else "was not called with it in this experiment"
+            raise ToolMisuse(
+                f"The output {kept.output[:80]} is not what the function gave for {kept.input[:80]}: it {gave}. Log "
+                "the outputs of system.call as they are, and put what you compute from them into the text."
+            )
+        return kept
+
+
+def to_json(value: Any) -> str:
+    """A number or text as JSON; numbers that are equal are written alike. NaN and infinity are texts in brackets."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return json.dumps(str(value)[:SAMPLE_CHARS], ensure_ascii=False)
+    if isinstance(value, str):
+        return json.dumps(value[:SAMPLE_CHARS], ensure_ascii=False)
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(str(value))
+    return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
