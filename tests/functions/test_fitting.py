@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workers.functions.fitting import Curve, find_fit
-from workers.functions.shapes import SHAPES, Floats, CurveShape
+from workers.functions.shapes import SHAPES, CurveShape, Floats
 
 X = np.arange(-128, 128.5, 0.5)
 SCORED = np.arange(-127.5, 128)

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from workers.functions.shapes import SHAPES, Floats, CurveShape
+from workers.functions.shapes import SHAPES, CurveShape, Floats
 
 _EVERY = 4
 """Pairs are looked for at every so manyth point, and those that come out best fitted at all of them."""
