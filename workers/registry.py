@@ -181,6 +181,7 @@ TRAINERS: Plugins = {"toybox": ("toybox-net and toybox-eyes", "workers.toybox.ne
 # Factory takes (settings, model): the provider's name of the model, "" for the default.
 BACKBONES: Plugins = {
     "scripted": ("Scripted scientist (no language model)", "workers.toybox.scientist.backbone.load"),
+    "scripted-functions": ("Scripted baseline for functions (no language model)", "workers.functions.scientist.load"),
     "openai": ("Vision-language model (OpenAI-compatible)", "workers.backbones.openai.backbone.load"),
     "person": ("Manual (human)", "workers.backbones.person.load"),
 }

@@ -21,6 +21,7 @@ OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
 _OF_TOYBOX_EYES = "synthetic:toybox-eyes:"
 """So do those of this family."""
 SCRIPTED, TOYBOX = "scripted", "toybox"
+NO_SCRIPT = "The scripted scientist knows toys alone, and calls no function. Choose another backbone."
 PERSON = "person"
 """The backbone of runs that people write: the run waits for each reply."""
 

@@ -47,8 +47,8 @@ _STATUS: dict[ExperimentStatus, tuple[str, str]] = {
 """Status -> its words in the first line of a result, and what to do about it."""
 
 _SILENT = (
-    "Nothing was logged and nothing was printed, so there is nothing to see. End the program with "
-    "tools.log_experiment(activations, images, titles, text), or display or print what you want to know."
+    "Nothing was logged and nothing was printed, so there is nothing to see. End the program with a call of "
+    "tools.log_experiment, or print what you want to know."
 )
 _NOTE = "A note from a person who follows this investigation. Take it into account:"
 _READ = "How your reply was read:"
@@ -187,6 +187,9 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
     listed: set[tuple[str, str]] = set()
     number = 0
     for entry in entries:
+        for place, sample in enumerate(entry.samples, number + 1):
+            yield f"{place}. {sample.input} → {sample.output}"
+        number += len(entry.samples)
         for observation in entry.observations:
             number += 1
             key = observation.image if observation.plain else observation.masked or observation.image

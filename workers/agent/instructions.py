@@ -31,8 +31,13 @@ def run_experiment(system, tools):
     images = tools.text2image(prompts)
     activations, masked = system.neuron(images)
     tools.log_experiment(activations, masked, prompts, "what this experiment tests")''',
+    "call": '''\
+def run_experiment(system, tools):
+    """The whole domain"""
+    inputs = list(range(-128, 129, 4)) if system.family == "numeric" else ["abc", "Two words", "A1 b2", "aaa"]
+    tools.log_experiment(inputs, system.call(inputs), "what this experiment tests")''',
 }
-"""A whole program for each of the tools that images come from."""
+"""A whole program for each of the tools that images come from, and one for a function."""
 
 _FOLDER = Path(__file__).parent / "prompts"
 
@@ -67,8 +72,10 @@ def _template(name: str) -> Template:
 def choose_example(reference: str, *tools: str) -> str:
     """A short program with the first of these tools, keys of `_EXAMPLES`, that the reference describes.
 
-    A reference that describes none of them denies none either.
+    A reference that describes none of them denies none either. One of a function has a program of its own.
     """
+    if "### system.call(" in reference:
+        return _EXAMPLES["call"]
     return _EXAMPLES[next((name for name in tools if f"### tools.{name}(" in reference), tools[0])]
 
 

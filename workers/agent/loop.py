@@ -52,7 +52,7 @@ from workers.record.grammar.reply import parse, write_out
 from workers.record.limits import Limits, Usage, check, without_price
 from workers.record.replies import FunctionCall
 from workers.record.systems import OrdinaryActivations, SystemSpec
-from workers.record.tasks import TASKS
+from workers.record.tasks import FUNCTION, TASKS, explain_mismatch
 
 log = logging.getLogger(__name__)
 
@@ -129,6 +129,8 @@ def start(
     """
     if task not in TASKS:
         raise UnknownName(f"There is no task {task!r}. Choose one of: {', '.join(TASKS)}.")
+    if problem := explain_mismatch(task, system.kind):
+        raise RequestError(problem)
     check(limits)
     return Started(
         question=question,
@@ -138,7 +140,9 @@ def start(
         limits=limits,
         seed=seed,
         instructions=render(
-            "system", reference=reference, example=choose_example(reference, "text2image", "dataset_exemplars")
+            "system_function" if system.kind == FUNCTION else "system",
+            reference=reference,
+            example=choose_example(reference, "text2image", "dataset_exemplars"),
         ),
         assignment=assignment(task, question, system, limits, known),
         reference=reference,

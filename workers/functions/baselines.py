@@ -21,7 +21,7 @@ Call = Callable[[Sequence[Any]], list[Any]]
 """A function under study."""
 
 _STEP = 0.5
-_AT_ONCE = 500
+_AT_ONCE = 1_000
 """Inputs of a call."""
 _REPEATS = 8
 """Calls that noise is averaged over."""

@@ -33,6 +33,7 @@ class FunctionCollection:
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """Raises RequestError."""
+        del images, layers
         raise RequestError(NO_IMAGES)
 
     def about(self) -> str:

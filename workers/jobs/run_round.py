@@ -31,8 +31,8 @@ from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.run_log import LOOK_EVERY, DatabaseRunLog
 from workers.lab.describing import BackboneDescriber
-from workers.lab.memory import StorageBudget
 from workers.lab.laboratory import ExperimentContext, FunctionContext
+from workers.lab.memory import StorageBudget
 from workers.lab.reference import build_function_reference, build_reference
 from workers.protocols import Backbone, Bounds, ExperimentResult
 from workers.record.events import Ended, Started

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from textwrap import dedent
 from typing import Any
 
-from workers.lab.program_api import NAMES
+from workers.lab.function_calls import FunctionSystem, FunctionTools
+from workers.lab.program_api import FUNCTION_NAMES, NAMES
 from workers.lab.system import System
 from workers.lab.tools import Tools
 
@@ -48,6 +49,22 @@ def build_reference(vocabulary: str = "", changes: str = "", lacks: frozenset[st
     parts += [f"## What can be drawn\n\n{vocabulary}"] if vocabulary and "text2image" not in lacks else []
     parts += [f"## What can be changed\n\n{changes}"] if changes and "edit_images" not in lacks else []
     return "\n\n".join([*parts, "\n".join(attributes), _name_others(lacks)]) + "\n"
+
+
+def build_function_reference() -> str:
+    """The reference for a run that studies a function, Markdown."""
+    owners: dict[str, type] = {"system": FunctionSystem, "tools": FunctionTools}
+    parts = ["NumPy can be imported. A wrong argument raises ToolError with the remedy."]
+    attributes: list[str] = []
+    for owner, names in FUNCTION_NAMES.items():
+        parts.append(f"## {owner}\n\n{inspect.getdoc(owners[owner])}")
+        members = {name: getattr(owners[owner], name) for name in names}
+        for name, each in members.items():
+            if isinstance(each, property):
+                attributes.append(f"{owner}.{name}: {inspect.getdoc(each)}")
+            elif each.__name__ == name:
+                parts.append(_method(f"{owner}.{name}", each, frozenset()))
+    return "\n\n".join([*parts, *attributes, "Other names: tools.save_experiment_log."]) + "\n"
 
 
 def _entries() -> Iterator[tuple[str, Any]]:

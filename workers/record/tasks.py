@@ -110,6 +110,15 @@ def find_task(key: str) -> Task:
     return TASKS.get(key, TASKS["free"])
 
 
+def explain_mismatch(task: str, kind: str) -> str:
+    """Why this task cannot be asked of a system of this kind; "" if it can."""
+    if find_task(task).of_functions == (kind == FUNCTION):
+        return ""
+    if kind == FUNCTION:
+        return f"A function takes no images: choose the task “{TASKS[FUNCTION].label}”."
+    return f"“{TASKS[FUNCTION].label}” is asked of the model “functions” alone. Choose that model, or another task."
+
+
 def questions(kind: str, model: str, layer: str, unit: int | str, name: str = "") -> dict[str, str]:
     """A sensible question for each task about a unit of a layer of this kind, called `name` where units have names.
 

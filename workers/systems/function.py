@@ -36,14 +36,17 @@ class FunctionSubject:
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
         """Raises RequestError."""
+        del images
         raise RequestError(NO_IMAGES)
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
         """None: there are no images."""
+        del progress
         return []
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """None: there are no images."""
+        del progress
         return None
 
 

@@ -45,7 +45,8 @@ def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
     there = [each for each in models if each.available]
     if not there:
         return {"models": [], "waiting": worker_status.is_here(), "looking": notify.read_report("catalogue")}
-    model = next((each for each in there if each.name == values.get("model")), there[0])
+    wanted = [values.get("model"), compatibility.TOYBOX]
+    model = next((each for name in wanted for each in there if each.name == name), there[0])
     layers = list(model.layers.all())
     layer = next((each for each in layers if each.name == values.get("layer")), None) or _suggest_layer(layers, values)
     fitting = compatibility.fitting(model.name)

@@ -93,6 +93,8 @@ class QueryForm(LimitFields):
     """Everything that goes into a run. Errors say what there is to choose from; nothing typed is lost."""
 
     field_order = ("question", "task", "model", "layer", "unit", *AVAILABLE, "backbone_model")
+    system_kind = ""
+    """Kind of the system that was chosen, once the form was looked at."""
     price_unknown = False
     """Whether the chosen model has no known price, once the form was looked at."""
     question = forms.CharField(
@@ -134,6 +136,7 @@ class QueryForm(LimitFields):
         data = super().clean() or self.cleaned_data
         self._look_at_availability()
         self._find_unit(data)
+        self._match_task(data)
         backbone = data.get("backbone", "")
         if problem := compatibility.explain_incompatibility(backbone, data.get("toolset", compatibility.TOYBOX)):
             self.add_error("backbone", problem)
@@ -168,6 +171,15 @@ class QueryForm(LimitFields):
                 data["unit"] = find_unit(layer, data["unit"])
         except InvalidInput as error:
             self.add_error(error.field, str(error))
+
+    def _match_task(self, data: dict[str, Any]) -> None:
+        """A function is described; the scripted scientist knows toys alone."""
+        if not self.system_kind:
+            return
+        if problem := tasks.explain_mismatch(data.get("task", tasks.USUAL), self.system_kind):
+            self.add_error("task", problem)
+        elif self.system_kind == tasks.FUNCTION and data.get("backbone") == compatibility.SCRIPTED:
+            self.add_error("backbone", compatibility.NO_SCRIPT)
 
     def run(self, owner: User) -> Run:
         """The run that a valid form asks for, not saved; `runs.actions` saves it."""

@@ -145,9 +145,7 @@ def _parse(text: str) -> Parsed:
     unread = [f"[{tag}] stood in the middle of a sentence and was read as words of it." for tag in missed]
     readings = [*program.remarks, *unread, *_left_out(hypotheses, by_tag)]
     tags = tuple(tag for tag, parts in by_tag.items() if any(parts))
-    return Parsed(
-        words, _number_hypotheses(hypotheses), code, conclusion, tags, "\n\n".join(thoughts), tuple(readings)
-    )
+    return Parsed(words, _number_hypotheses(hypotheses), code, conclusion, tags, "\n\n".join(thoughts), tuple(readings))
 
 
 def _left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) -> list[str]:

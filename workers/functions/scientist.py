@@ -1,0 +1,150 @@
+"""The scripted baseline as a backbone: it studies a function in rounds, as a language model does, without one.
+
+The baselines call a function as they please. Here each call is an experiment: what the conversation holds is given as
+the answers to the first calls, and the first call that has none becomes the next program.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workers.errors import UnknownName
+from workers.functions.baselines import FunctionAnswer, study_numbers, study_texts
+from workers.protocols import Emit, LabSettings, Message, Reply
+from workers.record.limits import Usage
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_EXPERIMENT = re.compile(r"^Experiment \d+: ", re.MULTILINE)
+_LINE = re.compile(r"^\d+\. (?=[-\d\"])", re.MULTILINE)
+_ARROW = " → "
+_FAMILY = re.compile(r"\bfunction \d+ of (numeric|strings)\b")
+_STUDIES = {"numeric": study_numbers, "strings": study_texts}
+_PROGRAM = """[HYPOTHESIS LIST]:
+Hypothesis_1: {hypothesis}
+
+[CODE]:
+```python
+def run_experiment(system, tools):
+    \"\"\"{title}\"\"\"
+    inputs = {inputs}
+    tools.log_experiment(inputs, system.call(inputs), {title!r})
+```"""
+_CONCLUSION = """[DESCRIPTION]: {0.description}
+[DOMAIN]: {0.domain}
+[CODE]:
+```python
+{1}
+```"""
+_UNKNOWN = "def f(x):\n    return None"
+
+Answers = list[tuple[Any, Any]]
+"""Inputs of one experiment with their outputs."""
+
+
+class _NeedsCallError(Exception):
+    """The next call has no answer yet."""
+
+    def __init__(self, inputs: Sequence[Any], place: int) -> None:
+        super().__init__(place)
+        self.inputs = inputs
+        self.place = place
+
+
+class FunctionScientist:
+    """See `protocols.Backbone`. The same conversation gives the same reply. Words stand in for tokens."""
+
+    label = "Scripted baseline for functions (no language model)"
+    sees = False
+    price_known = True
+
+    def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
+        """The next reply. Raises what `emit` raises."""
+        del load, seed
+        text = _plan_reply(messages)
+        emit(text)
+        heard = sum(len(message.text.split()) for message in messages)
+        return Reply(text, Usage(prompt_tokens=heard, completion_tokens=len(text.split())))
+
+
+def _plan_reply(messages: Sequence[Message]) -> str:
+    asked = "\n".join(message.text for message in messages[:2])
+    family = found[1] if (found := _FAMILY.search(asked)) else "numeric"
+    results = [each for message in messages[2:] if message.role == "user" for each in _read_results(message.text)]
+    try:
+        answer = _STUDIES[family](_replay(results))
+    except _NeedsCallError as needed:
+        return _write_program(needed)
+    except _RefusedError:
+        answer = FunctionAnswer("Unknown: an experiment gave no outputs.", "unknown", "")
+    return _CONCLUSION.format(answer, answer.code.rstrip() or _UNKNOWN)
+
+
+class _RefusedError(Exception):
+    """An experiment did not give what it was made for."""
+
+
+def _replay(results: Sequence[Answers]) -> Callable[[Sequence[Any]], list[Any]]:
+    """A call that is answered by the experiments in their order."""
+    left: Iterator[tuple[int, Answers]] = iter(enumerate(results))
+
+    def call(inputs: Sequence[Any]) -> list[Any]:
+        place, known = next(left, (len(results), None))
+        if known is None:
+            raise _NeedsCallError(inputs, place)
+        if [given for given, _ in known] != list(inputs):
+            raise _RefusedError
+        return [output for _, output in known]
+
+    return call
+
+
+def _read_results(text: str) -> Iterator[Answers]:
+    """What each experiment logged, of a message that tells results."""
+    for part in _EXPERIMENT.split(text)[1:]:
+        yield [pair for match in _LINE.finditer(part) if (pair := _read_line(part[match.end() :]))]
+
+
+def _read_line(rest: str) -> tuple[Any, Any] | None:
+    """Input and output of "1.5 → 3"; None for another line."""
+    decoder = json.JSONDecoder()
+    try:
+        given, end = decoder.raw_decode(rest)
+        if not rest.startswith(_ARROW, end):
+            return None
+        output, _ = decoder.raw_decode(rest, end + len(_ARROW))
+    except ValueError:
+        return None
+    return given, float(output) if output in ("nan", "inf", "-inf") and not isinstance(given, str) else output
+
+
+def _write_program(needed: _NeedsCallError) -> str:
+    title = "A first look at the domain"
+    hypothesis = "it is one known function, or two of them together"
+    if needed.place == 1:
+        title, hypothesis = "The same inputs again", "the same input gives the same output"
+    elif needed.place > 1:
+        title, hypothesis = f"The same inputs, time {needed.place + 1}", "the mean of the outputs has less noise"
+    return _PROGRAM.format(hypothesis=hypothesis, title=title, inputs=_write_inputs(needed.inputs))
+
+
+def _write_inputs(inputs: Sequence[Any]) -> str:
+    """As an expression, short where numbers follow in equal steps."""
+    if len(inputs) > 2 and not isinstance(inputs[0], str):
+        step = inputs[1] - inputs[0]
+        if all(math.isclose(inputs[0] + step * place, each) for place, each in enumerate(inputs)):
+            return f"[{inputs[0]!r} + {step!r} * place for place in range({len(inputs)})]"
+    return repr(list(inputs))
+
+
+def load(settings: LabSettings, model: str) -> FunctionScientist:
+    """Raises UnknownName if a model is named."""
+    del settings
+    if model:
+        raise UnknownName(f"The scripted baseline is no language model: leave the backbone's model {model!r} out.")
+    return FunctionScientist()
