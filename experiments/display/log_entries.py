@@ -11,7 +11,10 @@ from django.db.models import Min
 from experiments.display.image_cards import ImageCard
 from experiments.models import Observation, Run
 from workers.record.events import ExperimentEnded
+from workers.record.experiments import Sample
 
+SAMPLES_SHOWN = 12
+"""Inputs of a function that stand unfolded."""
 FEW, SHOWN = 15, 10
 """Up to so many images of one entry all stand in the order of the program; of more, so many stand unfolded."""
 
@@ -38,6 +41,16 @@ class LogEntry:
     edit_groups: Sequence[EditGroup]
     shown: Sequence[ImageCard]
     folded: Sequence[ImageCard]
+    samples: Sequence[Sample] = ()
+    """Of a function: inputs and outputs."""
+
+    @property
+    def first_samples(self) -> Sequence[Sample]:
+        return self.samples[:SAMPLES_SHOWN]
+
+    @property
+    def further_samples(self) -> Sequence[Sample]:
+        return self.samples[SAMPLES_SHOWN:]
 
     @property
     def singles(self) -> Sequence[ImageCard]:
@@ -59,7 +72,7 @@ class LogEntry:
     def heading(self) -> str:
         """The text, if it is short enough to stand above its images."""
         fits = len(self.text) <= HEADING and "\n" not in self.text.strip()
-        return self.text if fits and (self.shown or self.edit_groups) else ""
+        return self.text if fits and (self.shown or self.edit_groups or self.samples) else ""
 
     @property
     def mean(self) -> float | None:
@@ -85,7 +98,7 @@ def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[L
         if len(singles) > FEW:
             singles.sort(key=lambda card: -card.activation)
         place = SHOWN if len(singles) > FEW else len(singles)
-        found.append(LogEntry(entry.text, groups, singles[:place], singles[place:]))
+        found.append(LogEntry(entry.text, groups, singles[:place], singles[place:], entry.samples))
     if result.ordinary_images:
         found.append(LogEntry(ORDINARY, (), [ImageCard.from_log(each) for each in result.ordinary_images], ()))
     return found

@@ -37,6 +37,8 @@ class ConclusionOut(Schema):
     labels: list[str] = []
     reasoning: str = ""
     bias: str = ""
+    domain: str = Field("", description="of a function: for which inputs the answer holds")
+    code: str = Field("", description="of a function: Python whose last function computes it")
 
 
 class CitedOut(Schema):

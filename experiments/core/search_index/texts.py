@@ -70,7 +70,7 @@ def question(run: Run) -> SearchText:
 def summary(run: Run) -> str:
     """A line for each text, so that no phrase is found across two."""
     known = {
-        name: run.conclusion[name] for name in ("description", "bias", "reasoning", "labels") if name in run.conclusion
+        name: run.conclusion[name] for name in ("description", "bias", "reasoning", "domain", "labels") if name in run.conclusion
     }
     said = [text for _, _, text in _conclusion_texts(Conclusion(**known))] if known else []
     return "\n".join(map(normalize, [run.question, f"{run.model} {run.layer}", *said]))
@@ -104,7 +104,7 @@ def _texts_of(content: Payload) -> Iterator[Text]:
 
 
 def _conclusion_texts(conclusion: Conclusion) -> Iterator[Text]:
-    parts = (conclusion.description, conclusion.bias, conclusion.reasoning)
+    parts = (conclusion.description, conclusion.bias, conclusion.reasoning, conclusion.domain)
     yield from ((TextKind.DESCRIPTION, None, part) for part in parts)
     yield from ((TextKind.LABEL, None, label) for label in conclusion.labels)
 
