@@ -156,7 +156,7 @@ SYSTEMS: Plugins = {
     "logit": ("The probability of a class", "workers.systems.logit.load"),
     "synthetic": ("A synthetic neuron", "workers.systems.synthetic.load"),
     "latent": ("A latent of a sparse auto-encoder", "workers.systems.latent.load"),
-    "function": ("A function of numbers or of texts", "workers.systems.function.load"),
+    "function": ("A function of numbers or of texts", "workers.functions.system.load"),
 }
 
 SYSTEM_OF_LAYER: Mapping[str, str] = {

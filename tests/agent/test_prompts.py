@@ -25,6 +25,7 @@ FOLDER = Path(instructions.__file__).parent / "prompts"
 TASK_VARIABLES = {"question", "system", "budget"}
 VARIABLES = dict.fromkeys(TASKS, TASK_VARIABLES) | {
     "system": {"reference", "example"},
+    "system_function": {"reference", "example"},
     "continue": {"best", "exemplar_mean"},
     "format": {"rounds", "example"},
     "conclude_again": {"number"},

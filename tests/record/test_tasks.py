@@ -11,7 +11,7 @@ from experiments.runs.asking.form import QueryForm
 from workers.record import tasks
 from workers.record.replies import Conclusion
 
-TAGS = {"DESCRIPTION", "LABEL", "REASONING", "BIAS"}
+TAGS = {"DESCRIPTION", "LABEL", "REASONING", "BIAS", "DOMAIN", "CODE"}
 
 
 @pytest.mark.parametrize("task", tasks.TASKS.values(), ids=lambda task: task.key)

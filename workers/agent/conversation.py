@@ -47,8 +47,8 @@ _STATUS: dict[ExperimentStatus, tuple[str, str]] = {
 """Status -> its words in the first line of a result, and what to do about it."""
 
 _SILENT = (
-    "Nothing was logged and nothing was printed, so there is nothing to see. End the program with a call of "
-    "tools.log_experiment, or print what you want to know."
+    "Nothing was logged and nothing was printed, so there is nothing to see. End the program with "
+    "tools.log_experiment(…), or print what you want to know."
 )
 _NOTE = "A note from a person who follows this investigation. Take it into account:"
 _READ = "How your reply was read:"
