@@ -80,10 +80,44 @@ def test_outputs_that_are_no_finite_numbers_are_wrong(sandbox: Any, value: str) 
     assert (score.outcome, score.error, score.success) == ("scored", math.inf, False)
 
 
-@pytest.mark.parametrize("value", ["3", "s.encode()", "None", "s * 100000", "s + ' '"])
+@pytest.mark.parametrize("value", ["3", "s.encode()", "None", "s * 100000", "s + ' '", "chr(0xd800)"])
 def test_outputs_that_are_other_texts_are_wrong(sandbox: Any, value: str) -> None:
     score = score_answer(create_strings(5), f"def f(s):\n    return {value}", sandbox)
     assert (score.outcome, score.right, score.success) == ("scored", 0, False)
+
+
+def test_one_output_that_is_no_text_leaves_the_others_right(sandbox: Any) -> None:
+    box = create_strings(5)
+    code = f"{box.truth.code}\n\n_n = []\ndef other(s):\n    _n.append(s)\n    return chr(0xd800) if len(_n) == 1 else f(s)\n"
+    assert score_answer(box, code, sandbox).right == 9
+
+
+_FRAMES = """
+import sys
+_frame = sys._getframe()
+while "tools" not in _frame.f_globals:
+    _frame = _frame.f_back
+tools = _frame.f_globals["tools"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("forged", "outcome"),
+    [
+        ("tools.report('scored', [0.0] * 256)", "scored"),
+        ("tools.report('scored', [])", "raised"),
+        ("tools.report('scored', [['0']] * 256)", "scored"),
+        ("tools.report('a success', [0.0] * 256)", "no function"),
+        ("tools.report({'success': True}, [0.0] * 256)", "no function"),
+        ("tools.report()", "raised"),
+        ("tools.other()", "raised"),
+        ("for _ in range(1000): tools.report('scored', [0.0] * 256)", "scored"),
+    ],
+)
+def test_an_answer_that_reports_itself_gives_no_more_than_outputs(sandbox: Any, forged: str, outcome: str) -> None:
+    score = score_answer(find("clean"), f"{_FRAMES}{forged}\ndef f(x):\n    raise SystemExit\n", sandbox)
+    assert (score.outcome, score.success) == (outcome, False)
+    assert score.error is None or score.error >= 1
 
 
 def test_a_half_right_answer_about_texts_tells_how_many(sandbox: Any) -> None:

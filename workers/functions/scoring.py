@@ -33,7 +33,10 @@ import ast, numbers
 
 def _read(value):
     if isinstance(value, str):
-        return value[:{chars} + 1]
+        try:
+            return value[:{chars} + 1].encode().decode()
+        except UnicodeEncodeError:
+            return None
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         try:
             return float(value)

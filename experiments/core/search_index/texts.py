@@ -70,7 +70,9 @@ def question(run: Run) -> SearchText:
 def summary(run: Run) -> str:
     """A line for each text, so that no phrase is found across two."""
     known = {
-        name: run.conclusion[name] for name in ("description", "bias", "reasoning", "domain", "labels") if name in run.conclusion
+        name: run.conclusion[name]
+        for name in ("description", "bias", "reasoning", "domain", "labels")
+        if name in run.conclusion
     }
     said = [text for _, _, text in _conclusion_texts(Conclusion(**known))] if known else []
     return "\n".join(map(normalize, [run.question, f"{run.model} {run.layer}", *said]))
