@@ -88,7 +88,8 @@ def test_outputs_that_are_other_texts_are_wrong(sandbox: Any, value: str) -> Non
 
 def test_one_output_that_is_no_text_leaves_the_others_right(sandbox: Any) -> None:
     box = create_strings(5)
-    code = f"{box.truth.code}\n\n_n = []\ndef other(s):\n    _n.append(s)\n    return chr(0xd800) if len(_n) == 1 else f(s)\n"
+    once = "_n = []\ndef other(s):\n    _n.append(s)\n    return chr(0xd800) if len(_n) == 1 else f(s)\n"
+    code = f"{box.truth.code}\n\n{once}"
     assert score_answer(box, code, sandbox).right == 9
 
 
