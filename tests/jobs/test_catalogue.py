@@ -42,6 +42,7 @@ def test_every_plug_in_has_a_row_and_what_is_missing_has_its_command() -> None:
     assert (Dataset.objects.get().key, Dataset.objects.get().images) == ("toybox", 20)
     assert dict(Backbone.objects.values_list("key", "available")) == {
         "scripted": True,
+        "scripted-functions": True,
         "openai": False,
         "person": True,
     }
