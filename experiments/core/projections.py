@@ -21,6 +21,8 @@ from workers.record.experiments import Observation as Logged
 from workers.record.limits import Usage
 from workers.record.origins import Origin
 
+_SCORE_FIELDS = ("outcome", "success", "error", "right")
+
 
 def keep(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
     """Bring the rows in step with one new event."""
@@ -116,7 +118,7 @@ def _keep_wait(run: Run, waiting: record.WaitingForPerson, _: RowWriter) -> None
 
 def _keep_resumption(run: Run, _: record.Resumed, __: RowWriter) -> None:
     run.reason, run.cancel_requested = "", False
-    run.ended, run.conclusion = None, {}
+    run.ended, run.conclusion, run.score = None, {}, {}
 
 
 def _keep_limits(run: Run, changed: record.LimitsChanged, _: RowWriter) -> None:
@@ -132,6 +134,7 @@ def _keep_handover(run: Run, handover: record.HandedOver, _: RowWriter) -> None:
 def _keep_end(run: Run, end: record.Ended, rows: RowWriter) -> None:
     run.reason = end.reason
     run.conclusion = encode(end.conclusion)
+    run.score = {name: getattr(end.score, name) for name in _SCORE_FIELDS} if end.score else {}
     run.ended = timezone.now()
     rows.add_labels(end.conclusion.labels)
 

@@ -11,7 +11,7 @@ from django.db.models import Min
 from experiments.display.image_cards import ImageCard
 from experiments.models import Observation, Run
 from workers.record.events import ExperimentEnded
-from workers.record.experiments import Sample
+from workers.record.functions import Sample
 
 SAMPLES_SHOWN = 12
 """Inputs of a function that stand unfolded."""

@@ -103,6 +103,9 @@ class Run(models.Model):
     # What came of it.
     versions = stored.ShapedJSONField(shape=dict[str, str], default=dict, blank=True)
     conclusion = stored.ShapedJSONField(shape=stored.StoredConclusion, default=dict, blank=True)
+    score = stored.ShapedJSONField(
+        shape=stored.StoredScore, default=dict, blank=True, help_text="how right a conclusion about a function is"
+    )
 
     # What reviewers made of it. Kept in step by `review.verdicts`; not for everybody's eyes, see there.
     verdict = models.CharField(max_length=8, choices=Outcome.choices, blank=True)

@@ -78,6 +78,15 @@ class StoredConclusion(TypedDict, total=False):
     code: str
 
 
+class StoredScore(TypedDict, total=False):
+    """How right a conclusion about a function is; see `workers.record.functions.FunctionScore`."""
+
+    outcome: str
+    success: bool
+    error: float | None
+    right: int | None
+
+
 class Histogram(TypedDict):
     start: float
     width: float

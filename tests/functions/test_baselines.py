@@ -23,7 +23,7 @@ VARIANTS = ("clean", "corrupted", "noised", "approximated")
 def count_calls(box: BlackBox) -> Call:
     """The box's calls, numbered as those of a run."""
     numbers = iter(range(1, 1_000))
-    return lambda inputs: box.call(inputs, next(numbers))
+    return lambda inputs, _=None: box.call(inputs, next(numbers))
 
 
 def error_of(answer: FunctionAnswer, box: BlackBox) -> float:
@@ -63,7 +63,7 @@ def test_the_same_calls_give_the_same_answer() -> None:
 
 
 def test_what_is_undefined_everywhere_is_unknown() -> None:
-    answer = study_numbers(lambda inputs: [math.nan] * len(inputs))
+    answer = study_numbers(lambda inputs, _=None: [math.nan] * len(inputs))
     assert answer.code == ""
     assert answer.description.startswith("Unknown: 0 points")
 
@@ -73,19 +73,19 @@ def test_texts_are_found_and_pairs_too() -> None:
     assert {len(box.truth.atoms) for box in boxes} == {1, 2}
     for box in boxes:
         held_out = draw_held_out(box)
-        function = compile_function(study_texts(box.call).code)
+        function = compile_function(study_texts(count_calls(box)).code)
         assert [function(text) for text in held_out] == box.evaluate(held_out), box.key
 
 
 def test_a_change_that_is_in_no_table_is_unknown() -> None:
-    answer = study_texts(lambda inputs: [hashlib.sha256(text.encode()).hexdigest() for text in inputs])
+    answer = study_texts(lambda inputs, _=None: [hashlib.sha256(text.encode()).hexdigest() for text in inputs])
     assert answer.code == ""
     assert answer.description.startswith("Unknown")
 
 
 @pytest.mark.parametrize("study", [study_numbers, study_texts])
 def test_what_a_function_refuses_is_heard(study: Any) -> None:
-    def refuse(inputs: Sequence[Any]) -> list[Any]:
+    def refuse(inputs: Sequence[Any], _: Any = None) -> list[Any]:
         raise ToolMisuse("This function takes no inputs today.")
 
     with pytest.raises(ToolMisuse, match="today"):

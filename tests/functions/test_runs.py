@@ -17,9 +17,9 @@ from workers.functions.families import open_function
 from workers.functions.scoring import score_answer
 from workers.jobs import laboratory as place
 from workers.jobs import lease, rounds
-from workers.lab.function_calls import to_json
 from workers.lab.laboratory import Laboratory
 from workers.protocols import Bounds, LabSettings
+from workers.record.functions import to_json
 from workers.record.grammar.reply import parse
 from workers.record.limits import Usage
 from workers.record.systems import SystemSpec

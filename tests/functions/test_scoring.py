@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from workers.functions.black_box import BlackBox
 from workers.functions.families import open_function
 from workers.functions.numeric import create_numeric
-from workers.functions.scoring import CODE_CHARS, Score, score_answer, summarise_scores
+from workers.functions.scoring import CODE_CHARS, score_answer, summarise_scores
 from workers.functions.strings import create_strings
 
 
@@ -28,13 +27,18 @@ def test_the_truth_is_a_perfect_answer(sandbox: Any, variant: str) -> None:
 
 def test_the_truth_of_texts_is_a_perfect_answer(sandbox: Any) -> None:
     box = create_strings(5)
-    assert score_answer(box, box.truth.code, sandbox) == Score(box.key, "scored", True, right=10)
+    score = score_answer(box, box.truth.code, sandbox)
+    assert (score.key, score.outcome, score.success, score.right) == (box.key, "scored", True, 10)
+    assert [each.answer for each in score.inputs] == [each.truth for each in score.inputs]
 
 
 def test_0_scores_1_and_fails(sandbox: Any) -> None:
     score = score_answer(find("clean"), "def f(x):\n    return 0", sandbox)
     assert score.error == pytest.approx(1)
     assert not score.success
+    assert {each.answer for each in score.inputs} == {"0"}
+    assert score.truth
+    assert score.truth.interval is None
 
 
 def test_the_last_function_counts_whatever_its_name(sandbox: Any) -> None:
@@ -77,7 +81,7 @@ def test_answers_that_come_to_nothing(sandbox: Any, code: str, outcome: str) -> 
 )
 def test_outputs_that_are_no_finite_numbers_are_wrong(sandbox: Any, value: str) -> None:
     score = score_answer(find("clean"), f"def f(x):\n    return {value}", sandbox)
-    assert (score.outcome, score.error, score.success) == ("scored", math.inf, False)
+    assert (score.outcome, score.error, score.success) == ("scored", None, False)
 
 
 @pytest.mark.parametrize("value", ["3", "s.encode()", "None", "s * 100000", "s + ' '", "chr(0xd800)"])

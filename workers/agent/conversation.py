@@ -29,6 +29,7 @@ from workers.record.events import (
 )
 from workers.record.experiments import ExperimentStatus, LogEntry, Observation
 from workers.record.figures import format_activation
+from workers.record.functions import measure_fit
 from workers.record.limits import Limits
 from workers.record.origins import Origin
 
@@ -190,6 +191,8 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
         for place, sample in enumerate(entry.samples, number + 1):
             yield f"{place}. {sample.input} → {sample.output}"
         number += len(entry.samples)
+        for name, words in measure_fit(entry.samples).items():
+            yield f"{name} {words}."
         for observation in entry.observations:
             number += 1
             key = observation.image if observation.plain else observation.masked or observation.image

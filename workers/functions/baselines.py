@@ -5,9 +5,9 @@ No language model is asked. They know the kinds of curves and of changes of text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from workers.functions.fitting import find_fit
 from workers.functions.numeric import EDGE
 from workers.functions.shapes import Floats
 from workers.functions.string_atoms import STRING_ATOMS
-
-Call = Callable[[Sequence[Any]], list[Any]]
-"""A function under study."""
 
 _STEP = 0.5
 _AT_ONCE = 1_000
@@ -39,27 +36,44 @@ class FunctionAnswer:
     """Python whose last function is the answer; "" where none was found."""
 
 
+class Call(Protocol):
+    """A function under study; `guess` is what is thought of it before the call."""
+
+    def __call__(self, inputs: Sequence[Any], guess: Guess | None = None, /) -> list[Any]: ...
+
+
+Guess = Callable[[], FunctionAnswer]
+
+
 def study_numbers(call: Call) -> FunctionAnswer:
     """Find a numeric function: where it is noisy, then the curve that the rest follows."""
     x = np.arange(-EDGE, EDGE + _STEP, _STEP)
-    first, second = _measure(call, x), _measure(call, x)
+    first = _measure(call, x)
+    second = _measure(call, x, lambda: _conclude(x, first))
     noisy = np.isfinite(first) & (first != second)
     if not noisy.any():
-        return _conclude(x, first, "", "")
+        return _conclude(x, first)
     low, high = float(x[noisy].min() - _STEP / 2), float(x[noisy].max() + _STEP / 2)
     if high - low > _MOSTLY * np.ptp(x[np.isfinite(first)]):
-        runs = [first, second, *(_measure(call, x) for _ in range(_REPEATS - 2))]
-        return _conclude(x, np.mean(runs, axis=0) - _find_offset(runs), "; each output has noise added", "")
+        runs = [first, second]
+        while len(runs) < _REPEATS:
+            runs.append(_measure(call, x, lambda: _conclude_noisy(x, runs)))
+        return _conclude_noisy(x, runs)
     mean = float(np.mean([first[noisy], second[noisy]]))
     words = f"; from {low:g} to {high:g} it is about {mean:.4g} instead"
     outside = np.where((x > low) & (x < high), np.nan, first)
-    return _conclude(x, outside, words, f"    if {low!r} < x < {high!r}:\n        return {mean!r}\n")
+    head = f"    if {low!r} < x < {high!r}:\n        return {mean!r}\n"
+    return _conclude(x, outside, words, head, f" except ({low:g}, {high:g})")
 
 
-def _measure(call: Call, x: Floats) -> Floats:
+def _measure(call: Call, x: Floats, guess: Guess | None = None) -> Floats:
     """The outputs at many points, in calls that are not too large."""
     parts = np.split(x, range(_AT_ONCE, len(x), _AT_ONCE))
-    return np.array([value for part in parts for value in call(part.tolist())], dtype=float)
+    return np.array([value for part in parts for value in call(part.tolist(), guess)], dtype=float)
+
+
+def _conclude_noisy(x: Floats, runs: Sequence[Floats]) -> FunctionAnswer:
+    return _conclude(x, np.mean(runs, axis=0) - _find_offset(runs), "; each output has noise added")
 
 
 def _find_offset(runs: Sequence[Floats]) -> float:
@@ -68,8 +82,8 @@ def _find_offset(runs: Sequence[Floats]) -> float:
     return float(bool(np.all(np.abs(steps - np.round(steps)) < 1e-6 * np.maximum(1, np.abs(runs[0]).max()))))
 
 
-def _conclude(x: Floats, y: Floats, words: str, head: str) -> FunctionAnswer:
-    domain = f"numbers from -{EDGE} to {EDGE}"
+def _conclude(x: Floats, y: Floats, words: str = "", head: str = "", but: str = "") -> FunctionAnswer:
+    domain = f"numbers from -{EDGE} to {EDGE}{but}"
     try:
         fit = find_fit(x, y)
     except ValueError as error:
@@ -80,7 +94,7 @@ def _conclude(x: Floats, y: Floats, words: str, head: str) -> FunctionAnswer:
 
 # --- texts ----------------------------------------------------------------------------------------------
 
-_PROBES = (
+_PROBES = [
     "a",
     "Hello, World",
     "the quick brown fox jumps over it",
@@ -92,15 +106,24 @@ _PROBES = (
     "An Old Tin, re-used on trips...",
     "éclair à la carte",
     "",
-)
+]
 """Texts of many kinds, so that two changes of texts that differ do so on one of them."""
+_FURTHER_PROBES = ["Was it a car or a cat I saw?", "north 42 SOUTH", "x", "Übung macht den Meister", "tree tree Tree."]
 _STRING_DOMAIN = "printable texts"
 
 
 def study_texts(call: Call) -> FunctionAnswer:
-    """Find a function of texts: one known change, or two in a row, that gives what was seen for every probe."""
-    outputs = call(list(_PROBES))
-    found = _find_changes(outputs)
+    """Find a function of texts: one known change, or two in a row, that gives what was seen for every probe.
+
+    What was found from the first probes has to tell what others give.
+    """
+    seen = dict(zip(_PROBES, call(_PROBES), strict=True))
+    seen |= zip(_FURTHER_PROBES, call(_FURTHER_PROBES, lambda: _conclude_changes(seen)), strict=True)
+    return _conclude_changes(seen)
+
+
+def _conclude_changes(seen: Mapping[str, str]) -> FunctionAnswer:
+    found = _find_changes(seen)
     if found is None:
         return FunctionAnswer("Unknown: no one or two changes of texts give what was seen.", _STRING_DOMAIN, "")
     lines = "".join(f"    s = {each.code}\n" for each in found)
@@ -108,10 +131,11 @@ def study_texts(call: Call) -> FunctionAnswer:
     return FunctionAnswer(f"It does this: {words}.", _STRING_DOMAIN, f"def f(s):\n{lines}    return s\n")
 
 
-def _find_changes(outputs: Sequence[str]) -> tuple[DrawnAtom, ...] | None:
+def _find_changes(seen: Mapping[str, str]) -> tuple[DrawnAtom, ...] | None:
     """The first change, or pair of them, in the order of the table."""
+    outputs = list(seen.values())
     changes = {atom: compile_function(f"def f(s):\n    return {atom.code}\n") for atom in list_atoms(STRING_ATOMS)}
-    between = {atom: [change(text) for text in _PROBES] for atom, change in changes.items()}
+    between = {atom: [change(text) for text in seen] for atom, change in changes.items()}
     for atom, texts in between.items():
         if texts == outputs:
             return (atom,)

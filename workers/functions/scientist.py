@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workers.errors import UnknownName
-from workers.functions.baselines import FunctionAnswer, study_numbers, study_texts
+from workers.functions.baselines import Call, FunctionAnswer, Guess, study_numbers, study_texts
 from workers.protocols import Emit, LabSettings, Message, Reply
 from workers.record.limits import Usage
 
@@ -35,6 +35,21 @@ def run_experiment(system, tools):
     inputs = {inputs}
     tools.log_experiment(inputs, system.call(inputs), {title!r})
 ```"""
+_TEST = """[HYPOTHESIS LIST]:
+Hypothesis_1: {hypothesis}
+
+[CODE]:
+```python
+{code}
+
+
+def run_experiment(system, tools):
+    \"\"\"{title}\"\"\"
+    inputs = {inputs}
+    predictions = {{"Hypothesis_1": [f(each) for each in inputs]}}
+    tools.log_experiment(inputs, system.call(inputs), {title!r}, predictions)
+```"""
+"""A program that says beforehand what comes of it."""
 _CONCLUSION = """[DESCRIPTION]: {0.description}
 [DOMAIN]: {0.domain}
 [CODE]:
@@ -50,10 +65,11 @@ Answers = list[tuple[Any, Any]]
 class _NeedsCallError(Exception):
     """The next call has no answer yet."""
 
-    def __init__(self, inputs: Sequence[Any], place: int) -> None:
+    def __init__(self, inputs: Sequence[Any], place: int, guess: Guess | None) -> None:
         super().__init__(place)
         self.inputs = inputs
         self.place = place
+        self.guess = guess
 
 
 class FunctionScientist:
@@ -89,14 +105,14 @@ class _RefusedError(Exception):
     """An experiment did not give what it was made for."""
 
 
-def _replay(results: Sequence[Answers]) -> Callable[[Sequence[Any]], list[Any]]:
+def _replay(results: Sequence[Answers]) -> Call:
     """A call that is answered by the experiments in their order."""
     left: Iterator[tuple[int, Answers]] = iter(enumerate(results))
 
-    def call(inputs: Sequence[Any]) -> list[Any]:
+    def call(inputs: Sequence[Any], guess: Guess | None = None) -> list[Any]:
         place, known = next(left, (len(results), None))
         if known is None:
-            raise _NeedsCallError(inputs, place)
+            raise _NeedsCallError(inputs, place, guess)
         if [given for given, _ in known] != list(inputs):
             raise _RefusedError
         return [output for _, output in known]
@@ -124,13 +140,15 @@ def _read_line(rest: str) -> tuple[Any, Any] | None:
 
 
 def _write_program(needed: _NeedsCallError) -> str:
-    title = "A first look at the domain"
-    hypothesis = "it is one known function, or two of them together"
-    if needed.place == 1:
-        title, hypothesis = "The same inputs again", "the same input gives the same output"
-    elif needed.place > 1:
-        title, hypothesis = f"The same inputs, time {needed.place + 1}", "the mean of the outputs has less noise"
-    return _PROGRAM.format(hypothesis=hypothesis, title=title, inputs=_write_inputs(needed.inputs))
+    inputs = _write_inputs(needed.inputs)
+    if needed.guess is None:
+        hypothesis = "it is one known function, or two of them together"
+        return _PROGRAM.format(hypothesis=hypothesis, title="A first look at the domain", inputs=inputs)
+    guess = needed.guess()
+    titles = {1: "Does the hypothesis say what the next call gives?"}
+    title = titles.get(needed.place, f"The same inputs, time {needed.place + 1}: the mean has less noise")
+    code = guess.code.strip() or _UNKNOWN
+    return _TEST.format(hypothesis=guess.description, title=title, inputs=inputs, code=code)
 
 
 def _write_inputs(inputs: Sequence[Any]) -> str:

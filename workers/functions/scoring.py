@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
-from workers.functions.black_box import BlackBox
-from workers.functions.numeric import SCORED_POINTS, measure_nmse
+from workers.functions.black_box import BlackBox, Truth
+from workers.functions.numeric import EDGE, SCORED_POINTS, measure_nmse
 from workers.functions.strings import StringBox, draw_held_out
 from workers.metrics.intervals import estimate_share
 from workers.protocols import Bounds, ExperimentResult, Sandbox
 from workers.record.estimates import Estimate
+from workers.record.functions import SUCCESS, FunctionScore, ScoredInput, ScoreOutcome, TrueFunction, to_json
 
-Outcome = Literal["scored", "no code", "no function", "raised", "timed out", "too large", "killed"]
-"""What came of running an answer. Outputs of a wrong type or that are not finite are wrong, and were scored."""
-
-SUCCESS = 0.1
-"""NMSE below which a numeric answer succeeds, as published."""
 SECONDS = 5.0
 """For all inputs of a function."""
 CODE_CHARS = 50_000
@@ -55,33 +51,24 @@ else:
 """
 
 
-@dataclass(frozen=True)
-class Score:
-    """How right an answer is."""
-
-    key: str
-    outcome: Outcome
-    success: bool = False
-    """A numeric answer with an NMSE below 0.1; one about texts that is right for all 10 held-out texts."""
-    error: float | None = None
-    """NMSE of a numeric answer over 256 points, 0 or more; infinity where an output is no finite number."""
-    right: int | None = None
-    """Held-out texts, of 10, for which an answer about texts gives the very output."""
-    why: str = ""
-    """What the code raised, or what stopped it."""
-
-
-def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> Score:
+def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     """Score the code of an answer about a function: its last `def` is called with one input at a time.
 
     Numeric: NMSE = sum |truth - answer|² / sum |truth|² on the points i + 0.5, i in -128 … 127 (FIND, section 3.3),
     where the truth is defined; of a noisy function the truth is that without noise. Texts: exact matches.
     """
-    if not code.strip():
-        return Score(box.key, "no code")
-    if len(code) > CODE_CHARS:
-        return Score(box.key, "too large", why=f"The code has {len(code):,} characters; {CODE_CHARS:,} are run.")
     inputs, truth = _lay_out(box)
+    told = FunctionScore(
+        box.key,
+        "no code",
+        inputs=tuple(ScoredInput(to_json(given), to_json(wanted)) for given, wanted in zip(inputs, truth, strict=True)),
+        truth=_tell_truth(box.truth),
+    )
+    if not code.strip():
+        return told
+    if len(code) > CODE_CHARS:
+        why = f"The code has {len(code):,} characters; {CODE_CHARS:,} are run."
+        return replace(told, outcome="too large", why=why)
     reports: list[tuple[Any, Any]] = []
 
     def report(outcome: Any, outputs: Any = None) -> None:
@@ -90,13 +77,19 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> Score:
     program = _PROGRAM.format(code=code, inputs=inputs, chars=_OUTPUT_CHARS)
     result = sandbox.run(program, {"tools.report": report}, {"experiment.seed": 0}, bounds=_BOUNDS)
     if not reports:
-        return Score(box.key, _name_failure(result), why=result.error.strip()[-500:])
+        return replace(told, outcome=_name_failure(result), why=result.error.strip()[-500:])
     outcome, outputs = reports[-1]
     if outcome != "scored":
-        return Score(box.key, "no function", why="The code defines no function at its top level.")
+        return replace(told, outcome="no function", why="The code defines no function at its top level.")
     if not isinstance(outputs, list) or len(outputs) != len(inputs):
-        return Score(box.key, "raised", why="It did not give one output for each input.")
-    return _compare(box, truth, outputs)
+        return replace(told, outcome="raised", why="It did not give one output for each input.")
+    return _compare(told, truth, outputs)
+
+
+def _tell_truth(truth: Truth) -> TrueFunction:
+    corruption = truth.corruption
+    interval = (max(corruption.low, -EDGE), min(corruption.high, EDGE)) if corruption else None
+    return TrueFunction(truth.code, truth.description, truth.variant, interval)
 
 
 def _lay_out(box: BlackBox) -> tuple[list[Any], list[Any]]:
@@ -109,15 +102,22 @@ def _lay_out(box: BlackBox) -> tuple[list[Any], list[Any]]:
     return [x for x, _ in defined], [y for _, y in defined]
 
 
-def _compare(box: BlackBox, truth: Sequence[Any], outputs: Sequence[Any]) -> Score:
-    if box.family == "strings":
-        right = sum(isinstance(given, str) and given == wanted for given, wanted in zip(outputs, truth, strict=True))
-        return Score(box.key, "scored", right == len(truth), right=right)
+def _compare(told: FunctionScore, truth: Sequence[Any], outputs: Sequence[Any]) -> FunctionScore:
+    """The score with what the answer gave; what is neither a number nor a text is left empty."""
+    given = [to_json(each) if isinstance(each, float | str) else "" for each in outputs]
+    told = replace(
+        told,
+        outcome="scored",
+        inputs=tuple(replace(each, answer=answer) for each, answer in zip(told.inputs, given, strict=True)),
+    )
+    if told.key.startswith("strings"):
+        right = sum(isinstance(each, str) and each == wanted for each, wanted in zip(outputs, truth, strict=True))
+        return replace(told, success=right == len(truth), right=right)
     error = measure_nmse(truth, [each if isinstance(each, float) else math.nan for each in outputs])
-    return Score(box.key, "scored", error < SUCCESS, error)
+    return replace(told, success=error < SUCCESS, error=error if math.isfinite(error) else None)
 
 
-def _name_failure(result: ExperimentResult) -> Outcome:
+def _name_failure(result: ExperimentResult) -> ScoreOutcome:
     """What became of code that reported nothing."""
     if result.status == "timeout":
         return "timed out"
@@ -126,7 +126,7 @@ def _name_failure(result: ExperimentResult) -> Outcome:
     return "raised"
 
 
-def summarise_scores(scored: Sequence[tuple[BlackBox, Score]]) -> dict[str, Estimate]:
+def summarise_scores(scored: Sequence[tuple[BlackBox, FunctionScore]]) -> dict[str, Estimate]:
     """Share of successes of all, by variant, by the side that is corrupted, by one or two atoms, and by atom.
 
     There is a share where there is a function.

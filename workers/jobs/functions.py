@@ -1,19 +1,33 @@
-"""Functions whose code is known: how many of them the scripted baselines find out. For the command `functions`."""
+"""Functions whose code is known: the score of a run that ends; how many functions the scripted baselines find out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from experiments.models import Run
 from workers.functions.baselines import study_numbers, study_texts
 from workers.functions.black_box import BlackBox
 from workers.functions.families import open_function
-from workers.functions.scoring import Score, score_answer, summarise_scores
+from workers.functions.scoring import score_answer, summarise_scores
 from workers.jobs.laboratory import sandbox
 from workers.protocols import Progress
+from workers.record.events import Ended, Payload
+from workers.record.functions import FunctionScore
+from workers.record.tasks import FUNCTION
 
+_SCORED_ENDS = ("concluded", "limit_reached")
+"""Kinds of ends after which no run goes on; the others would tell the truth too early."""
 _STUDIES = {"numeric": study_numbers, "strings": study_texts}
+
+
+def score_end(run: Run, kind: str, payload: Payload) -> Payload:
+    """The end of a run on a function with the score of its conclusion; any other payload as it is."""
+    if run.system_kind != FUNCTION or kind not in _SCORED_ENDS or not isinstance(payload, Ended):
+        return payload
+    box = open_function(f"{run.layer}:{run.unit}")
+    return replace(payload, score=score_answer(box, payload.conclusion.code, sandbox()))
 
 
 def measure_baseline(family: str, seeds: list[int], count: int, progress: Progress) -> dict[str, Any]:
@@ -38,11 +52,12 @@ def measure_baseline(family: str, seeds: list[int], count: int, progress: Progre
     }
 
 
-def _study(box: BlackBox) -> tuple[BlackBox, Score]:
+def _study(box: BlackBox) -> tuple[BlackBox, FunctionScore]:
     numbers: Iterator[int] = iter(range(1, 1_000_000))
-    answer = _STUDIES[box.family](lambda inputs: box.call(inputs, next(numbers)))
+    answer = _STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))
     return box, score_answer(box, answer.code, sandbox())
 
 
-def _describe(box: BlackBox, score: Score) -> dict[str, Any]:
-    return {**asdict(score), "error": str(score.error), "atoms": box.truth.atoms, "variant": box.truth.variant}
+def _describe(box: BlackBox, score: FunctionScore) -> dict[str, Any]:
+    found = {name: getattr(score, name) for name in ("key", "outcome", "error", "right", "why")}
+    return {**found, "atoms": box.truth.atoms, "variant": box.truth.variant}

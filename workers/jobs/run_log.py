@@ -16,6 +16,7 @@ from experiments.core.outages import explain_outage
 from experiments.models import Run
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import counters, lease
+from workers.jobs.functions import score_end
 from workers.jobs.images import ImagesInDatabase
 from workers.record.events import Event, ExperimentEnded, Note, Payload, Replied
 from workers.record.experiments import LogEntry
@@ -56,6 +57,7 @@ class DatabaseRunLog:
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
+        payload = score_end(self.run, kind, payload)
         if isinstance(payload, Replied):
             self._send_draft(
                 payload.text

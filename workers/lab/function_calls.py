@@ -6,18 +6,19 @@ Made by `laboratory` for each experiment; reached by programs through `program_a
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from workers.errors import ToolMisuse
-from workers.record.experiments import LogEntry, Sample
+from workers.record.experiments import LogEntry
+from workers.record.functions import Sample, to_json
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
 MOST_SAMPLES = 2_000
 """Inputs one experiment may log."""
-SAMPLE_CHARS = 1_000
-"""Characters of one input or output that are kept."""
+MOST_HYPOTHESES = 5
+"""Whose predictions one experiment may log."""
+_NAME_CHARS = 60
 TEXT_CHARS = 40_000
 """Characters of words one experiment may log."""
 
@@ -84,26 +85,33 @@ class FunctionTools:
     def measured(self) -> int:
         return self._system.measured
 
-    def log_experiment(self, inputs: Sequence[Any], outputs: Sequence[Any], text: str = "") -> None:
+    def log_experiment(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        text: str = "",
+        predictions: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
         """Log inputs with the outputs that `system.call` gave for them, and what you make of them.
 
         What is logged comes back to you, and is what people see of the experiment. At most 2,000 inputs an experiment.
+        predictions: name of a hypothesis -> what it says for each input, for at most 5 hypotheses. How far each is from
+        the outputs comes back to you, and people see it drawn beside them.
 
         Example:
             inputs = list(range(-128, 129, 8)) if system.family == "numeric" else ["aaa", "bbb", "aba", "ABA"]
-            tools.log_experiment(inputs, system.call(inputs), "an even spread")
+            same = {"Hypothesis_1": inputs}
+            tools.log_experiment(inputs, system.call(inputs), "an even spread; does it return its input?", same)
         """
-        if not isinstance(inputs, list | tuple) or not isinstance(outputs, list | tuple):
-            raise ToolMisuse("inputs and outputs must be lists, as system.call takes and gives them.")
-        if len(inputs) != len(outputs):
-            raise ToolMisuse(f"There are {len(inputs)} inputs and {len(outputs)} outputs. Give one output an input.")
+        predictions = _check_lengths(inputs, outputs, predictions)
         logged = sum(len(entry.samples) for entry in self.entries)
         if logged + len(inputs) > MOST_SAMPLES:
             raise ToolMisuse(
                 f"This experiment has logged {logged:,} inputs and {len(inputs):,} more came; one experiment logs "
                 f"{MOST_SAMPLES:,} at most. Log those that tell most."
             )
-        samples = tuple(self._sample(*pair) for pair in zip(inputs, outputs, strict=True))
+        told = [{name: to_json(values[place]) for name, values in predictions.items()} for place in range(len(inputs))]
+        samples = tuple(self._sample(*each) for each in zip(inputs, outputs, told, strict=True))
         left = TEXT_CHARS - sum(len(entry.text) for entry in self.entries)
         self.entries.append(LogEntry((), str(text)[: max(0, left)], samples))
 
@@ -122,9 +130,9 @@ class FunctionTools:
             for entry in (*self._earlier, *self.entries)
         ]
 
-    def _sample(self, given: Any, output: Any) -> Sample:
+    def _sample(self, given: Any, output: Any, predictions: Mapping[str, str]) -> Sample:
         """Raises ToolMisuse for an output that the function did not give: what is logged is what was measured."""
-        kept = Sample(to_json(given), to_json(output))
+        kept = Sample(to_json(given), to_json(output), predictions)
         known = self._system.answers.get(kept.input, set())
         if kept.output not in known:
             gave = f"gave {' or '.join(sorted(known)[:3])}" if known else "was not called with it in this experiment"
@@ -135,12 +143,19 @@ class FunctionTools:
         return kept
 
 
-def to_json(value: Any) -> str:
-    """A number or text as JSON; numbers that are equal are written alike. NaN and infinity are texts in brackets."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return json.dumps(str(value)[:SAMPLE_CHARS], ensure_ascii=False)
-    if isinstance(value, str):
-        return json.dumps(value[:SAMPLE_CHARS], ensure_ascii=False)
-    if isinstance(value, float) and not math.isfinite(value):
-        return json.dumps(str(value))
-    return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+def _check_lengths(inputs: Any, outputs: Any, predictions: Any) -> dict[str, Sequence[Any]]:
+    """The predictions by name. Raises ToolMisuse unless all are lists of the same length."""
+    if not isinstance(inputs, list | tuple) or not isinstance(outputs, list | tuple):
+        raise ToolMisuse("inputs and outputs must be lists, as system.call takes and gives them.")
+    if len(inputs) != len(outputs):
+        raise ToolMisuse(f"There are {len(inputs)} inputs and {len(outputs)} outputs. Give one output an input.")
+    if predictions is None:
+        return {}
+    if not isinstance(predictions, dict) or not all(isinstance(each, list | tuple) for each in predictions.values()):
+        raise ToolMisuse("predictions must be a dictionary, such as {'Hypothesis_1': [1, 2, 3]}: a list by name.")
+    if len(predictions) > MOST_HYPOTHESES:
+        raise ToolMisuse(f"There are predictions of {len(predictions)} hypotheses; {MOST_HYPOTHESES} are kept.")
+    for name, values in predictions.items():
+        if len(values) != len(inputs):
+            raise ToolMisuse(f"{str(name)[:_NAME_CHARS]!r} has {len(values)} predictions for {len(inputs)} inputs.")
+    return {str(name)[:_NAME_CHARS]: values for name, values in predictions.items()}

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Literal
 
 from workers.record.experiments import ExperimentStatus, LogEntry, Observation, ToolCall
+from workers.record.functions import FunctionScore
 from workers.record.limits import Limits, Usage
 from workers.record.replies import Conclusion, FunctionCall, Hypothesis, ImageLimit, ReasoningItems
 from workers.record.statuses import ENDED, STILL, Status
@@ -288,6 +289,8 @@ class Ended(Payload):
     conclusion: Conclusion = Conclusion()  # noqa: RUF009
     usage: Usage = Usage()  # noqa: RUF009
     """What a reply took that did not come about."""
+    score: FunctionScore | None = None
+    """How right the conclusion about a function is, with the truth; people see it, the agent never does."""
 
 
 @dataclass(frozen=True)

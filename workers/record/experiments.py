@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from workers.record.functions import Sample
 from workers.record.origins import Origin
 
 ExperimentStatus = Literal["ok", "program_error", "tool_error", "timeout", "memory", "killed"]
@@ -58,14 +59,6 @@ class Observation:
     """Whether the image itself is to be seen: the program logged it and not its masked one."""
     map: ActivationMap | None = None
     """Where the image drives the system; None in old records, and where the system says nothing of where."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What a function under study answered to one input; both as JSON, so that 1, 1.0 and "1" stay apart."""
-
-    input: str
-    output: str
 
 
 @dataclass(frozen=True)
