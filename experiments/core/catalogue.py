@@ -47,7 +47,7 @@ def find_unknown_part(run: Run) -> str:
         _unknown_among("backbone", run.backbone, registry.BACKBONES),
         _unknown_among("task", run.task, TASKS),
     )
-    return next(filter(None, checks), "") or compatibility.explain_incompatibility(run.backbone, run.toolset)
+    return next(filter(None, checks), "") or compatibility.explain_incompatibility(run.backbone, run.toolset, run.model)
 
 
 def no_model(name: str) -> str:

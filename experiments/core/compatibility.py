@@ -21,7 +21,10 @@ OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
 _OF_TOYBOX_EYES = "synthetic:toybox-eyes:"
 """So do those of this family."""
 SCRIPTED, TOYBOX = "scripted", "toybox"
-NO_SCRIPT = "The scripted scientist knows toys alone, and calls no function. Choose another backbone."
+FUNCTIONS, SCRIPTED_FUNCTIONS = "functions", "scripted-functions"
+"""The model whose units are functions, and the backbone with fixed rules for them."""
+_NO_SCRIPT = "The scripted scientist knows toys alone, and calls no function. Choose another backbone."
+_NO_FUNCTION = "The scripted baseline calls functions, and {model} has none. Choose another backbone."
 PERSON = "person"
 """The backbone of runs that people write: the run waits for each reply."""
 
@@ -34,8 +37,12 @@ def is_toybox(model: str) -> bool:
     return VisionModelRow.objects.filter(laid_over_it, name=model).exists()
 
 
-def explain_incompatibility(backbone: str, toolset: str) -> str:
-    """Why this backbone cannot work with these tools; "" if it can."""
+def explain_incompatibility(backbone: str, toolset: str, model: str) -> str:
+    """Why this backbone cannot work with these tools or on this model; "" if it can."""
+    if backbone == SCRIPTED_FUNCTIONS and model != FUNCTIONS:
+        return _NO_FUNCTION.format(model=model)
+    if backbone == SCRIPTED and model == FUNCTIONS:
+        return _NO_SCRIPT
     if backbone == SCRIPTED and not registry.draws_toys(toolset):
         return (
             "The scripted scientist knows toybox's concepts and no others, so it works with the toolset toybox alone. "
@@ -45,7 +52,9 @@ def explain_incompatibility(backbone: str, toolset: str) -> str:
 
 
 def advise(model: str, toolset: str, backbone: str = "") -> str:
-    """What to know of a choice that is possible but says little; "" for a sound one."""
+    """What to know of a choice that is possible but says little; "" for a sound one. Functions take no images."""
+    if model == FUNCTIONS:
+        return ""
     toys, draws_toys = is_toybox(model), registry.draws_toys(toolset)
     notes = []
     if toys and not draws_toys:
@@ -64,16 +73,23 @@ def advise(model: str, toolset: str, backbone: str = "") -> str:
 def fitting(model: str) -> dict[str, str]:
     """Dataset, toolset and backbone that suit a model, of what there is; with a key for a language model, that.
 
-    toybox has its own tools and the scripted scientist; other models get others where there are some.
+    toybox has its own tools and the scripted scientist; other models get others where there are some. Functions need no
+    tools, so theirs are those that are always there.
     """
-    toy = is_toybox(model)
+    toy = is_toybox(model) or model == FUNCTIONS
     toolsets = [key for key in available(Toolset) if not is_ablation(key)] or [TOYBOX]
     toolset = next((key for key in toolsets if (key == TOYBOX) == toy), toolsets[0])
-    backbones = [key for key in available(Backbone) if key != PERSON] or [SCRIPTED]  # nobody is put to work unasked
-    backbone = next((key for key in backbones if (key == SCRIPTED) == toy), backbones[0])
-    if explain_incompatibility(backbone, toolset):
+    backbone = _backbone_for(model)
+    if explain_incompatibility(backbone, toolset, model):
         toolset = TOYBOX
     return {"dataset": dataset_for(model), "toolset": toolset, "backbone": backbone, "backbone_model": ""}
+
+
+def _backbone_for(model: str) -> str:
+    """A language model if there is one, toybox the scripted scientist; nobody is put to work unasked."""
+    scripted = SCRIPTED_FUNCTIONS if model == FUNCTIONS else SCRIPTED
+    language_models = [key for key in available(Backbone) if key not in (PERSON, SCRIPTED, SCRIPTED_FUNCTIONS)]
+    return scripted if is_toybox(model) else next(iter(language_models), scripted)
 
 
 def is_ablation(toolset: str) -> bool:

@@ -64,7 +64,7 @@ def choose_method(
     fitting = compatibility.fitting(model)
     images = dataset or fitting["dataset"]
     toys = compatibility.is_toybox(model)
-    asks = backbone not in ("", compatibility.SCRIPTED, compatibility.PERSON)
+    asks = backbone not in ("", compatibility.SCRIPTED, compatibility.SCRIPTED_FUNCTIONS, compatibility.PERSON)
     writer = compatibility.TOYBOX if toys else BACKBONE if asks else ""
     judge = compatibility.TOYBOX if toys else settings.LAB_PRESENCE_JUDGE or (BACKBONE if asks else "")
     asked = (backbone, backbone_model) if asks and not toys else ("", "")

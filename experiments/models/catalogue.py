@@ -10,6 +10,15 @@ from django.db import models
 from experiments.models import stored
 from experiments.models.plugin import PluginRow
 from workers import registry
+from workers.record import tasks
+
+_NOUNS = {
+    "logit": ("unit", "classes"),
+    "concept": ("unit", "neurons"),
+    "latent": ("unit", "latents"),
+    tasks.FUNCTION: ("function", "functions"),
+}
+"""Kind of a layer -> what one of its units is called before its number, and what several are."""
 
 
 class VisionModelRow(PluginRow):
@@ -77,6 +86,21 @@ class Layer(models.Model):
     def measure(self) -> str:
         """What the activation of its units is, where that needs saying."""
         return registry.SCALES.get(self.scale, "")
+
+    @property
+    def noun(self) -> str:
+        """What one of its units is called before its number."""
+        return _NOUNS.get(self.kind, ("unit", "units"))[0]
+
+    @property
+    def plural(self) -> str:
+        """What several of its units are called."""
+        return _NOUNS.get(self.kind, ("unit", "units"))[1]
+
+    @property
+    def takes_images(self) -> bool:
+        """False for functions, which have no exemplars and no activations."""
+        return self.kind != tasks.FUNCTION
 
     def name_of(self, number: int) -> str:
         """The class or concept of a unit; "" if it has none."""

@@ -21,7 +21,8 @@ PERSON = "person"
 @transaction.atomic
 def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> UnitProfile:
     """Have a worker measure the unit over a dataset, or try again; it indexes the layer first if nobody has yet.
-    Asking again is harmless. Raises StateConflict for a dataset that nobody can use."""
+    Asking again is harmless. Raises StateConflict for a dataset that nobody can use, and for functions."""
+    _require_images(layer)
     dataset = Dataset.objects.filter(key=key, available=True).first()
     if dataset is None:
         raise StateConflict(f"No worker can use a dataset {key!r}. List the datasets for its remedy.")
@@ -39,7 +40,9 @@ def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> Unit
 @transaction.atomic
 def ask_for_layer(actor: Actor, layer: Layer, key: str) -> Job:
     """Have a worker index the layer over a dataset and write the exemplars of all its units; what is there already is
-    kept. Asking again while that goes on is harmless. Raises StateConflict for a dataset that nobody can use."""
+    kept. Asking again while that goes on is harmless. Raises StateConflict for a dataset that nobody can use, and for
+    functions."""
+    _require_images(layer)
     if not Dataset.objects.filter(key=key, available=True).exists():
         raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
     if (same := find_job(layer, key)) and same.is_moving:
@@ -49,6 +52,11 @@ def ask_for_layer(actor: Actor, layer: Layer, key: str) -> Job:
     audit.record(actor, Verb.EXEMPLARS_ASKED, job, layer=str(layer), dataset=key)
     queue.ask_for_work(job.pk)
     return job
+
+
+def _require_images(layer: Layer) -> None:
+    if not layer.takes_images:
+        raise StateConflict(f"The {layer.plural} of {layer.name} take no images, so there are no exemplars of them.")
 
 
 def find_job(layer: Layer, key: str) -> Job | None:

@@ -80,7 +80,7 @@ def list_breadcrumbs(
     if layer:
         found.append((layer.name, reverse("units-layer", args=[row.name, layer.name])))
     if layer and number is not None:
-        found.append((f"Unit {number}", reverse("unit", args=[row.name, layer.name, number])))
+        found.append((f"{layer.noun.capitalize()} {number}", reverse("unit", args=[row.name, layer.name, number])))
     return found
 
 

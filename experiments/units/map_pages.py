@@ -135,7 +135,7 @@ def _list_legend(
 
 def _read_work(request: HttpRequest, row: Layer) -> dict[str, Any]:
     """How many units of the layer have exemplars over which dataset, and whether a worker is at it."""
-    dataset = lists.choose_dataset(row)
+    dataset = lists.choose_dataset(row) if row.takes_images else None
     job = actions.find_job(row, dataset.key) if dataset else None
     return {
         "layer": row,

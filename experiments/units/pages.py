@@ -25,6 +25,7 @@ from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role
 from experiments.runs.asking.form import read_profile
 from experiments.units import drawing, lists
 from experiments.units.states import UnitState, dead, state_of
+from workers.record.statuses import Status
 
 RUNS = 10
 """Runs of a unit that its page lists and takes evidence from, the newest."""
@@ -67,7 +68,7 @@ def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpR
         "name": row.name_of(number),
         "may_ask": role >= Role.RESEARCHER,
         "worker": worker_status.is_here(),
-        **_read_measured(request, row, number, names),
+        **(_read_measured(request, row, number, names) if row.takes_images else {"exemplar_mean": None}),
     }
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
@@ -143,7 +144,7 @@ def _read_known(
         known.add(UnitState.LABELLED)
     if number in dead([layer.pk]).get(layer.pk, set()):
         known.add(UnitState.DEAD)
-    evidence = read_evidence(runs, label.text if label else "", exemplar_mean)
+    evidence = read_evidence(runs, label.text if label else "", exemplar_mean) if layer.takes_images else None
     by_run = next((run for run in runs if label and run.pk == label.run_id), None)
     return labels | {
         "answer": read_answer(by_run, names, evidence=evidence) if by_run else None,
@@ -153,6 +154,7 @@ def _read_known(
         "run_count": sum(statuses.values()),
         "state": min(known, key=tuple(UnitState).index, default=UnitState.NEW),
         "evidence": evidence,
+        "concluded": None if layer.takes_images else of_unit.filter(status=Status.CONCLUDED).first(),
         "hypotheses": lists.list_last_hypotheses(runs),
         "before": number - 1 if number else None,
         "after": number + 1 if number + 1 < layer.units else None,

@@ -14,6 +14,7 @@ from workers.jobs.run_log import DatabaseRunLog
 from workers.record import events, grades, limits
 from workers.record.events import Event, ExperimentEnded, Payload
 from workers.record.figures import format_activation
+from workers.record.tasks import FUNCTION
 from workers.record.terminal import escape_controls
 
 WIDTH = 100
@@ -66,7 +67,9 @@ def in_words(payload: Payload, kind: str) -> str:
     """One event as text."""
     match payload:
         case events.Started():
-            return f"{payload.question}\n{payload.system.model} / {payload.system.layer} / unit {payload.system.unit}\n"
+            noun = "function" if payload.system.kind == FUNCTION else "unit"
+            place = f"{payload.system.model} / {payload.system.layer} / {noun} {payload.system.unit}"
+            return f"{payload.question}\n{place}\n"
         case events.Replied():
             told = [*payload.provider_errors, *([_captions_in_words(payload)] if payload.captions else [])]
             return (
@@ -85,6 +88,7 @@ def in_words(payload: Payload, kind: str) -> str:
         case events.Ended():
             answer = payload.conclusion
             parts = [answer.description, answer.reasoning, answer.bias, *(f"Label: {label}" for label in answer.labels)]
+            parts += [f"Domain: {answer.domain}" * bool(answer.domain), answer.code]
             return heading(title_of(kind), payload.reason) + "\n".join(part for part in parts if part)
         case _:
             return _steering_in_words(payload, kind)

@@ -39,8 +39,10 @@ class Command(FetchingCommand):
         parser.add_argument(
             "--reflections", type=int, choices=range(MOST_REFLECTIONS + 1), metavar="N", default=0, help=again
         )
-        parser.add_argument("--task", choices=tasks.TASKS, default=tasks.USUAL)
-        parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
+        usual = f"default: {tasks.USUAL}; of a function: {tasks.FUNCTION}"
+        parser.add_argument("--task", choices=tasks.TASKS, help=usual)
+        usual = f"default: {compatibility.SCRIPTED}; for a function: {compatibility.SCRIPTED_FUNCTIONS}"
+        parser.add_argument("--backbone", choices=registry.BACKBONES, help=usual)
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--question", help="default: the one that the New run page suggests")
         unpriced = "run though no price of the model is known: the limit of the cost is then left out"
@@ -94,7 +96,7 @@ class Command(FetchingCommand):
 
             source = _existing(options["fork"])
             foreground.look_at(source)
-            defaults = {"backbone": "scripted", "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
+            defaults = {"backbone": None, "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
             given = {name: options[name] for name, value in defaults.items() if options[name] != value}
             given |= {name: options[f"max_{name}"] for name, value in USUAL.items() if options[f"max_{name}"] != value}
             number = lineage.find_last_complete_round(source) if options["round"] is None else options["round"]
@@ -118,7 +120,11 @@ def make_run(options: dict[str, Any]) -> Run:
     from workers.jobs.run_round import first_event
 
     spec = choices.system_of(options)
-    if problem := compatibility.explain_incompatibility(options["backbone"], options["toolset"]):
+    is_function = spec.kind == tasks.FUNCTION
+    options["task"] = options["task"] or (tasks.FUNCTION if is_function else tasks.USUAL)
+    scripted = compatibility.SCRIPTED_FUNCTIONS if is_function else compatibility.SCRIPTED
+    options["backbone"] = options["backbone"] or scripted
+    if problem := compatibility.explain_incompatibility(options["backbone"], options["toolset"], spec.model):
         raise CommandError(problem)
     # None of the cost where that is not to be known
     limits = {name: options[f"max_{name}"] for name in USUAL}
@@ -178,7 +184,7 @@ def _summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
     return {
         "run": run.pk,
         **{name: getattr(run, name) for name in (*plain, "prompt_tokens", "completion_tokens")},
-        **{name: run.conclusion.get(name, "") for name in ("description", "bias", "reasoning")},
+        **{name: run.conclusion.get(name, "") for name in ("description", "bias", "reasoning", "domain", "code")},
         "experiments": run.experiment_count,
         "observations": run.observation_count,
         "hypotheses": list(hypotheses.values("number", "text", "status", "reason")),

@@ -13,29 +13,11 @@ from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionMod
 from experiments.runs.asking import form as forms
 from experiments.runs.asking import questions
 from experiments.runs.asking.estimate import estimate
-from experiments.runs.asking.several import find_chosen
+from experiments.runs.asking.following import BEFORE
 from workers.record import tasks
 
 EARLIER = 3
 """Runs on the same unit that are shown beside its exemplars."""
-
-
-def follow_task(values: dict[str, Any]) -> dict[str, Any]:
-    """What changes with the task: one about classes is given those of the model, and the layer of before comes back
-    with another task. Empty where nothing does."""
-    task, shown = str(values.get("task") or ""), str(values.get("shown_task") or "")
-    if not shown or task == shown:
-        return {}
-    layer, _ = find_chosen(values)
-    if layer is None:
-        return {}
-    is_class = layer.kind == forms.LOGIT
-    if tasks.find_task(task).of_classes and not is_class and (classes := forms.class_layer(layer.model.name)):
-        before = {"layer_before": layer.name, "unit_before": values.get("unit", "")}
-        return {"layer": classes.name, "unit": "0", **before}
-    if tasks.find_task(shown).of_classes and is_class and values.get("layer_before"):
-        return {"layer": values["layer_before"], "unit": values.get("unit_before") or "0", "layer_before": ""}
-    return {}
 
 
 def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
@@ -62,13 +44,15 @@ def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
         "model": model,
         "layers": layers,
         "layer": layer,
+        "takes_images": layer is None or layer.takes_images,
         "datasets": datasets,
         "dataset": dataset,
         **_group_toolsets(),
         "backbones": list(Backbone.objects.all()),
         "chosen": chosen,
         "task": task,
-        "before": {name: values.get(name, "") for name in ("layer_before", "unit_before")},
+        "tasks": tasks.TASKS.values(),
+        "before": {name: values.get(name, "") for name in BEFORE},
         "advice": explain_choice(asked, unit.get("numbers", [])),
         "estimate": estimate(asked, len(unit.get("numbers", [])) or 1),
         **unit,
@@ -76,8 +60,11 @@ def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
 
 
 def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | None:
-    """The classes where the task is about these; else the deepest convolutional layer; else the last there is."""
+    """The classes where the task is about these; else the deepest convolutional layer; else the last there is, and the
+    first of functions."""
     wanted = forms.LOGIT if tasks.find_task(str(values.get("task") or "")).of_classes else "conv"
+    if layers and not layers[0].takes_images:
+        return layers[0]
     return next((each for each in reversed(layers) if each.kind == wanted), layers[-1] if layers else None)
 
 
@@ -92,7 +79,8 @@ def explain_choice(values: Any, units: Sequence[int]) -> str:
     """What is wrong with the tools and the backbone together, or what to know of them and of the question."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
-    advice = compatibility.explain_incompatibility(backbone, tools) or compatibility.advise(model, tools, backbone)
+    advice = compatibility.explain_incompatibility(backbone, tools, model)
+    advice = advice or compatibility.advise(model, tools, backbone)
     return advice or questions.stray_unit(str(values.get("question") or ""), units)
 
 
@@ -117,6 +105,8 @@ def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | No
         "suggestions": questions.suggestions(layer, numbers),
         "earlier": [] if hidden else list(runs.distinct()[:EARLIER]),
     }
+    if not layer.takes_images:
+        return context
     if dataset is None or not dataset.available:
         lack = f"{dataset.label}: {dataset.remedy}" if dataset else "The worker has not looked at the datasets yet."
         return context | {"lack": lack}

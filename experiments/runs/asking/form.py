@@ -138,7 +138,8 @@ class QueryForm(LimitFields):
         self._find_unit(data)
         self._match_task(data)
         backbone = data.get("backbone", "")
-        if problem := compatibility.explain_incompatibility(backbone, data.get("toolset", compatibility.TOYBOX)):
+        toolset, model = data.get("toolset", compatibility.TOYBOX), data.get("model", "")
+        if problem := compatibility.explain_incompatibility(backbone, toolset, model):
             self.add_error("backbone", problem)
             backbone = ""
         data["backbone_model"] = compatibility.model_of(backbone, data.get("backbone_model", ""))
@@ -173,13 +174,10 @@ class QueryForm(LimitFields):
             self.add_error(error.field, str(error))
 
     def _match_task(self, data: dict[str, Any]) -> None:
-        """A function is described; the scripted scientist knows toys alone."""
-        if not self.system_kind:
-            return
-        if problem := tasks.explain_mismatch(data.get("task", tasks.USUAL), self.system_kind):
-            self.add_error("task", problem)
-        elif self.system_kind == tasks.FUNCTION and data.get("backbone") == compatibility.SCRIPTED:
-            self.add_error("backbone", compatibility.NO_SCRIPT)
+        """A function is described, and nothing else is."""
+        mismatch = tasks.explain_mismatch(data.get("task", tasks.USUAL), self.system_kind) if self.system_kind else ""
+        if mismatch:
+            self.add_error("task", mismatch)
 
     def run(self, owner: User) -> Run:
         """The run that a valid form asks for, not saved; `runs.actions` saves it."""
@@ -252,12 +250,14 @@ def class_layer(model: str) -> Layer | None:
 
 def first_choice(model: str = "", task: str = tasks.USUAL) -> dict[str, Any]:
     """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named; where the task
-    is about classes, these.
+    is about classes, these, and where it is about functions, their first family.
 
     Empty while there is no model.
     """
     layers = Layer.objects.select_related("model").filter(model__available=True).order_by("model__name", "-position")
     named = layers.filter(model__name=model or compatibility.TOYBOX)
+    if tasks.find_task(task).of_functions:
+        named = layers.filter(kind=tasks.FUNCTION).reverse()
     layer = next(
         (found for some in (named, layers) if (found := some.filter(kind="conv").first() or some.first())), None
     )

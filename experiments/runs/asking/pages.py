@@ -26,14 +26,12 @@ from experiments.runs import actions
 from experiments.runs.asking import choices, questions, terminal
 from experiments.runs.asking import form as forms
 from experiments.runs.asking.estimate import estimate
+from experiments.runs.asking.following import BEFORE, follow, match_task
 from experiments.runs.asking.several import find_chosen, sweep_address
 from experiments.runs.forks import lineage
 from experiments.runs.presets.actions import list_presets, read_preset
 from workers.record import tasks
 from workers.record.limits import USUAL
-
-_BEFORE = ("layer_before", "unit_before")
-"""Layer and unit that come back when the task is about classes no more."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -75,6 +73,7 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     values = forms.first_choice(*(request.GET.get(name) or kept.get(name, "") for name in ("model", "task"))) | kept
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
+    values |= match_task(values)
     if values.get("layer"):
         values["question"] = request.GET.get("question") or _suggest_question(values)
     return values
@@ -90,9 +89,7 @@ def _suggest_question(values: Mapping[str, Any]) -> str:
 def _look_again(given: QueryDict) -> dict[str, Any]:
     """What was chosen, with what suits it: a question too, unless a person wrote one."""
     values: dict[str, Any] = given.dict()
-    if values.get("shown_model", values.get("model")) != values.get("model"):
-        values |= compatibility.fitting(values.get("model", ""))
-    values |= choices.follow_task(values)
+    values |= follow(values)
     layer, units = find_chosen(values)
     if layer is None or not units:
         fallback = forms.first_choice(str(values.get("model") or ""), str(values.get("task") or ""))
@@ -133,10 +130,9 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
     """What the template shows beside the form."""
     names = Names(request.user)
     chosen = {name: values.get(name) for name in form.fields if name in values}
-    chosen |= {name: values[name] for name in _BEFORE if name in values}
+    chosen |= {name: values[name] for name in BEFORE if name in values}
     return {
         "form": form,
-        "lines": {task.key: task.line for task in tasks.TASKS.values()},
         "suggested": values.get("suggested") if form.is_bound else _suggest_question(chosen),
         "limits": _limits_in_words(chosen),
         "presets": list_presets(request.user),
@@ -151,15 +147,14 @@ def unit(request: HttpRequest) -> HttpResponse:
     """What is picked at this moment: whether it exists, its exemplars, and what suits a model or a task just chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
+    moved = follow(values)
+    values |= moved
     new_model = values.get("shown_model", values.get("model")) != values.get("model")
-    if new_model:
-        values |= compatibility.fitting(values.get("model", ""))
-    moved = choices.follow_task(values)
-    context = choices.read_choices(values | moved, Names(request.user))
+    context = choices.read_choices(values, Names(request.user))
     other = bool(moved) or new_model or values.get("shown_layer", values.get("layer")) != values.get("layer")
     if other and context.get("problem"):  # what was typed was meant for the layer of before
-        context = choices.read_choices(values | moved | {"unit": "0"}, Names(request.user))
-    context |= {"new_model": new_model, "new_layer": other, "moved": bool(moved)}
+        context = choices.read_choices(values | {"unit": "0"}, Names(request.user))
+    context |= {"new_model": new_model, "new_layer": other, "moved": moved, "form": forms.QueryForm(initial=values)}
     return render(request, "runs/asking/answer.html", context)
 
 

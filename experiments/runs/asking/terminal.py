@@ -17,10 +17,11 @@ def command_line(values: dict[str, Any]) -> str:
     words = ["python", "manage.py", "investigate"]
     for name in ("model", "layer", "unit"):
         words += [f"--{name}", str(values.get(name) or "0")]
-    toy = compatibility.is_toybox(str(values.get("model") or compatibility.TOYBOX))
+    model = str(values.get("model") or compatibility.TOYBOX)
+    by_itself = model == compatibility.FUNCTIONS or compatibility.is_toybox(model)
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
-        if value != default or (not toy and name in ("dataset", "toolset")):
+        if value != default or (not by_itself and name in ("dataset", "toolset")):
             words += [f"--{name.replace('_', '-')}", value]
     for name, limit in USUAL.items():
         value = values.get(name, limit)

@@ -121,7 +121,7 @@ def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
     row = backbones[key]
     if not row.available:
         raise InvalidInput(f"{row.label} cannot be used yet. {row.remedy}", "backbone")
-    if problem := compatibility.explain_incompatibility(key, run.toolset):
+    if problem := compatibility.explain_incompatibility(key, run.toolset, run.model):
         raise InvalidInput(problem, "backbone")
     if model and model not in row.model_names:
         names = ", ".join(row.model_names) or "none"

@@ -1,0 +1,76 @@
+"""What changes along with a model or a task that was just chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.core import compatibility
+from experiments.models import Layer
+from experiments.runs.asking import form as forms
+from experiments.runs.asking.several import find_chosen
+from workers.record import tasks
+from workers.record.tasks import Task
+
+_PLACE = ("model", "layer", "unit")
+BEFORE = tuple(f"{name}_before" for name in _PLACE)
+"""Where one was before a task led to the classes or to the functions: another task leads back."""
+
+
+def follow(values: dict[str, Any]) -> dict[str, Any]:
+    """What else changes with the model or the task that was chosen, with all that suits another model. Empty where
+    nothing does."""
+    shown = values.get("shown_model", values.get("model"))
+    moved = (_follow_model(values) if values.get("model") != shown else {}) or _follow_task(values)
+    model = str(moved.get("model", values.get("model")) or "")
+    return moved | (compatibility.fitting(model) if model != shown else {})
+
+
+def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The task that goes with the model, where the one that is named does not."""
+    calls_functions = values.get("model") == compatibility.FUNCTIONS
+    if tasks.find_task(str(values.get("task") or "")).of_functions == calls_functions:
+        return {}
+    return {"task": tasks.FUNCTION if calls_functions else tasks.USUAL}
+
+
+def _follow_model(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Functions are described, other models are not; where one was is kept."""
+    moved = match_task(values)
+    if moved.get("task") != tasks.FUNCTION:
+        return moved | dict.fromkeys(BEFORE, "") if moved else {}
+    home = (values["shown_model"], values.get("shown_layer", ""), values.get("unit", ""))
+    return moved | dict(zip(BEFORE, home, strict=True))
+
+
+def _follow_task(values: dict[str, Any]) -> dict[str, Any]:
+    """A task about classes leads to those of the model, one about functions to these, and another one back."""
+    task, shown = (tasks.find_task(str(values.get(name) or "")) for name in ("task", "shown_task"))
+    layer, _ = find_chosen(values)
+    if layer is None or not values.get("shown_task") or task == shown:
+        return {}
+    home = _find_home(values, layer, shown)
+    target, at_home = _find_own_layer(task, str(home["model"])), find_chosen(home)[0]
+    if target and not (at_home and at_home.kind == target.kind):
+        found = {"model": target.model.name, "layer": target.name, "unit": "0"}
+        return found | {f"{name}_before": home[name] for name in _PLACE}
+    is_there = all(home[name] == values.get(name, "") for name in _PLACE)
+    return {} if is_there else home | dict.fromkeys(BEFORE, "")
+
+
+def _find_own_layer(task: Task, model: str) -> Layer | None:
+    """The layer that a task needs; None where any will do, or there is none."""
+    if task.of_classes:
+        return forms.class_layer(model)
+    rows = Layer.objects.select_related("model").filter(model__available=True, kind=tasks.FUNCTION)
+    return rows.order_by("position").first() if task.of_functions else None
+
+
+def _find_home(values: Mapping[str, Any], layer: Layer, shown: Task) -> dict[str, Any]:
+    """Model, layer and unit that one chose, rather than those that the task shown led to."""
+    led = (shown.of_classes and layer.kind == forms.LOGIT) or (shown.of_functions and not layer.takes_images)
+    if led and values.get("layer_before"):
+        usual = {"model": values["model"], "layer": "", "unit": "0"}
+        return {name: values.get(f"{name}_before") or usual[name] for name in _PLACE}
+    home = values if layer.takes_images else forms.first_choice()
+    return {name: home.get(name, "") for name in _PLACE}
