@@ -13,11 +13,13 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from experiments.core.system_names import Names
-from experiments.display.contrasts import find_contrast
+from experiments.display.contrasts import Contrast, find_contrast
 from experiments.display.evidence import Edit, Evidence, read_evidence
+from experiments.display.functions.plots import plot_samples
+from experiments.display.functions.samples import LATELY, FunctionEvidence, read_function
 from experiments.display.image_cards import ImageSource, LoggedImage, first_of_each
 from experiments.display.label_checks import CheckFigures, CheckMark, describe_check, read_figures
-from experiments.display.plots import Plot
+from experiments.display.plots import HALF, Plot
 from experiments.display.prose import first_sentence
 from experiments.display.rounds import OutlineLine, outline
 from experiments.display.strips import draw_strips
@@ -59,6 +61,8 @@ class RunAnswer:
     unit: Layer | None = None
     """The layer that lists the unit; None where there is no page of it, or it is hidden."""
     leading: Sequence[Hypothesis] = field(default=())
+    function: FunctionEvidence | None = None
+    """Of a run on a function; its `contrast` is then the plot of its samples."""
     rounds: Sequence[OutlineLine] = field(default=())
     """Of a run under way: its newest rounds."""
 
@@ -91,6 +95,7 @@ def read_answer(
     layer = layer if layer and run.unit < layer.units else None
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
     contrast = find_contrast(run, evidence)
+    function = None if run.takes_images else read_function(run, LATELY)
     moved = max(evidence.edits, key=lambda edit: abs(edit.change), default=None)
     return RunAnswer(
         run,
@@ -102,15 +107,25 @@ def read_answer(
         best,
         against,
         wrong,
-        draw_strips(contrast.strips, evidence.scale, CONTRAST, team=team, most=dots) if contrast else None,
+        _draw_contrast(contrast, evidence, function, team=team, most=dots),
         contrast.title if contrast else "",
         contrast.auc if contrast else None,
         moved if moved and moved.moved else None,
         layer.name_of(run.unit) if layer and reveals else "",
         layer,
         () if run.has_ended else _find_leading(run),
+        function,
         () if run.has_ended else outline(run)[-STEPS:],
     )
+
+
+def _draw_contrast(
+    contrast: Contrast | None, evidence: Evidence, function: FunctionEvidence | None, *, team: bool, most: int
+) -> Plot | None:
+    """The two groups of images that decide; of a function of numbers its samples."""
+    if function:
+        return plot_samples(function, HALF, most, linked=team) if function.is_numeric else None
+    return draw_strips(contrast.strips, evidence.scale, CONTRAST, team=team, most=most) if contrast else None
 
 
 def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequence[LoggedImage], int]:

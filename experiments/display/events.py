@@ -20,9 +20,11 @@ from django.utils.safestring import SafeString
 from experiments.core import transcript
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, hypothesis_strips, image_cards, log_entries, rounds, window
+from experiments.display.functions.plots import plot_samples
+from experiments.display.functions.samples import LATELY, read_function
 from experiments.display.hypothesis_strips import Bearings, ListedHypothesis
 from experiments.display.image_cards import ImageCard, ImageSource
-from experiments.display.plots import Scale, activation_plot
+from experiments.display.plots import SMALL, Scale, activation_plot
 from experiments.models import Event, Run
 from workers import registry
 from workers.record import grades, tasks
@@ -36,8 +38,10 @@ PARTS = ("backbone", "model", "dataset", "toolset", "generator", "editor", "desc
 
 SHORTLY = 20
 """Events from the start of an experiment to its result, at most: what went wrong meanwhile, and was tried again."""
-LATELY, CHARTED = 30, 400
-"""Experiments, and of those images, that the small chart shows: the newest. The tab "Activations" shows all."""
+NEWEST_TEXTS = 5
+"""Samples of a function of texts that the side shows."""
+CHARTED = 400
+"""Images, or samples, that the small chart shows: those of the newest experiments. A tab shows all."""
 
 
 @dataclass(frozen=True)
@@ -235,19 +239,17 @@ def outline(run: Run, around: int | None = None) -> SafeString:
 
 
 def side(run: Run, names: Names | None = None, bearings: Bearings | None = None) -> SafeString:
-    """The state of knowledge: hypotheses, activations of the newest images by round, how the run was made."""
+    """The state of knowledge: hypotheses, activations of the newest images by round (of a function: its samples), how
+    the run was made."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     listed = list(run.hypotheses.filter(round=latest))
     asked = [ListedHypothesis(run.rounds + 1, each.text) for each in listed]
     run_scale = scale_of(run)
     strips = hypothesis_strips.draw_strips(run, asked, run_scale, bearings)
-    rows = image_cards.newest_logged(run, LATELY).values_list("experiment__round", "activation", "title")
-    values = list(rows[:CHARTED])[::-1]
-    scale = Scale.of((value for _, value, _ in values), run.exemplar_mean)
     context = {
         "run": run,
         "hypotheses": [(each, strips.get(key, "")) for each, key in zip(listed, asked, strict=True)],
-        "chart": activation_plot(values, scale) if values else None,
+        **(_chart_activations(run) if run.takes_images else _chart_function(run)),
         "names": names or Names(None),
         "backbone": run.versions.get("backbone") or backbone_of(run),
         "tools": registry.label_toolset(run.toolset),
@@ -255,6 +257,25 @@ def side(run: Run, names: Names | None = None, bearings: Bearings | None = None)
         "scale": run_scale,
     }
     return render_to_string("runs/page/side.html", context)
+
+
+def _chart_activations(run: Run) -> dict[str, Any]:
+    rows = image_cards.newest_logged(run, LATELY).values_list("experiment__round", "activation", "title")
+    values = list(rows[:CHARTED])[::-1]
+    scale = Scale.of((value for _, value, _ in values), run.exemplar_mean)
+    return {"chart": activation_plot(values, scale) if values else None}
+
+
+def _chart_function(run: Run) -> dict[str, Any]:
+    """A plot of numbers, or the newest texts."""
+    found = read_function(run, LATELY)
+    chart = plot_samples(found, SMALL, CHARTED) if found.is_numeric else None
+    if chart:
+        chart.legend, chart.table = (
+            [],
+            None,
+        )  # no room: hypotheses stand below with their colours, the rest is in the tab
+    return {"found": found, "chart": chart, "newest": found.samples[: -1 - NEWEST_TEXTS : -1]}
 
 
 def backbone_of(run: Run) -> str:

@@ -8,6 +8,7 @@ from statistics import fmean
 
 from django.db.models import Min
 
+from experiments.display.functions.samples import shorten
 from experiments.display.image_cards import ImageCard
 from experiments.models import Observation, Run
 from workers.record.events import ExperimentEnded
@@ -51,6 +52,11 @@ class LogEntry:
     @property
     def further_samples(self) -> Sequence[Sample]:
         return self.samples[SAMPLES_SHOWN:]
+
+    @property
+    def hypotheses(self) -> Sequence[str]:
+        """Those that said beforehand what a function gives: the same for all samples of an entry."""
+        return [shorten(name) for name in self.samples[0].predictions] if self.samples else []
 
     @property
     def singles(self) -> Sequence[ImageCard]:

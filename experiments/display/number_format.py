@@ -6,6 +6,9 @@ from datetime import datetime
 
 from django.utils import timezone
 
+from workers.record.figures import MINUS
+from workers.record.functions import read_number
+
 UNITS_OF_TIME = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -75,6 +78,12 @@ def dollars(value: float | None) -> str:
         return "price unknown"
     amount = float(value or 0)
     return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:.2f}"
+
+
+def shorten_value(text: str) -> str:
+    """A number that stands as JSON, in six digits with a real minus sign; a text, or anything else, as it is."""
+    value = read_number(text)
+    return text if value is None else f"{value:.6g}".replace("-", MINUS)
 
 
 def count_noun(count: int, noun: str) -> str:

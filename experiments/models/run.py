@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from experiments.models import stored
 from workers import registry
+from workers.record import tasks
 from workers.record.limits import USUAL
 from workers.record.statuses import ACTIVE, ENDED, Status
 
@@ -143,7 +144,12 @@ class Run(models.Model):
 
     @property
     def system(self) -> str:
-        return f"{self.model} / {self.layer} / unit {self.unit}"
+        return f"{self.model} / {self.layer} / {'unit' if self.takes_images else 'function'} {self.unit}"
+
+    @property
+    def takes_images(self) -> bool:
+        """False for a run on a function, which logs samples and no images."""
+        return self.system_kind != tasks.FUNCTION
 
     @property
     def has_ended(self) -> bool:

@@ -41,6 +41,15 @@ class ConclusionOut(Schema):
     code: str = Field("", description="of a function: Python whose last function computes it")
 
 
+class ScoreOut(Schema):
+    """How right the conclusion about a function is on inputs that the agent has not seen."""
+
+    outcome: str = Field(description="scored, or why the code of the conclusion was not")
+    success: bool = Field(description="NMSE below 0.1, or all 10 held-out texts right")
+    error: float | None = Field(None, description="NMSE over 256 inputs; null of texts, and where it is not finite")
+    right: int | None = Field(None, description="held-out texts, of 10, for which the code gives the very output")
+
+
 class CitedOut(Schema):
     """A figure that the conclusion cites, counted again."""
 
@@ -101,6 +110,7 @@ class RunOut(Schema):
     exemplar_mean: float | None
     best_activation: float | None
     conclusion: ConclusionOut
+    score: ScoreOut | None = Field(None, description="of a run on a function that has ended")
     recounted: list[CitedOut] = Field(
         [], description="figures of the conclusion that could be counted again; given for a run alone, not in lists"
     )
@@ -173,6 +183,7 @@ def _run_out(names: Names, run: Run) -> RunOut:
         observations=run.observation_count,
         cost=run.known_cost,
         conclusion=ConclusionOut.model_validate(run.conclusion),
+        score=ScoreOut.model_validate(run.score) if run.score else None,
         tags=[tag.name for tag in run.tags.all()],
         limits={name: run.limits.get(name) for name in USUAL},
         **{name: getattr(run, name) for name in SAME},

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from experiments.models import Layer, Sweep
 from experiments.sweeps.lists import WORST, SweptRun
 from experiments.sweeps.selection import list_units
-from experiments.units.bands import CheckBand, band_of
+from experiments.units.bands import CheckBand, FunctionBand, band_of, band_of_score
 from experiments.units.colours import Colour
 from experiments.units.drawing import Drawing, UnitSelection, network
 from experiments.units.label_groups import LabelGroup
@@ -69,7 +69,7 @@ def draw_map(
     by_place: dict[Place, list[SweptRun]] = {}
     for run in runs:
         by_place.setdefault((run.layer, run.unit), []).append(run)
-    colour_of, rest = _choose_colours(scheme, groups)
+    colour_of, rest = _choose_colours(scheme, groups, images=any(layer.takes_images for layer in layers))
     asked = {layer.name: list_units(sweep).get(layer.name, []) for layer in layers}
     known: dict[int, dict[int, Colour]] = {layer.pk: {} for layer in layers}
     for layer in layers:
@@ -91,10 +91,12 @@ def draw_map(
     return SweepMap(scheme, [(each, each.links(said)) for each in drawings], legend)
 
 
-def _choose_colours(scheme: str, groups: Sequence[LabelGroup]) -> tuple[Callable[[Iterable[SweptRun]], Colour], Colour]:
+def _choose_colours(
+    scheme: str, groups: Sequence[LabelGroup], *, images: bool
+) -> tuple[Callable[[Iterable[SweptRun]], Colour], Colour]:
     """What gives a unit its colour, from its runs, and the colour of one without any."""
     if scheme == "check":
-        return _colour_by_check, CheckBand.NONE
+        return (_colour_by_check, CheckBand.NONE) if images else (_colour_by_score, FunctionBand.NONE)
     if scheme == "label":
         places = {run: place for place, group in reversed(list(enumerate(groups, 1))) for run in group.members}
         return lambda runs: _colour_by_group(runs, places), GroupColour.NONE
@@ -109,6 +111,11 @@ def _colour_by_status(runs: Iterable[SweptRun]) -> Colour:
 def _colour_by_check(runs: Iterable[SweptRun]) -> Colour:
     best = max((run.r for run in runs if run.r is not None), default=None)
     return CheckBand.NONE if best is None else band_of(best)
+
+
+def _colour_by_score(runs: Iterable[SweptRun]) -> Colour:
+    newest = max((run for run in runs if run.score), key=lambda run: run.pk, default=None)
+    return band_of_score(newest.score) if newest else FunctionBand.NONE
 
 
 def _colour_by_group(runs: Iterable[SweptRun], places: Mapping[int, int]) -> Colour:

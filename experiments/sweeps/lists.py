@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
 
@@ -14,6 +14,7 @@ from experiments.core.clock import tell_time
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
+from experiments.models.stored import StoredScore
 from experiments.units.label_groups import LabelGroup, group_labels
 from workers.record.statuses import ACTIVE, Status
 
@@ -133,19 +134,21 @@ class SweptRun:
     r: float | None
     cost: float
     labels: Sequence[str]
+    score: StoredScore = field(default_factory=StoredScore)
+    """Of a run on a function that has ended."""
 
 
 def read_runs(sweep: Sweep, names: Names) -> list[SweptRun]:
     """All runs of a sweep, in two queries; those whose system the viewer is to judge unseen are left out."""
     rows = visible_to(sweep.runs.exclude(names.are_hidden())).order_by("pk")
-    columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost")
+    columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost", "score")
     labels: dict[int, list[str]] = {}
     said = Label.objects.filter(run__sweep=sweep).order_by("pk").values_list("run_id", "text")
     for run, text in said:
         labels.setdefault(run or 0, []).append(text)
     return [
-        SweptRun(pk, layer, unit, _name_agent(*agent), Status(status), r, cost, labels.get(pk, ()))
-        for pk, layer, unit, *agent, status, r, cost in rows.values_list("pk", "layer", "unit", *columns)
+        SweptRun(pk, layer, unit, _name_agent(*agent), Status(status), r, cost, labels.get(pk, ()), score)
+        for pk, layer, unit, *agent, status, r, cost, score in rows.values_list("pk", "layer", "unit", *columns)
     ]
 
 

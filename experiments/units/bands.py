@@ -1,4 +1,5 @@
-"""How right the labels of every unit are: the best check of each, in bands of r. One query, however large the model."""
+"""How right what is said of every unit is: the best check of its labels, in bands of r; of a function the newest score.
+One query, however large the model."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
-from experiments.models import LabelCheck, Layer, VisionModelRow
+from experiments.models import LabelCheck, Layer, Run, VisionModelRow
+from experiments.models.stored import StoredScore
 from experiments.units.colours import Colour
 
 SOME, GOOD, HIGH = 0.2, 0.5, 0.8
@@ -20,6 +22,34 @@ class CheckBand(Colour):
     SOME = "band-some", "r 0.2 to 0.5", "a label is part of the truth"
     LOW = "band-low", "r below 0.2", "no label that was checked says much of the unit"
     NONE = "band-none", "Not checked", "no label of it was checked"
+
+
+class FunctionBand(Colour):
+    """How right the newest conclusion about a function is."""
+
+    RIGHT = "band-high", "Right", "NMSE below 0.1, or all 10 held-out texts right"
+    PARTLY = "band-some", "Partly right", "NMSE below 1, which 0 everywhere has, or some of 10 held-out texts right"
+    WRONG = "band-low", "Not right", "its code misses more, or gives no output"
+    NONE = "band-none", "No conclusion", "no run on it has concluded"
+
+
+def find_function_bands(layers: Sequence[Layer]) -> Mapping[int, Mapping[int, FunctionBand]]:
+    """Id of a layer of functions -> number of a function -> its band."""
+    ids = {layer.name: layer.pk for layer in layers}
+    found: dict[int, dict[int, FunctionBand]] = {pk: {} for pk in ids.values()}
+    rows = visible_to(Run.objects.filter(model=layers[0].model.name, layer__in=ids)).exclude(score={})
+    for name, number, score in rows.order_by("ended").values_list("layer", "unit", "score"):
+        found[ids[name]][number] = band_of_score(score)
+    return found
+
+
+def band_of_score(score: StoredScore) -> FunctionBand:
+    """Where a score lies."""
+    if score.get("success"):
+        return FunctionBand.RIGHT
+    error, right = score.get("error"), score.get("right")
+    is_near = bool(right) or (error is not None and error < 1)
+    return FunctionBand.PARTLY if is_near else FunctionBand.WRONG
 
 
 def find_bands(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Mapping[int, Mapping[int, CheckBand]]:

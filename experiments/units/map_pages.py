@@ -27,7 +27,7 @@ from experiments.units import actions, chosen, drawing, lists, sheet
 from experiments.units.beside import key_of
 from experiments.units.colours import Colour
 from experiments.units.drawing import UnitSelection
-from experiments.units.schemes import SCHEMES, Colouring, colour_units, read_scheme
+from experiments.units.schemes import Colouring, colour_units, list_schemes, read_scheme
 from experiments.units.sheet import SORTS, SheetFilter
 from experiments.units.states import count_states, states
 from experiments.units.stretches import format_stretches
@@ -106,7 +106,7 @@ def _read_map(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer]
         "model": row,
         "layers": layers,
         "colouring": colouring,
-        "schemes": SCHEMES.items(),
+        "schemes": list_schemes(layers),
         "found": found,
         "found_count": sum(len(numbers) for numbers in (found or {}).values()),
         "wanted": UnitSelection(state, found),

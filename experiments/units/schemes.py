@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from experiments.core.system_names import Names
 from experiments.models import Layer, UnitProfile, VisionModelRow
-from experiments.units.bands import CheckBand, find_bands
+from experiments.units.bands import CheckBand, FunctionBand, find_bands, find_function_bands
 from experiments.units.colours import Colour
 from experiments.units.label_groups import LabelGroup, group_labels
 from experiments.units.states import UnitState, states
@@ -49,6 +49,7 @@ class FrequencyBand(Colour):
 COLOURED_GROUPS = len(GroupColour) - 2
 SCHEMES = {"state": "State", "check": "Score", "label": "Labels alike", "active": "Activation frequency"}
 """As an address says it -> as a page does."""
+_OF_FUNCTIONS = ("state", "check")
 _LEAST = ((0.5, FrequencyBand.DENSE), (0.1, FrequencyBand.OFTEN), (0.01, FrequencyBand.SOME))
 
 
@@ -71,6 +72,12 @@ class Colouring:
         return self.words.get(colour) or colour.words
 
 
+def list_schemes(layers: Sequence[Layer]) -> list[tuple[str, str]]:
+    """Those that say something of these layers: functions have no labels, and are active on no images."""
+    images = any(layer.takes_images for layer in layers) or not layers
+    return [(name, words) for name, words in SCHEMES.items() if images or name in _OF_FUNCTIONS]
+
+
 def read_scheme(asked: str) -> str:
     """The scheme that an address names; how units stand for any other."""
     return asked if asked in SCHEMES else "state"
@@ -86,6 +93,8 @@ def colour_layers(scheme: str, layers: Sequence[Layer], names: Names) -> Colouri
 
 def colour_units(scheme: str, model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Colouring:
     """The units of these layers of the model in the colours of one scheme, as this viewer may see them."""
+    if scheme == "check" and layers and not any(layer.takes_images for layer in layers):
+        return Colouring(scheme, find_function_bands(layers), FunctionBand.NONE)
     if scheme == "check":
         return Colouring(scheme, find_bands(model, layers, names), CheckBand.NONE)
     if scheme == "label":

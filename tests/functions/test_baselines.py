@@ -45,7 +45,7 @@ def test_the_corrupted_interval_is_said_and_is_where_it_is() -> None:
     corruption = box.truth.corruption
     assert corruption
     said = study_numbers(count_calls(box)).description
-    low, high, mean = map(float, re.search(r"from (\S+) to (\S+) it is about (\S+) instead", said).groups())  # type: ignore[union-attr]
+    low, high, mean = map(float, re.search(r"except \((\S+), (\S+)\), where it is about (\S+)\.", said).groups())  # type: ignore[union-attr]
     assert (low, high) == pytest.approx((corruption.low, corruption.high), abs=0.5)
     assert mean == pytest.approx(corruption.mean, abs=0.1)
 

@@ -60,7 +60,7 @@ def study_numbers(call: Call) -> FunctionAnswer:
             runs.append(_measure(call, x, lambda: _conclude_noisy(x, runs)))
         return _conclude_noisy(x, runs)
     mean = float(np.mean([first[noisy], second[noisy]]))
-    words = f"; from {low:g} to {high:g} it is about {mean:.4g} instead"
+    words = f", except ({low:g}, {high:g}), where it is about {mean:.4g}"
     outside = np.where((x > low) & (x < high), np.nan, first)
     head = f"    if {low!r} < x < {high!r}:\n        return {mean!r}\n"
     return _conclude(x, outside, words, head, f" except ({low:g}, {high:g})")

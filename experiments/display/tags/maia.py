@@ -45,6 +45,7 @@ for _counted in (
     numbers.dollars,
     numbers.count_noun,
     numbers.share,
+    numbers.shorten_value,
     numbers.percent,
 ):
     register.filter(_counted)

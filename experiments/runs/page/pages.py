@@ -16,6 +16,7 @@ from experiments.core.access import HtmxRequest
 from experiments.core.system_names import Names
 from experiments.display import events as rendering
 from experiments.display import window
+from experiments.display.functions import tables
 from experiments.models import Role, Run
 from experiments.runs.events.socket import is_final
 from experiments.runs.human import editor
@@ -35,6 +36,8 @@ class Tab:
     read: Callable[[Run, Params, Names], dict[str, Any]]
     grows: str = ""
     """What the browser does when there is more: "redraw" at once, or "offer" to; the transcript grows by itself."""
+    of: str = ""
+    """What only runs of some systems have: "images", or "functions"."""
 
     @property
     def template(self) -> str:
@@ -51,9 +54,10 @@ TABS: Mapping[str, Tab] = {
     for tab in (
         Tab("transcript", "Transcript", transcript.read_transcript),
         Tab("experiments", "Experiments", _ignore_names(experiments.read_experiments), "offer"),
-        Tab("images", "Images", _ignore_names(experiments.read_images), "offer"),
-        Tab("activations", "Activations", _ignore_names(activations.read_activations), "redraw"),
-        Tab("effects", "Effects", _ignore_names(effects.read_effects), "redraw"),
+        Tab("images", "Images", _ignore_names(experiments.read_images), "offer", "images"),
+        Tab("activations", "Activations", _ignore_names(activations.read_activations), "redraw", "images"),
+        Tab("effects", "Effects", _ignore_names(effects.read_effects), "redraw", "images"),
+        Tab("samples", "Samples", _ignore_names(tables.read_samples), "redraw", "functions"),
         Tab("hypotheses", "Hypotheses", _ignore_names(hypotheses.read_hypotheses), "redraw"),
         Tab("cost", "Cost", _ignore_names(cost.read_cost), "redraw"),
         Tab("raw", "Raw", transcript.read_raw, "offer"),
@@ -62,16 +66,23 @@ TABS: Mapping[str, Tab] = {
 }
 
 
+def list_tabs(run: Run) -> list[Tab]:
+    """Those that a run of its kind of system has."""
+    other = "functions" if run.takes_images else "images"
+    return [tab for tab in TABS.values() if tab.of != other]
+
+
 @require_safe
 def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
     run, names = access.get_run(request, pk), Names(request.user)
     role = access.role_in(request) or Role.VIEWER
-    tab = TABS.get(request.GET.get("tab", ""), TABS["transcript"])
+    tabs = list_tabs(run)
+    tab = next((each for each in tabs if each.name == request.GET.get("tab", "")), TABS["transcript"])
     context = {
         "run": run,
         "tab": tab,
-        "tabs": TABS.values(),
+        "tabs": tabs,
         "complete": is_final(run),
         "may_stop": role != Role.VIEWER,
         "may": " ".join(actions.list_moves(run)),

@@ -1,0 +1,125 @@
+"""What a run has found out about a function: its samples, what hypotheses said of them, where it is said to do
+something else; and once the run has ended, how right its conclusion is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from experiments.models import Run
+from workers.record.events import Ended, ExperimentEnded
+from workers.record.functions import FunctionScore, Sample, measure_fit, read_exceptions, read_number
+
+KINDS = ("part-0", "part-1", "part-2", "part-4", "part-5")
+"""Colours of hypotheses, by their place; an experiment logs predictions of five at most."""
+LATELY = 30
+"""Experiments that a summary of a run shows: the newest."""
+_NUMBERED = re.compile(r"hypothesis[_ ]?(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class LoggedSample:
+    """An input with its output, and the experiment that logged it."""
+
+    number: int
+    round: int
+    sample: Sample
+
+    @cached_property
+    def place(self) -> tuple[float, float] | None:
+        """Input and output as numbers; None where one of them is none."""
+        return _place(self.sample.input, self.sample.output)
+
+    def place_of(self, name: str) -> tuple[float, float] | None:
+        """Input, and what the hypothesis says for it."""
+        return _place(self.sample.input, self.sample.predictions.get(name, ""))
+
+
+def _place(given: str, value: str) -> tuple[float, float] | None:
+    x, y = read_number(given), read_number(value)
+    return None if x is None or y is None else (x, y)
+
+
+@dataclass(frozen=True)
+class HypothesisFit:
+    """A hypothesis that said beforehand what the function gives; `words` say how far that is from the outputs."""
+
+    name: str
+    short: str
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
+class FunctionEvidence:
+    """Samples are in the order in which they were logged; `exceptions` are intervals where the function does something
+    else, as concluded, or as the newest hypotheses have it."""
+
+    run: Run
+    samples: Sequence[LoggedSample]
+    exceptions: Sequence[tuple[float, float]]
+    score: FunctionScore | None
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.run.layer == "numeric"
+
+    @property
+    def newest(self) -> int:
+        """Number of the experiment that logged last; 0 before any did."""
+        return self.samples[-1].number if self.samples else 0
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """Hypotheses that said something beforehand, the newest experiment's last."""
+        return list(dict.fromkeys(name for each in self.samples for name in each.sample.predictions))[-len(KINDS) :]
+
+    @property
+    def fits(self) -> Sequence[HypothesisFit]:
+        found = []
+        for name, kind in zip(self.names, KINDS, strict=False):
+            words = measure_fit([each.sample for each in self.told_by(name)])[name]
+            found.append(HypothesisFit(name, shorten(name), kind, words))
+        return found
+
+    def told_by(self, name: str) -> Sequence[LoggedSample]:
+        """The samples of the newest experiment that this hypothesis said something of: it may have changed since."""
+        told = [each for each in self.samples if name in each.sample.predictions]
+        return [each for each in told if each.number == told[-1].number]
+
+
+def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
+    """Of all experiments, or of the `newest` so many. At most 2,000 samples of each."""
+    results = run.events.filter(kind="result").order_by("-seq")
+    chosen = list(results if newest is None else results[:newest])[::-1]
+    samples = [each for event in chosen for each in _list_samples(event.content)]
+    return FunctionEvidence(run, samples, _find_exceptions(run), read_score(run))
+
+
+def read_score(run: Run) -> FunctionScore | None:
+    """How right the conclusion is, with the truth; None until the run has ended."""
+    last = run.events.filter(seq=run.last_seq).first() if run.score else None
+    return last.content.score if last and isinstance(last.content, Ended) else None
+
+
+def shorten(name: str) -> str:
+    """ "Hypothesis_2" as pages name it, H2; any other name as it is."""
+    found = _NUMBERED.fullmatch(name)
+    return f"H{found[1]}" if found else name
+
+
+def _list_samples(content: object) -> Iterator[LoggedSample]:
+    if isinstance(content, ExperimentEnded):
+        for entry in content.entries:
+            yield from (LoggedSample(content.number, content.round, each) for each in entry.samples)
+
+
+def _find_exceptions(run: Run) -> Sequence[tuple[float, float]]:
+    if domain := str(run.conclusion.get("domain") or ""):
+        return read_exceptions(domain)
+    rounds = run.hypotheses.exclude(status="refuted").order_by("-round", "number").values_list("round", "text")
+    listed = list(rounds)
+    texts = [text for number, text in listed if number == listed[0][0]]
+    return next(filter(None, map(read_exceptions, texts)), [])
