@@ -26,6 +26,8 @@ from workers.record.limits import Usage
 pytestmark = pytest.mark.django_db
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+OF_UNITS = [name for name, tab in TABS.items() if tab.of != "functions"]
+"""Tabs of a run on a unit; those of functions are in tests/functions/test_run_pages.py."""
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def shown(client: Client, run: Run, query: str) -> str:
 # --- the page and its tabs --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("tab", OF_UNITS)
 def test_a_tab_is_a_page_of_its_own_and_a_part_for_htmx(as_owner: Client, run: Run, tab: str) -> None:
     page = shown(as_owner, run, f"tab={tab}")
     current = re.findall(r'data-tab="(\w+)"[^>]*aria-current="page"', page)
@@ -63,7 +65,7 @@ def test_a_tab_that_does_not_exist_is_the_transcript(as_owner: Client, run: Run)
 
 def test_an_empty_run_says_what_will_stand_in_each_tab(as_owner: Client, owner: User) -> None:
     run = make_run(owner)
-    for tab in TABS:
+    for tab in OF_UNITS:
         page = shown(as_owner, run, f"tab={tab}")
         assert ("will stand here" in page) or ("stands here" in page) or ("becomes a dot" in page)
 
@@ -72,7 +74,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     as_owner: Client, owner: User, django_assert_max_num_queries
 ) -> None:
     short, long = long_run(owner, 4, 2), long_run(owner, 60, 2)
-    for tab in TABS:
+    for tab in OF_UNITS:
         shown(as_owner, short, f"tab={tab}")  # what a process reads once is read
         with django_assert_max_num_queries(31 if tab == "transcript" else 18) as few:
             shown(as_owner, short, f"tab={tab}")
@@ -88,7 +90,7 @@ def test_nothing_in_a_run_becomes_markup(as_owner: Client, owner: User) -> None:
     transcript.append(run.pk, "reply", replied(prose=HOSTILE, text=HOSTILE, hypotheses=(hypothesis,)))
     transcript.append(run.pk, "experiment", experiment())
     transcript.append(run.pk, "result", logged(bad, output=HOSTILE, error=HOSTILE))
-    for tab in TABS:
+    for tab in OF_UNITS:
         page = shown(as_owner, run, f"tab={tab}")
         assert "<script>alert" not in page
         assert "<img src=x" not in page

@@ -95,10 +95,10 @@ def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
     results = run.events.filter(kind="result").order_by("-seq")
     chosen = list(results if newest is None else results[:newest])[::-1]
     samples = [each for event in chosen for each in _list_samples(event.content)]
-    return FunctionEvidence(run, samples, _find_exceptions(run), read_score(run))
+    return FunctionEvidence(run, samples, _find_exceptions(run), _read_score(run))
 
 
-def read_score(run: Run) -> FunctionScore | None:
+def _read_score(run: Run) -> FunctionScore | None:
     """How right the conclusion is, with the truth; None until the run has ended."""
     last = run.events.filter(seq=run.last_seq).first() if run.score else None
     return last.content.score if last and isinstance(last.content, Ended) else None

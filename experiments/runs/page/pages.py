@@ -66,7 +66,7 @@ TABS: Mapping[str, Tab] = {
 }
 
 
-def list_tabs(run: Run) -> list[Tab]:
+def _list_tabs(run: Run) -> list[Tab]:
     """Those that a run of its kind of system has."""
     other = "functions" if run.takes_images else "images"
     return [tab for tab in TABS.values() if tab.of != other]
@@ -77,7 +77,7 @@ def page(request: HtmxRequest, pk: int) -> HttpResponse:
     """One tab of the run; the tab alone for htmx. The browser then follows from the last event drawn."""
     run, names = access.get_run(request, pk), Names(request.user)
     role = access.role_in(request) or Role.VIEWER
-    tabs = list_tabs(run)
+    tabs = _list_tabs(run)
     tab = next((each for each in tabs if each.name == request.GET.get("tab", "")), TABS["transcript"])
     context = {
         "run": run,
