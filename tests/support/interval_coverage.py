@@ -1,0 +1,204 @@
+"""How often the 95 % intervals that we print hold what they are of, over many samples whose truth is known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy import stats
+
+from tests.support.simulated_units import SimulatedUnit
+from workers.lab.probe import SIZE
+from workers.metrics import intervals
+from workers.metrics.generated import estimate_area
+from workers.metrics.importance import sample_by_importance
+from workers.metrics.natural import NaturalScores, score_natural
+from workers.metrics.ranking import area_under_curve
+from workers.record.estimates import Estimate
+
+Rng = np.random.Generator
+Trial = Callable[[Rng], list[tuple[str, float, Estimate]]]
+"""One sample: name of each figure, what is true of it, and what we say of it."""
+BASE_RATES = (0.1, 0.03, 0.01, 0.004)
+_RATED = 0.7
+"""True share of votes for the first of two labels."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Samples of one kind. `name` and `setting` are the first columns of the table."""
+
+    name: str
+    setting: str
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What came of the samples of a case, for one figure."""
+
+    case: Case
+    figure: str
+    truth: float
+    trials: int
+    given: float
+    """Share of the samples in which there is an interval."""
+    covered: float | None
+    """Share of the given intervals that hold the truth."""
+    too_low: float | None
+    """Share of the given intervals that lie wholly below it."""
+    width: float | None
+    """Mean width of the given intervals."""
+    pointlike: float | None
+    """Share of the given intervals of width 0."""
+
+
+def measure(cases: Sequence[Case], trials: int, processes: int | None = None) -> Iterator[Coverage]:
+    """Each case over so many samples; the same for any number of processes."""
+    with ProcessPoolExecutor(processes or os.cpu_count()) as pool:
+        parts = max(1, trials // 50)
+        tasks = [(case, part, trials // parts) for case in cases for part in range(parts)]
+        drawn = iter(list(pool.map(_draw, tasks)))
+        for case in cases:
+            rows = [each for _ in range(parts) for each in next(drawn)]
+            for name in dict.fromkeys(name for name, _, _ in rows):
+                yield _sum_up(case, name, [(truth, found) for each, truth, found in rows if each == name])
+
+
+def _draw(task: tuple[Case, int, int]) -> list[tuple[str, float, Estimate]]:
+    case, part, count = task
+    rng = np.random.default_rng([part, *case.name.encode(), *case.setting.encode()])
+    return [each for _ in range(count) for each in case.trial(rng)]
+
+
+def _sum_up(case: Case, figure: str, rows: Sequence[tuple[float, Estimate]]) -> Coverage:
+    bounds = [
+        (low, truth, high) for truth, each in rows if (low := each.low) is not None and (high := each.high) is not None
+    ]
+    count = len(bounds)
+    if not count:
+        return Coverage(case, figure, rows[0][0], len(rows), 0.0, None, None, None, None)
+    return Coverage(
+        case,
+        figure,
+        rows[0][0],
+        len(rows),
+        count / len(rows),
+        sum(low <= truth <= high for low, truth, high in bounds) / count,
+        sum(high < truth for _, truth, high in bounds) / count,
+        float(np.mean([high - low for low, _, high in bounds])),
+        sum(high - low < 1e-9 for low, _, high in bounds) / count,
+    )
+
+
+# --- label checks: r and AUPRC --------------------------------------------------------------------------
+
+
+def list_label_cases(rates: Sequence[float] = BASE_RATES) -> list[Case]:
+    """All images of the probe set, of every kind of unit and label."""
+    units = [
+        SimulatedUnit(kind, rate, label)
+        for kind in ("graded", "sparse")
+        for label in ("right", "narrow", "broad")
+        for rate in rates
+    ]  # type: ignore[arg-type]
+    units += [SimulatedUnit("null", rate) for rate in rates]
+    return [Case(unit.name, f"{unit.base_rate:g}", partial(_check, unit)) for unit in units]
+
+
+def list_weighted_cases() -> list[Case]:
+    """180 draws by importance, as a model judges them (20 % uniform) and as people do (50 %)."""
+    units = [SimulatedUnit(kind, rate) for kind in ("sparse", "graded") for rate in (0.1, 0.01)]  # type: ignore[arg-type]
+    units.append(SimulatedUnit("sparse", 0.1, "broad"))
+    return [
+        Case(f"{unit.name}, weighted {uniform:.0%}", f"{unit.base_rate:g}", partial(_check_weighted, unit, uniform))
+        for unit in units
+        for uniform in (0.2, 0.5)
+    ]
+
+
+def _check(unit: SimulatedUnit, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    return _name_figures(unit, score_natural(*unit.draw(rng, SIZE), seed=int(rng.integers(2**31))))
+
+
+def _check_weighted(unit: SimulatedUnit, uniform: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    acts, there = unit.draw(rng, SIZE)
+    sample = sample_by_importance(acts, acts, 180, seed=int(rng.integers(2**31)), uniform=uniform)
+    asked, place = np.unique(sample.positions, return_inverse=True)
+    weights = np.bincount(place, sample.weights)
+    return _name_figures(unit, score_natural(acts[asked], there[asked], weights, seed=int(rng.integers(2**31))))
+
+
+def _name_figures(unit: SimulatedUnit, found: NaturalScores) -> list[tuple[str, float, Estimate]]:
+    r, precision = unit.truth
+    return [("r", r, found.r), ("AUPRC", precision, found.auprc)]
+
+
+# --- evaluations: shares, gaps, votes, counts ---------------------------------------------------------------
+
+
+def list_summary_cases() -> list[Case]:
+    """The other intervals, each by the function that evaluations call."""
+    made = [
+        *((f"median over {n} units", partial(_median, n)) for n in (12, 20, 30, 60)),
+        *((f"gap closed, {n} seeds", partial(_gap, n)) for n in (3, 5, 10)),
+        *(
+            (f"paired share, {one:g} less {two:g}, {n} units", partial(_paired, n, one, two))
+            for one, two in ((0.9, 0.25), (0.97, 0.9))
+            for n in (5, 12, 20)
+        ),
+        *(
+            (f"10 votes each on {n} units, intraclass correlation {icc:g}", partial(_votes, n, icc))
+            for icc in (0.1, 0.3)
+            for n in (21, 85)
+        ),
+        *((f"counts of mean {mean:g} in {n} runs", partial(_counts, n, mean)) for n, mean in ((3, 0.5), (30, 0.05))),
+        *((f"a share of 0.9 in {n}", partial(_share, n)) for n in (5, 12, 85)),
+        ("AUC of 7 and 7", _area),
+    ]
+    return [Case(name, "", trial) for name, trial in made]
+
+
+def _seed(rng: Rng) -> int:
+    return int(rng.integers(2**31))
+
+
+def _median(n: int, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    shape = stats.beta(8, 1.5)
+    return [
+        ("median", float(shape.median()), intervals.estimate_median(shape.rvs(n, random_state=rng), seed=_seed(rng)))
+    ]
+
+
+def _gap(n: int, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    base, ceiling = rng.normal(0.65, 0.02, n), rng.normal(0.80, 0.02, n)
+    reached = base + 0.85 * (ceiling - base) + rng.normal(0, 0.015, n)
+    return [("share", 0.85, intervals.estimate_gap(reached, base, ceiling, seed=_seed(rng)))]
+
+
+def _paired(n: int, one: float, two: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    first, second = (rng.random(n) < each for each in (one, two))
+    return [("difference", one - two, intervals.estimate_difference(first, second, seed=_seed(rng)))]
+
+
+def _votes(n: int, icc: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    spread = 1 / icc - 1
+    of_units = rng.beta(_RATED * spread, (1 - _RATED) * spread, n)
+    return [("share", _RATED, intervals.estimate_share(int(rng.binomial(10, of_units).sum()), 10 * n))]
+
+
+def _counts(n: int, mean: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    return [("mean", mean, intervals.estimate_mean(rng.poisson(mean, n), seed=_seed(rng)))]
+
+
+def _share(n: int, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    return [("share", 0.9, intervals.estimate_share(int(rng.binomial(n, 0.9)), n))]
+
+
+def _area(rng: Rng) -> list[tuple[str, float, Estimate]]:
+    area = area_under_curve(rng.normal(1.5, 1, 7), rng.normal(0, 1, 7))
+    return [("area", float(stats.norm.cdf(1.5 / np.sqrt(2))), estimate_area(area, 7, 7))]
