@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.template.loader import render_to_string
 from django.test import Client
 
 from experiments.display.events import side
@@ -157,8 +158,6 @@ def test_hostile_words_are_shown_as_words(owner: User, client: Client) -> None:
     score = FunctionScore(
         "strings:1", "raised", why="<script>x</script>", inputs=(ScoredInput('"<i>"', '"<b>"'),), truth=truth
     )
-    from django.template.loader import render_to_string
-
     for template in ("fits", "score", "truth", "held_out"):
         drawn = render_to_string(
             f"display/functions/{template}.html", {"found": replace(found, score=score), "score": score}
