@@ -25,6 +25,9 @@ BACKBONE = "backbone"
 """Stands for a conversation with a language model where a plug-in could do the same."""
 PEOPLE = "people"
 """As a judge: people say what natural images show, on a page, image by image."""
+PROBE, DEVELOPMENT = "probe", "development"
+"""Splits of a dataset (`workers.lab.splits`): on one a label is checked, on the other it is tried while its run goes
+on."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,14 @@ class CheckMethod:
     seed: int = 0
     judges: int = 1
     """How many people judge each image, where people do."""
+    split: str = PROBE
+    """Of the dataset's images."""
 
     @property
     def options(self) -> dict[str, Scalar]:
-        """What of it decides what is measured, by name."""
+        """What of it decides what is measured, by name; the split has a column of its own."""
         found = asdict(self)
+        del found["split"]
         if self.judge != PEOPLE:
             del found["judges"]
         return found
@@ -81,10 +87,11 @@ def request_check(
     """
     label = clean_line(text)
     layer = unit.layer
-    named = [layer.model.name, layer.name, unit.number, label, method.options]
+    named = [layer.model.name, layer.name, unit.number, label, method.options, method.split]
     key = sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
     cost = {"cost_limit": settings.LABEL_CHECK_COST, "unpriced": unpriced}
-    fields = {"unit": unit, "text": label, "dataset": method.dataset, "options": method.options | cost}
+    images = {"dataset": method.dataset, "split": method.split}
+    fields = {"unit": unit, "text": label, "options": method.options | cost, **images}
     check, _ = LabelCheck.objects.get_or_create(key=key, defaults={**fields, "beat": tell_time()})
     again = check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED) or _is_unread(check)
     if again and not check.waits_for_people:

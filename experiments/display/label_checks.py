@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.db.models import Prefetch
 
+from experiments.core.label_checks import DEVELOPMENT, PROBE
 from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
 from experiments.models import CheckStatus, LabelCheck
 from workers.record.figures import figure
@@ -33,6 +34,22 @@ WORDS = {
     CheckStatus.DONE.value: "nothing measured",
 }
 """What stands where there is no figure."""
+SEEN = {
+    PROBE: "On images that its author never saw",
+    DEVELOPMENT: "On development images, on which a run tried it",
+    "": "On images from before datasets were split",
+}
+"""What a check measured on, by its split."""
+NOTES = {DEVELOPMENT: "development", "": "old images"}
+"""What stands beside a figure that is not of the probe."""
+REMARKS = {
+    DEVELOPMENT: "A run tried this label while it went on, and its agent was told how it did. What is reported of a "
+    "label is measured on the probe, which no agent is told of.",
+    "": "This was measured before datasets were split into exemplars, development images and a probe. Where the "
+    "dataset makes no fresh images, exemplars of the unit were cut from these, which lowers r; and an agent that tried "
+    "labels was told how they did on the same images.",
+}
+"""What to know of a figure that is not of the probe."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +63,8 @@ class CheckMark:
     interval: Interval | None = None
     title: str = ""
     pk: int | None = None
+    note: str = ""
+    """What its images are, where they are not the probe."""
 
     @property
     def waits(self) -> bool:
@@ -73,16 +92,20 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
         )
     interval = Interval.on(AXIS, check.pearson, check.pearson_low, check.pearson_high)
     title = ". ".join(each for each in (_describe_figures(check), describe_reading(check, news=True)) if each)
-    return CheckMark(check.status, words, "r", figure(check.pearson), interval, title, check.pk)
+    return CheckMark(
+        check.status, words, "r", figure(check.pearson), interval, title, check.pk, NOTES.get(check.split, "")
+    )
 
 
 @dataclass(frozen=True)
 class CheckFigures:
-    """What a card shows of a check: a plot, or `why` there is none; `ceiling` is what the truth itself reaches."""
+    """What a card shows of a check: a plot, or `why` there is none; `ceiling` is what the truth itself reaches; and a
+    `remark` where the images are not the probe."""
 
     plot: Plot | None = None
     why: str = ""
     ceiling: float | None = None
+    remark: str = ""
 
 
 def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
@@ -96,7 +119,8 @@ def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
     if said and positives < MIN_POSITIVES:
         return CheckFigures(why=f"Too few positives: {positives} of {len(said):,} unseen images show it.")
     known = natural.ceiling if natural and ceiling else None
-    return CheckFigures(_draw_figures(check, known), ceiling=known.pearson if known else None)
+    drawn = _draw_figures(check, known)
+    return CheckFigures(drawn, ceiling=known.pearson if known else None, remark=describe_split(check) if drawn else "")
 
 
 def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:
@@ -134,7 +158,12 @@ def _describe_figures(check: LabelCheck) -> str:
         parts.append(f"AUPRC {_with_interval(check.auprc, check.auprc_low, check.auprc_high)}")
     if check.base_rate is not None:
         parts.append(f"base rate {figure(check.base_rate)}")
-    return "On images that its author never saw: " + "; ".join(parts)
+    return f"{SEEN.get(check.split, check.split)}: {'; '.join(parts)}"
+
+
+def describe_split(check: LabelCheck) -> str:
+    """What to know of the natural images of a check; "" if they are the probe."""
+    return REMARKS.get(check.split, "") if check.pearson is not None else ""
 
 
 def describe_reading(check: LabelCheck | None, *, news: bool = False) -> str:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.http import QueryDict
 
 from experiments.core import audit, label_checks, queue
@@ -191,7 +192,7 @@ def check_label(by: Actor, unit: Unit, text: str, people: int = 0) -> LabelCheck
         raise InvalidInput(f"Write a label of 1 to {LABEL_CHARS:,} characters.", "label")
     method = label_checks.choose_method(unit.layer.model.name, people=people)
     check = label_checks.request_check(unit, words, method)
-    unit.labels.filter(text=text, label_check=None).update(label_check=check)
+    unit.labels.filter(Q(label_check=None) | Q(label_check__split=""), text=text).update(label_check=check)
     audit.record(by, Verb.LABEL_CHECKED, check)
     return check
 

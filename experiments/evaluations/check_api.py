@@ -49,6 +49,9 @@ class CheckOut(RowOut):
     layer: str | None
     unit: int | None
     dataset: str
+    split: str = Field(
+        description="of the dataset's images: probe; development for what a run tried; empty: before there were splits"
+    )
     status: str
     reason: str
     created: datetime
@@ -76,7 +79,7 @@ class CheckResultOut(CheckOut):
 
 
 NAMED = ("pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high", "base_rate", "generated_auc")
-SHARED = ("id", "text", "dataset", "status", "reason", "created", "measured", "seconds", "cost", *NAMED)
+SHARED = ("id", "text", "dataset", "split", "status", "reason", "created", "measured", "seconds", "cost", *NAMED)
 
 
 def _describe(row: LabelCheck, names: Names) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from experiments.core.system_names import Names
 from experiments.core.thumbnails import is_key
 from experiments.display.image_cards import ImageCard
-from experiments.display.label_checks import AXIS, describe_reading, read_check
+from experiments.display.label_checks import AXIS, SEEN, describe_reading, describe_split, read_check
 from experiments.display.plots import Interval, Scale
 from experiments.evaluations import drawing, lists
 from experiments.models import CheckStatus, LabelCheck
@@ -47,6 +47,8 @@ def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
     scale = Scale.of([*values, *(card.activation for group in cards.values() for card in group)], threshold)
     return {
         "reading": describe_reading(check),
+        "seen": SEEN.get(check.split, check.split),
+        "remark": describe_split(check),
         "natural": natural,
         "generated": generated,
         "headline": _read_headline(natural) if natural else [],

@@ -239,7 +239,8 @@ def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
     unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
     status = CheckStatus.DONE if told["status"] == CheckStatus.DONE else CheckStatus.UNFINISHED
     figures = {name: told[name] for name in CHECK_FIGURES}
-    known = {"text": told["text"], "dataset": told["dataset"], "seconds": told["seconds"] or 0.0, "status": status}
+    known = {name: told[name] for name in ("text", "dataset", "split")}
+    known |= {"seconds": told["seconds"] or 0.0, "status": status}
     found = strip_unstorable({"result": told["result"]})["result"]
     run.label_check, _ = LabelCheck.objects.update_or_create(
         key=sha256(f"imported {identity}".encode()).hexdigest(),

@@ -117,7 +117,7 @@ def _check_json(check: LabelCheck | None) -> dict[str, Any] | None:
         natural = replace(natural, bright_without=(), dark_with=())
     if generated:
         generated = replace(generated, positive=(), neutral=())
-    fields = {name: getattr(check, name) for name in ("text", "dataset", "status", "seconds", *CHECK_FIGURES)}
+    fields = {name: getattr(check, name) for name in ("text", "dataset", "split", "status", "seconds", *CHECK_FIGURES)}
     return fields | {"result": encode(CheckResult(natural, generated))}
 
 

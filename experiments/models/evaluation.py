@@ -29,6 +29,12 @@ class LabelCheck(models.Model):
     unit = models.ForeignKey("experiments.Unit", models.CASCADE, related_name="checks")
     text = models.TextField(help_text="the label; alternatives joined by OR")
     dataset = models.CharField(max_length=500, help_text="key of the dataset that natural images come from")
+    split = models.CharField(
+        max_length=11,
+        blank=True,
+        default="probe",
+        help_text="probe; development for what a run tried; empty if it was measured before datasets were split",
+    )
     options = stored.ShapedJSONField(
         shape=dict[str, stored.Scalar], help_text="toolset, writer, judge, seed, sizes, cost limit"
     )

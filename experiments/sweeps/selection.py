@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from experiments.core.errors import InvalidInput
+from experiments.core.label_checks import DEVELOPMENT
 from experiments.core.system_names import Names
 from experiments.models import LabelCheck, Layer, Sweep
 from experiments.models.stored import Selection
@@ -142,8 +143,9 @@ def _filter(choice: UnitChoice, names: Names) -> dict[Layer, list[int]]:
 
 def _leave_out_good(choice: UnitChoice, names: Names) -> dict[Layer, list[int]]:
     """Those none of whose labels reached the bound of r in a check, or was checked at all."""
-    reached = LabelCheck.objects.filter(unit__layer__in=list(choice.layers), pearson__gte=choice.below).order_by()
-    checks = reached.exclude(names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number"))
+    reached = LabelCheck.objects.filter(unit__layer__in=list(choice.layers), pearson__gte=choice.below)
+    hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
+    checks = reached.exclude(split=DEVELOPMENT).exclude(hidden).order_by()
     good = set(checks.values_list("unit__layer_id", "unit__number").distinct())
     return {
         layer: [number for number in range(layer.units) if (layer.pk, number) not in good] for layer in choice.layers

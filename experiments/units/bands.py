@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from experiments.core.label_checks import DEVELOPMENT
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import LabelCheck, Layer, Run, VisionModelRow
@@ -58,7 +59,8 @@ def find_bands(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> 
     found: dict[int, dict[int, CheckBand]] = {layer.pk: {} for layer in layers}
     kept = {(layer, number) for name, layer, number in names.hidden if name == model.name}
     called = {layer.pk: layer.name for layer in layers}
-    rows = visible_to(LabelCheck.objects.filter(unit__layer__in=found, pearson__isnull=False)).order_by("pearson")
+    checks = LabelCheck.objects.filter(unit__layer__in=found, pearson__isnull=False).exclude(split=DEVELOPMENT)
+    rows = visible_to(checks).order_by("pearson")
     for layer, number, r in rows.values_list("unit__layer_id", "unit__number", "pearson"):
         if r is not None and (called[layer], number) not in kept:
             found[layer][number] = band_of(r)

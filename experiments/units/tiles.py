@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 
+from experiments.core.label_checks import DEVELOPMENT
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, LabelCheck, Layer
@@ -128,8 +129,8 @@ def _find_scores(meant: Q, names: Names) -> dict[Place, float]:
     """By place the best r of a check of the unit's labels, of the checks that `meant` chooses; units without one are
     left out."""
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
-    rows = visible_to(LabelCheck.objects.filter(meant, pearson__isnull=False)).exclude(hidden)
-    found = rows.order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson")
+    checks = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(split=DEVELOPMENT).exclude(hidden)
+    found = visible_to(checks).order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson")
     return {(layer, number): r for layer, number, r in found if r is not None}
 
 

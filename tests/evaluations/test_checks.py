@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from experiments.core import transcript
-from experiments.display.label_checks import describe_check, read_check
+from experiments.display.label_checks import REMARKS, describe_check, read_check, read_figures
 from experiments.evaluations.check_evidence import HIDDEN_TRUTH
 from experiments.models import CheckStatus, Label, LabelCheck, Layer, ReviewQueue, Run, Share, Unit
 from tests.support import builders, trials
@@ -53,6 +53,42 @@ def test_every_state_says_what_is_so(viewer: Client, checks: list[LabelCheck], s
     assert words in page
     assert CAVEAT in page
     assert ('hx-trigger="every 3s"' in page) == (status in (CheckStatus.QUEUED, CheckStatus.RUNNING))
+
+
+def test_a_figure_from_before_datasets_were_split_is_marked_everywhere(
+    viewer: Client, done: LabelCheck
+) -> None:
+    assert "old images" not in text(viewer, done.get_absolute_url())
+    LabelCheck.objects.filter(pk=done.pk).update(split="")
+    done.refresh_from_db()
+    page = text(viewer, done.get_absolute_url())
+    assert "On images from before datasets were split" in page
+    assert "exemplars of the unit were cut from these" in page
+    assert "never saw</h2>" not in page
+    mark = describe_check(done)
+    assert (mark.note, mark.title.startswith("On images from before")) == ("old images", True)
+    assert read_figures(done).remark == REMARKS[""]
+    assert client_api(viewer, done) == ""
+
+
+def test_a_run_measured_before_datasets_were_split_is_checked_again_on_the_probe(owner: User, done: LabelCheck) -> None:
+    LabelCheck.objects.filter(pk=done.pk).update(split="")
+    unit = done.unit
+    where = {"model": unit.layer.model.name, "layer": unit.layer.name, "unit": unit.number}
+    run = make_run(owner, **where, status="concluded", conclusion={"labels": [done.text]}, label_check=done)
+    client = signed_in(owner)
+    assert f'action="/runs/{run.pk}/check/new/"' in text(client, done.get_absolute_url())
+    client.post(f"/runs/{run.pk}/check/new/")
+    again = Run.objects.get(pk=run.pk).label_check
+    assert again is not None
+    assert (again.pk != done.pk, again.split) == (True, "probe")
+    assert "Check it again" not in text(client, again.get_absolute_url())
+
+
+def client_api(client: Client, check: LabelCheck) -> str:
+    """The split that the API tells."""
+    found = client.get(f"/api/v1/checks/{check.pk}").json()
+    return str(found["split"])
 
 
 def test_the_page_says_how_the_label_was_read(viewer: Client, done: LabelCheck) -> None:

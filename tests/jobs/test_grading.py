@@ -6,11 +6,17 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
+from experiments.core.label_checks import DEVELOPMENT, PROBE, request_check_of
+from experiments.core.system_names import Names
+from experiments.display.label_checks import describe_check, read_check
 from experiments.models import CheckStatus, LabelCheck, Run
+from experiments.units.bands import find_bands
 from tests.support.builders import make_run
 from tests.support.tiny_run import Seeing, here, kinds, play
 from workers import registry
 from workers.jobs import catalogue
+from workers.jobs.checks.check import perform
+from workers.protocols import no_progress
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
 MODEL = "synthetic:toybox-eyes"
@@ -73,3 +79,31 @@ def test_the_same_label_is_measured_once(owner: User) -> None:
     play(asked(owner, Seeing(ONE), "mono"))
     play(asked(owner, Seeing(ONE), "mono"))
     assert [each.status for each in LabelCheck.objects.all()] == [CheckStatus.DONE]
+
+
+def images_of(check: LabelCheck) -> set[str]:
+    """All images that are kept of a check."""
+    found = read_check(check)
+    assert found.natural
+    assert found.generated
+    groups = (found.natural.bright_without, found.natural.dark_with, found.generated.positive, found.generated.neutral)
+    return {each.image for group in groups for each in group}
+
+
+def test_what_is_reported_rests_on_other_images_than_what_the_agent_was_told(owner: User) -> None:
+    run = play(asked(owner, Seeing(WORDED, BOTH), "or"))
+    assert {each.split for each in LabelCheck.objects.all()} == {DEVELOPMENT}
+    layer = LabelCheck.objects.all()[0].unit.layer
+    assert find_bands(layer.model, [layer], Names(owner))[layer.pk] == {}  # tried is not yet checked
+    reported = request_check_of(run, enqueue=False)
+    assert reported
+    assert reported.split == PROBE
+    perform(reported.pk, no_progress)
+    reported.refresh_from_db()
+    tried = LabelCheck.objects.get(text=reported.text, split=DEVELOPMENT)
+    assert reported.pearson
+    assert tried.pearson
+    assert reported.pearson != tried.pearson
+    assert not images_of(reported) & images_of(tried)
+    assert (describe_check(reported).note, describe_check(tried).note) == ("", "development")
+    assert len(find_bands(layer.model, [layer], Names(owner))[layer.pk]) == 1

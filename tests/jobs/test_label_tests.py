@@ -18,7 +18,7 @@ from workers.jobs import catalogue, label_tests
 from workers.jobs.checks.check import perform
 from workers.jobs.laboratory import laboratory
 from workers.lab.imaging import image_key
-from workers.lab.label_tests import LabelTestRules, list_development
+from workers.lab.label_tests import LabelTestRules
 from workers.lab.memory import ImagesInMemory
 from workers.protocols import no_progress
 from workers.record.systems import SystemSpec
@@ -75,12 +75,13 @@ def test_a_right_label_scores_near_its_check_and_a_wrong_one_does_not() -> None:
 
 def test_development_images_are_neither_exemplars_nor_held_out() -> None:
     lab = laboratory()
-    index, dataset, probe = lab.index_of(SPEC), lab.dataset("toybox"), lab.probe(MODEL, "toybox")
-    positions, activations = list_development(SPEC, index, dataset)
-    assert len(positions) == len(activations) >= 100
-    own = {image_key(dataset[int(at)].image) for at in positions}
+    development, probe = (lab.held_out(MODEL, "toybox", split) for split in ("development", "probe"))
+    own, held_out = (
+        {image_key(each.picture(int(at)).image) for at in each.activations("mono")[0]} for each in (development, probe)
+    )
     exemplars = {image_key(each.picture.image) for each in lab.subject(SPEC).exemplars()}
-    held_out = {image_key(probe.picture(int(at)).image) for at in probe.activations("mono")[0]}
+    assert len(own) >= 100
+    assert held_out
     assert exemplars
     assert not own & (exemplars | held_out)
 

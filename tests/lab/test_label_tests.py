@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 
+from tests.support.distinct_pictures import DistinctPictures, draw_pictures
 from tests.support.exemplar_index import index_over
-from tests.support.tiny_lab import SPEC, TinyJudge, TinyPictures
+from tests.support.tiny_lab import SPEC, TinyJudge, TinyModel
 from workers.errors import ToolMisuse
-from workers.lab.label_tests import LabelTestRules, LabelTests, list_development
+from workers.lab.label_tests import LabelTestRules, LabelTests
+from workers.lab.measured_splits import MeasuredSplit
 from workers.lab.memory import ImagesInMemory
-from workers.lab.probe import held_out_positions
+from workers.protocols import LabSettings
 
-SQUARES = TinyPictures(*random.Random(1).choices(["red 0", "grey 1", "black 2", "green 3"], k=1600))
-
-
-def make(folder: Path, dataset: TinyPictures = SQUARES, used: int = 0) -> LabelTests:
-    rules = LabelTestRules("tiny", used=used)
-    return LabelTests(rules, SPEC, index_over(folder, dataset), dataset, lambda _: TinyJudge(), ImagesInMemory())
+SQUARES = draw_pictures(1_600)
 
 
-def test_images_of_an_ordinary_dataset_are_neither_exemplars_nor_held_out(tmp_path: Path) -> None:
-    index = index_over(tmp_path, SQUARES)
-    positions, _ = list_development(SPEC, index, SQUARES)
-    held_out, exemplars = held_out_positions(SQUARES), set(index.unit(SPEC.layer, SPEC.unit).positions)
-    assert len(positions) > 100
-    assert held_out
-    assert exemplars
-    assert not {*positions.tolist()} & (held_out | exemplars)
+def make(folder: Path, dataset: DistinctPictures = SQUARES, used: int = 0) -> LabelTests:
+    settings, index = LabSettings(folder, batch_size=64), index_over(folder, dataset)
+    development = MeasuredSplit(settings, TinyModel(), dataset, index, "development")
+    return LabelTests(LabelTestRules("tiny", used=used), SPEC, development, lambda _: TinyJudge(), ImagesInMemory())
 
 
 def test_a_label_is_scored_and_what_it_misses_is_shown(tmp_path: Path) -> None:
@@ -55,6 +47,8 @@ def test_three_are_scored_and_what_has_no_score_is_not_counted(tmp_path: Path) -
         tests.score("red")
 
 
-def test_a_small_dataset_is_held_out_as_a_whole_and_has_no_tests(tmp_path: Path) -> None:
-    with pytest.raises(ToolMisuse, match="and 0 of the dataset are neither exemplars nor kept for the check"):
-        make(tmp_path, TinyPictures(*SQUARES.names[:500])).score("red")
+def test_a_small_dataset_has_no_tests(tmp_path: Path) -> None:
+    with pytest.raises(ToolMisuse, match=r"a test takes 100 development images, and of the dataset 5[0-9] are"):
+        make(tmp_path / "small", draw_pictures(280)).score("red")
+    with pytest.raises(ToolMisuse, match=r"of fewer than 200 none is held back.*Draw images with tools"):
+        make(tmp_path / "tiny", draw_pictures(150)).score("red")

@@ -12,7 +12,6 @@ from tests.support.tiny_lab import SPEC, TinyModel, TinyPictures
 from workers.lab.imaging import image_key
 from workers.lab.memory import ImagesInMemory
 from workers.lab.ordinary import IMAGES_EACH, QUANTILES, choose_positions, measure_ordinary
-from workers.lab.probe import SIZE, held_out_positions
 from workers.record.experiments import Observation
 from workers.systems.unit import Unit
 
@@ -22,7 +21,7 @@ NAMES = [f"{('red', 'grey', 'blue', 'black')[n % 4]} {n // 4 % 4}" for n in rang
 class Fresh(TinyPictures):
     """Squares that have fresh ones for checks."""
 
-    def held_out(self, count: int) -> TinyPictures:
+    def held_out(self, split: str, count: int) -> TinyPictures:
         return self
 
 
@@ -32,9 +31,13 @@ def measure(folder: Path, dataset: TinyPictures, seed: int = 0) -> tuple[tuple[O
     return measure_ordinary(subject, index, dataset, memory, seed), memory
 
 
+def may_show_all(position: int) -> bool:
+    return position >= 0
+
+
 def test_images_rank_near_their_quantiles() -> None:
     activations = np.random.default_rng(3).permutation(np.arange(500, dtype=np.float32))
-    chosen = choose_positions(activations, 7, set(), seed=1)
+    chosen = choose_positions(activations, 7, may_show_all, seed=1)
     assert [quantile for quantile, _ in chosen] == [each for each in QUANTILES for _ in range(IMAGES_EACH)]
     assert all(abs(activations[position // 7] / 499 - quantile) < 0.025 for quantile, position in chosen)
     assert len({position for _, position in chosen}) == len(chosen)
@@ -42,13 +45,15 @@ def test_images_rank_near_their_quantiles() -> None:
 
 def test_the_same_seed_chooses_the_same_and_another_seed_others() -> None:
     activations = np.arange(500, dtype=np.float32)
-    first, again, other = (choose_positions(activations, 1, set(), seed) for seed in (1, 1, 2))
+    first, again, other = (choose_positions(activations, 1, may_show_all, seed) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
 
 def test_of_equal_activations_any_image_may_come() -> None:
-    positions = [at for seed in range(20) for _, at in choose_positions(np.zeros(500, np.float32), 1, set(), seed)[:3]]
+    positions = [
+        at for seed in range(20) for _, at in choose_positions(np.zeros(500, np.float32), 1, may_show_all, seed)[:3]
+    ]
     assert max(positions) > 400 and min(positions) < 100  # noqa: PT018
 
 
@@ -56,10 +61,12 @@ def test_what_is_left_out_and_what_could_not_be_read_never_come() -> None:
     activations = np.arange(500, dtype=np.float32)
     activations[::2] = -np.inf
     left_out = set(range(0, 500, 3))
-    chosen = {at for seed in range(20) for _, at in choose_positions(activations, 1, left_out, seed)}
+    chosen = {
+        at for seed in range(20) for _, at in choose_positions(activations, 1, lambda at: at not in left_out, seed)
+    }
     assert chosen
     assert not chosen & {*left_out, *range(0, 500, 2)}
-    assert choose_positions(activations[:150], 1, set(), 1) == []
+    assert choose_positions(activations[:150], 1, may_show_all, 1) == []
 
 
 def test_they_are_measured_and_stored_with_their_masked_images(tmp_path: Path) -> None:
@@ -72,14 +79,3 @@ def test_they_are_measured_and_stored_with_their_masked_images(tmp_path: Path) -
         assert each.activation == pytest.approx(red / 255)
         assert memory.recall(each.masked or "") is not None
         assert image_key(shown) == each.image
-
-
-def test_images_that_labels_are_checked_on_are_never_shown(tmp_path: Path) -> None:
-    assert measure(tmp_path, TinyPictures(*NAMES))[0] == (), "a small dataset is held out as a whole"
-    large = TinyPictures(*NAMES * 8)
-    held = held_out_positions(large)
-    assert len(held) == SIZE
-    assert held_out_positions(Fresh(*NAMES)) == set()
-    index = index_over(tmp_path / "large", large)
-    sample = index.layer("patches").sample[:, 0]
-    assert not held & {at for seed in range(10) for _, at in choose_positions(sample, 4, held, seed)}

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from tests.support.simulated_units import SimulatedUnit
-from workers.lab.probe import SIZE
+from workers.lab.measured_splits import SIZE
 from workers.metrics import intervals
 from workers.metrics.generated import estimate_area
 from workers.metrics.importance import sample_by_importance

@@ -1,6 +1,7 @@
 """A state folder in which the toybox laboratory need not measure what many tests ask of it, made once for all of them.
 
-Its first scenes are drawn and indexed, and what the synthetic neurons answer to them and to held-out ones is measured.
+Its first scenes are drawn and indexed, and what the synthetic neurons answer to them and to those of both held-out
+splits is measured.
 """
 
 from __future__ import annotations
@@ -22,4 +23,5 @@ def draw_laboratory(state: Path) -> None:
     laboratory = Laboratory(LabSettings(state, dataset_images=QUICK_IMAGES))
     for model, layer in CHECKED:
         laboratory.index(model, "toybox").layer(layer)
-        laboratory.probe(model, "toybox").activations(layer)
+        for split in ("development", "probe"):
+            laboratory.held_out(model, "toybox", split).activations(layer)

@@ -93,7 +93,7 @@ class Eyes:
         neurons = [each for seed in seeds for some in build_table(**draw_neurons(seed)).values() for each in some]
         self._concepts = list(dict.fromkeys(concept for neuron in neurons for concept in neuron.concepts))
         shown = ToyboxScenes(state)
-        held_out = shown.held_out(probe)
+        held_out = shown.held_out("probe", probe)
         self._scenes = [splits.scene("probe", number) for number in range(probe)]
         self._probe = self._look_at((held_out[number].image for number in range(probe)), self._concepts)
         self._dataset = self._look_at((shown[number].image for number in range(dataset)), self._concepts)

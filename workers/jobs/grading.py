@@ -1,12 +1,13 @@
-"""Tests a label while its run goes on, for the agent to think again: the check that anybody may ask for, judged by
-`metrics.label_verdict`."""
+"""Tests a label while its run goes on, for the agent to think again: the check that anybody may ask for, but on
+development images, so that what is reported afterwards rests on others. Judged by `metrics.label_verdict`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from experiments.core.label_checks import choose_method, request_check
+from experiments.core.label_checks import DEVELOPMENT, choose_method, request_check
 from experiments.display.label_checks import read_check
 from experiments.models import CheckStatus, Layer, Run, Unit
 from workers.agent.rules import Grade
@@ -18,6 +19,8 @@ from workers.record.experiments import Observation
 from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult
 from workers.record.origins import Origin
 
+TRIAL_SEED = 1
+"""So that other images are drawn than those of the check that follows the run: the agent is shown some of them."""
 SHOWN = 4
 """Images of either kind that went as the label says."""
 TELLING = 6
@@ -38,7 +41,8 @@ class LabelGrader:
             return Graded(step.round, label, left=step.left, reason="The unit is not in the catalogue.")
         unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
         method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
-        check = request_check(unit, label, method, enqueue=False, unpriced=run.unpriced)
+        tried = replace(method, split=DEVELOPMENT, seed=TRIAL_SEED)
+        check = request_check(unit, label, tried, enqueue=False, unpriced=run.unpriced)
         check = finish(check.pk, self.run_log.progress) if check.is_open else check
         # A check without a result met words that it cannot test; one with a result lacks a judge, say
         if check.status == CheckStatus.UNTESTABLE and not check.result and not step.reworded:

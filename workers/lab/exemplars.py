@@ -1,4 +1,5 @@
 """The exemplar index: what a dataset says of every unit of a layer. Computed in one pass, saved, loaded next time.
+Exemplars come of the split of that name alone; what is counted, such as the mean, is of all images.
 
 Files lie in `<state>/index/<model>-<revision>/<dataset>-<revision>/<layer>.npz`, those of logits in
 `<layer>.<scale>.npz`. Threads and processes that want the same index wait for one another, so it is computed once, by
@@ -34,7 +35,7 @@ from workers.lab.index_files import (
     replace_exemplars,
     report_disk_errors,
 )
-from workers.lab.indexing import IndexingRun, describe_layers
+from workers.lab.indexing import IndexingRun, describe_layers, stamp_index
 from workers.protocols import (
     Dataset,
     LabSettings,
@@ -200,8 +201,7 @@ class ExemplarIndex:
         return self.folder / f"{file_name(layer)}{f'.{scale}' if scale else ''}.npz"
 
     def _stamp(self) -> NDArray[np.float64]:
-        """What a saved index must agree with beside its name."""
-        return np.array([len(self._dataset), self._settings.exemplars, self._settings.mask_quantile])
+        return np.array(stamp_index(self._settings, self._dataset))
 
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
         """The saved statistics; None if there are none, or they were made under other settings, or are damaged."""

@@ -144,7 +144,7 @@ def from_running_stats(stats: RunningStats) -> LayerStatistics:
         quantile,
         error,
         stats.total / stats.images,
-        best.activations[0].astype(np.float64),
+        of_images.high,
         stats.lowest,
         stats.active / stats.images,
         np.array(stats.images),

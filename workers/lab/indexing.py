@@ -23,6 +23,7 @@ from workers.files import atomic_write
 from workers.lab.index_files import SkippedImages, report_disk_errors
 from workers.lab.map_stream import MapStream, SeenBatch
 from workers.lab.running_stats import RunningStats
+from workers.lab.splits import SHARES, is_split
 from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel
 
 SAVE_EVERY = 30.0
@@ -94,9 +95,10 @@ class IndexingRun:
         return RunningStats(info.units, self._settings.exemplars, self._settings.mask_quantile, len(self._dataset))
 
     def _count(self, work: IndexingState, seen: SeenBatch) -> None:
+        shown = np.array([each == "exemplars" for each in seen.splits], dtype=bool)
         for name, maps in seen.maps.items():
             try:
-                work.stats[name].add(maps, seen.positions)
+                work.stats[name].add(maps, seen.positions, shown)
             except FloatingPointError:
                 raise self._stream.explain_not_finite(name, seen) from None
             except ValueError as error:
@@ -106,7 +108,7 @@ class IndexingRun:
         work.done = seen.batch[-1] + 1
 
     def _stamp(self) -> list[float]:
-        return [len(self._dataset), self._settings.exemplars, self._settings.mask_quantile]
+        return stamp_index(self._settings, self._dataset)
 
     def _save(self, work: IndexingState) -> None:
         """Write the checkpoint; the one before stays whole until then."""
@@ -138,6 +140,12 @@ class IndexingRun:
                 return work
         except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
+
+
+def stamp_index(settings: LabSettings, dataset: Dataset) -> list[float]:
+    """What a saved index or checkpoint must agree with beside its name."""
+    share = SHARES["exemplars"] if is_split(dataset) else 1.0
+    return [len(dataset), settings.exemplars, settings.mask_quantile, share]
 
 
 def describe_layers(layers: Sequence[str]) -> str:

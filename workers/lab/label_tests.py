@@ -1,7 +1,7 @@
 """Tests of labels that programs ask for while a run goes on: r of a label on development images.
 
-Development images are sampled by the index. None is an exemplar of the unit, and none is held out for checks of labels,
-so that a test tells nothing of the images that a conclusion is checked on. Made by `laboratory`, called by `tools`.
+Development images are a split of their own: none is an exemplar, and none is of the probe, so that a test tells nothing
+of the images that a conclusion is checked on. Made by `laboratory`, called by `tools`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.errors import RequestError, ToolMisuse
-from workers.lab.exemplars import ExemplarIndex
+from workers.errors import MissingPart, RequestError, ToolMisuse
+from workers.lab.measured_splits import MeasuredSplit
 from workers.lab.memory import store_images
-from workers.lab.ordinary import MIN_SAMPLE
 from workers.lab.presence import judge_images
-from workers.lab.probe import held_out_positions
-from workers.lab.running_stats import sample_step
 from workers.metrics.natural import NaturalScores, Surprises, find_surprises, score_natural
-from workers.protocols import Dataset, ImageMemory, PresenceJudge, Progress, Provenance, no_progress
+from workers.protocols import ImageMemory, PresenceJudge, Progress, Provenance, no_progress
 from workers.record.origins import Origin
 from workers.record.systems import SystemSpec
 
 MAX_TESTS = 3
 """Labels that a run may test."""
+FEWEST = 100
+"""Development images that a test takes."""
 MAX_SHOWN = 3
 """Images of either kind that disagree with a label."""
 NO_JUDGE = "nothing here can say what images show without asking a language model or people"
@@ -52,13 +51,12 @@ class LabelTests:
         self,
         rules: LabelTestRules,
         spec: SystemSpec,
-        index: ExemplarIndex,
-        dataset: Dataset,
+        development: MeasuredSplit,
         load_judge: Callable[[str], PresenceJudge],
         memory: ImageMemory,
         progress: Progress = no_progress,
     ) -> None:
-        self._rules, self._spec, self._index, self._dataset = rules, spec, index, dataset
+        self._rules, self._spec, self._development = rules, spec, development
         self._load_judge, self._memory, self._progress = load_judge, memory, progress
         self._left = MAX_TESTS - rules.used
 
@@ -68,16 +66,11 @@ class LabelTests:
             raise ToolMisuse(f"No label can be tested in this run: {self._rules.problem}. {_REMEDY}")
         if self._left <= 0:
             raise ToolMisuse(f"This run has tested {MAX_TESTS} labels, which is all that a run may. {_REMEDY}")
-        positions, activations = list_development(self._spec, self._index, self._dataset, self._progress)
-        if len(positions) < MIN_SAMPLE:
-            raise ToolMisuse(
-                f"No label can be tested in this run: a test takes {MIN_SAMPLE} images, and {len(positions)} of the "
-                f"dataset are neither exemplars nor kept for the check of the conclusion. {_REMEDY}"
-            )
+        positions, activations = self._measure()
         try:
             judge = self._load_judge(self._rules.judge)
             reading = judge.read(label)
-            presence = judge_images(judge, label, self._dataset, positions.tolist(), self._progress)
+            presence = judge_images(judge, label, self._development.images, positions.tolist(), self._progress)
             scores = score_natural(activations, presence)
             if scores.r.value is None:
                 raise RequestError(
@@ -96,23 +89,25 @@ class LabelTests:
             **shown,
         }
 
+    def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Positions of the development images, (n,), and the unit's activations on them. Raises ToolMisuse for few."""
+        try:
+            positions, table = self._development.activations(self._spec.layer, self._progress)
+        except MissingPart as error:
+            raise ToolMisuse(f"No label can be tested in this run: {error} {_REMEDY}") from error
+        if len(positions) < FEWEST:
+            raise ToolMisuse(
+                f"No label can be tested in this run: a test takes {FEWEST} development images, and of the dataset "
+                f"{len(positions)} are. {_REMEDY}"
+            )
+        return positions, table[:, self._spec.unit].astype(np.float64)
+
     def _show(self, positions: NDArray[np.int64], found: Surprises) -> dict[str, Any]:
         """The images that disagree, stored, and a title for each."""
-        pictures = [self._index.picture(int(positions[at])) for at in (*found.bright, *found.dark)]
+        pictures = [self._development.picture(int(positions[at])) for at in (*found.bright, *found.dark)]
         known = [(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
         titles = ["bright, not in the label"] * len(found.bright) + ["dark, in the label"] * len(found.dark)
         return {"images": [kept.image for kept in store_images(self._memory, known)], "titles": titles}
-
-
-def list_development(
-    spec: SystemSpec, index: ExemplarIndex, dataset: Dataset, progress: Progress = no_progress
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Positions of the development images of a unit, (n,), and its activations on them. None where nobody sampled."""
-    sample = index.layer(spec.layer, progress).sample[:, spec.unit]
-    positions = np.arange(len(sample), dtype=np.int64) * sample_step(len(dataset))
-    left_out = {*index.unit(spec.layer, spec.unit).positions, *held_out_positions(dataset)}
-    kept = np.isfinite(sample) & ~np.isin(positions, list(left_out))
-    return positions[kept], sample[kept].astype(np.float64)
 
 
 def _describe_scores(scores: NaturalScores) -> str:

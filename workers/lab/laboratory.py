@@ -19,8 +19,9 @@ from workers.lab.exemplars import ExemplarIndex
 from workers.lab.function_calls import CallableSubject, FunctionSystem, FunctionTools
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends, derive_seed
 from workers.lab.label_tests import LabelTestRules, LabelTests
+from workers.lab.measured_splits import MeasuredSplit
 from workers.lab.ordinary import measure_ordinary
-from workers.lab.probe import ProbeSet
+from workers.lab.splits import HeldOutSplit
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import (
@@ -148,12 +149,11 @@ class Laboratory:
         load = partial(ExemplarIndex, self.settings, self.model(model), self.dataset(dataset))
         return self._once(("index", model, dataset), load)
 
-    def probe(self, model: str, dataset: str) -> ProbeSet:
-        """The held-out images on which labels of a model are checked; measured layer by layer when first read."""
-        return self._once(
-            ("probe", model, dataset),
-            lambda: ProbeSet(self.settings, self.model(model), self.dataset(dataset), self.index(model, dataset)),
-        )
+    def held_out(self, model: str, dataset: str, split: HeldOutSplit) -> MeasuredSplit:
+        """The images on which labels of a model are tried, or checked; measured layer by layer when first read."""
+        index = self.index(model, dataset)
+        load = partial(MeasuredSplit, self.settings, self.model(model), self.dataset(dataset), index, split)
+        return self._once((split, model, dataset), load)
 
     def index_of(self, spec: SystemSpec) -> ExemplarIndex:
         """The index of the system's model over its dataset: the option "dataset", else that of the settings."""
@@ -211,8 +211,8 @@ class Laboratory:
         system = System(subject, memory, progress)
         image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
         lacks = registry.TOOLSETS[toolset].lacks
-        index, dataset = self.index_of(spec), self.dataset(self._dataset_key(spec))
-        tests = LabelTests(label_tests, spec, index, dataset, self.presence_judge, memory, progress)
+        development = self.held_out(spec.model, self._dataset_key(spec), "development")
+        tests = LabelTests(label_tests, spec, development, self.presence_judge, memory, progress)
         return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks, tests))
 
     def function_context(

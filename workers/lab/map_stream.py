@@ -15,6 +15,7 @@ import numpy as np
 
 from workers.errors import BrokenImage, MachineryError
 from workers.lab.index_files import SkippedImage
+from workers.lab.splits import Split, is_split, split_of
 from workers.protocols import Dataset, LabSettings, VisionModel, probabilities
 
 if TYPE_CHECKING:
@@ -35,18 +36,31 @@ class SeenBatch:
 
     batch: Sequence[int]
     positions: NDArray[np.int64]
-    """Those of the batch whose images could be read."""
+    """Those of the batch whose images were wanted and could be read."""
+    splits: Sequence[Split]
+    """The split that each of them is in."""
     maps: Mapping[str, torch.Tensor]
     """(positions, units, height, width); empty if no image could be read."""
     problems: Sequence[SkippedImage]
 
 
-class MapStream:
-    """The maps of one model over one dataset."""
+@dataclass(frozen=True)
+class _ReadImage:
+    """An image that could be read."""
 
-    def __init__(self, settings: LabSettings, model: VisionModel, dataset: Dataset) -> None:
+    position: int
+    image: Image
+    split: Split
+
+
+class MapStream:
+    """The maps of one model over one dataset, or over one split of it: `only`."""
+
+    def __init__(self, settings: LabSettings, model: VisionModel, dataset: Dataset, only: Split | None = None) -> None:
         self.model = model
         self.dataset = dataset
+        self._only = only
+        self._is_split = is_split(dataset)
         self._batch_size = settings.batch_size
         self._scales = {info.name: info.scale for info in model.layers()}
 
@@ -85,21 +99,23 @@ class MapStream:
             f"the dataset ({self._source(at)}). Use MAIA_PRECISION=float32, or other weights."
         )
 
-    def _read(self, position: int) -> Image | SkippedImage:
+    def _read(self, position: int) -> _ReadImage | SkippedImage:
         try:
-            return self.dataset[position].image
+            image = self.dataset[position].image
         except BrokenImage as error:
             return SkippedImage(position, self._source(position), str(error))
+        return _ReadImage(position, image, split_of(image) if self._is_split else "exemplars")
 
-    def _look(self, batch: Sequence[int], read: Sequence[Image | SkippedImage], layers: Sequence[str]) -> SeenBatch:
+    def _look(
+        self, batch: Sequence[int], read: Sequence[_ReadImage | SkippedImage], layers: Sequence[str]
+    ) -> SeenBatch:
         problems = [each for each in read if isinstance(each, SkippedImage)]
-        images = [each for each in read if not isinstance(each, SkippedImage)]
-        broken = {each.position for each in problems}
-        positions = np.array([each for each in batch if each not in broken], dtype=np.int64)
-        maps = self.model.maps(images, layers) if images else {}
+        wanted = [each for each in read if isinstance(each, _ReadImage) and self._only in (None, each.split)]
+        positions = np.array([each.position for each in wanted], dtype=np.int64)
+        maps = self.model.maps([each.image for each in wanted], layers) if wanted else {}
         # Logits as the probabilities that their systems answer
         found = {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}
-        return SeenBatch(batch, positions, found, problems)
+        return SeenBatch(batch, positions, [each.split for each in wanted], found, problems)
 
     def _source(self, position: int) -> str:
         source: Callable[[int], str] | None = getattr(self.dataset, "source", None)

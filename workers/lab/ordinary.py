@@ -1,12 +1,13 @@
 """Ordinary images of a dataset for the first round of a run: random ones near three quantiles of a unit's activation.
 
-Exemplars alone hide what the unit answers to everything else. Images that labels are checked on are never among them,
-so a dataset that is small, and has no fresh images for checks, has none to show. Called by `laboratory`.
+Exemplars alone hide what the unit answers to everything else. They come of the same split as exemplars, so that no
+label is tried or checked on an image that an agent was shown. Called by `laboratory`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,8 @@ from PIL.Image import Image
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.imaging import image_key
 from workers.lab.memory import keep_map, store_images
-from workers.lab.probe import held_out_positions
 from workers.lab.running_stats import sample_step
+from workers.lab.splits import is_split, split_of
 from workers.protocols import Dataset, ImageMemory, Progress, Provenance, Subject, no_progress
 from workers.record.experiments import Observation
 from workers.record.origins import Origin
@@ -30,11 +31,12 @@ MIN_SAMPLE = 100
 
 
 def choose_positions(
-    activations: NDArray[np.float32], step: int, left_out: Collection[int], seed: int
+    activations: NDArray[np.float32], step: int, may_show: Callable[[int], bool], seed: int
 ) -> list[tuple[float, int]]:
     """Choose images by lot: the quantile that each is near, and its position in the dataset.
 
     `activations` (rows,) are of the images at positions 0, `step`, 2 * `step` …; those that are not finite are unknown.
+    `may_show` is asked of a position before it is chosen.
     """
     rng = np.random.default_rng(seed)
     known = rng.permutation(np.flatnonzero(np.isfinite(activations)))  # of equal activations any may come first
@@ -44,8 +46,8 @@ def choose_positions(
     chosen: list[tuple[float, int]] = []
     for quantile in QUANTILES:
         low, high = (round((quantile + side) * (len(ranked) - 1)) for side in (-BAND, BAND))
-        free = [int(each) for each in ranked[low : high + 1] if int(each) not in left_out]
-        chosen += [(quantile, int(each)) for each in rng.permutation(free)[:IMAGES_EACH]]
+        near = (int(each) for each in rng.permutation(ranked[low : high + 1]))
+        chosen += [(quantile, each) for each in islice(filter(may_show, near), IMAGES_EACH)]
     return chosen
 
 
@@ -63,8 +65,12 @@ def measure_ordinary(
     """
     layer, unit = subject.spec.layer, subject.spec.unit
     sample = index.layer(layer, progress).sample[:, unit]
-    left_out = {*index.unit(layer, unit).positions, *held_out_positions(dataset)}
-    chosen = choose_positions(sample, sample_step(len(dataset)), left_out, seed)
+    exemplars, splits = set(index.unit(layer, unit).positions), is_split(dataset)
+
+    def may_show(position: int) -> bool:
+        return position not in exemplars and not (splits and split_of(dataset[position].image) != "exemplars")
+
+    chosen = choose_positions(sample, sample_step(len(dataset)), may_show, seed)
     pictures = [index.picture(position) for _, position in chosen]
     known = [(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
     return _store([quantile for quantile, _ in chosen], known, subject, memory)

@@ -190,9 +190,10 @@ class RunningStats:
         self.every = sample_step(expected)
         self.sample = np.full((-(-expected // self.every), units), -np.inf, dtype=np.float32)
 
-    def add(self, maps: torch.Tensor, positions: NDArray[np.int64]) -> None:
+    def add(self, maps: torch.Tensor, positions: NDArray[np.int64], shown: NDArray[np.bool_] | None = None) -> None:
         """Take the maps (batch, units, height, width) of the images at these positions, in ascending order.
 
+        `shown` (batch,) are those that may be exemplars; None for all.
         Raises FloatingPointError if a value is not finite, ValueError if there are other units or places than before.
         """
         maps = maps.detach().flatten(2)
@@ -208,7 +209,8 @@ class RunningStats:
         if not np.isfinite(activations).all():
             raise FloatingPointError
         highest = activations.max(0)
-        self.best.add(activations, positions)
+        if shown is None or shown.any():
+            self.best.add(*((activations, positions) if shown is None else (activations[shown], positions[shown])))
         self.spatial.add(maps, highest)
         self.of_images.add(peaks[:, :, None], highest)
         self.images += len(activations)

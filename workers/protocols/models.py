@@ -169,7 +169,8 @@ class Dataset(Protocol):
     """Images in a fixed order. Safe for threads.
 
     It may have `list_files(progress)`, called before its length and revision are first needed; `prepare(progress)`,
-    called before an index is computed; and `source(index)`: what to call the image at a position, such as its file.
+    called before an index is computed; `source(index)`: what to call the image at a position, such as its file; and
+    `held_out(split, count)`: so many images of the same world for the split "development" or "probe", none its own.
     """
 
     name: str

@@ -1,5 +1,5 @@
 """The toybox validation set: 3,000 scenes that no network was trained on, each drawn when it is first asked for; and
-fresh scenes like them, which no exemplar can be, for checks of labels.
+fresh scenes like them, which no exemplar can be, to try labels on and to check them.
 
 Pictures are kept as PNG files in the state folder, one each, so that work cut short goes on where it stopped.
 Called through the registry, by the exemplar index.
@@ -8,6 +8,7 @@ Called through the registry, by the exemplar index.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from PIL import Image
 
@@ -51,9 +52,9 @@ class ToyboxScenes:
         """The scene of a picture, without drawing it."""
         return splits.scene(self._split, index).to_json()
 
-    def held_out(self, count: int) -> ToyboxScenes:
-        """So many fresh scenes, dealt as those of the dataset are and never shown by it."""
-        return ToyboxScenes(self._state, min(count, self._length), "probe")
+    def held_out(self, split: Literal["development", "probe"], count: int) -> ToyboxScenes:
+        """So many fresh scenes for a split, dealt as those of the dataset are and never shown by it."""
+        return ToyboxScenes(self._state, min(count, self._length), split)
 
     def prepare(self, progress: Progress = no_progress) -> None:
         """Draw every picture that is not there yet. An exception of `progress`, such as Cancelled, passes through."""

@@ -18,7 +18,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from experiments.core.clock import tell_time
-from experiments.core.label_checks import BACKBONE, PEOPLE
+from experiments.core.label_checks import BACKBONE, PEOPLE, PROBE
 from experiments.core.outages import explain_outage
 from experiments.core.presence_questions import describe_waiting
 from experiments.models import CheckStatus, LabelCheck
@@ -49,6 +49,7 @@ def perform(check_id: int, progress: Progress) -> LabelCheck | None:
     if not LabelCheck.objects.filter(free, pk=check_id).update(status=CheckStatus.RUNNING, beat=tell_time(), reason=""):
         return None
     check = LabelCheck.objects.select_related("unit__layer__model").get(pk=check_id)
+    check.split = check.split or PROBE  # it was asked for before there were splits, and is measured now
     began = time.monotonic()
 
     def renew() -> bool:
@@ -63,7 +64,7 @@ def perform(check_id: int, progress: Progress) -> LabelCheck | None:
             raise
     check.seconds += time.monotonic() - began
     check.measured = timezone.now()
-    check.save(update_fields=[*_HEADLINE, "status", "reason", "seconds", "measured", "reading", "result"])
+    check.save(update_fields=[*_HEADLINE, "split", "status", "reason", "seconds", "measured", "reading", "result"])
     return check
 
 

@@ -1,4 +1,4 @@
-"""The natural images that a check looks at: held-out ones, without the exemplars of its unit, and what it answers."""
+"""The natural images that a check looks at: those of its split of the dataset, and what its unit answers to them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.core.label_checks import DEVELOPMENT
 from experiments.models import LabelCheck
 from workers.jobs.checks.answers import Floats
 from workers.jobs.checks.subject import CheckedUnit
-from workers.lab.probe import ProbeSet
+from workers.lab.measured_splits import MeasuredSplit
 from workers.protocols import Progress
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Images of a probe set: `positions` (n,), and what each unit of the layer answers to them, `table` (n, units)."""
+    """Images of a split: `positions` (n,), and what each unit of the layer answers to them, `table` (n, units)."""
 
-    probe: ProbeSet
+    split: MeasuredSplit
     positions: NDArray[np.int64]
     table: NDArray[np.float32]
     activations: Floats
@@ -26,9 +27,7 @@ class HeldOut:
 
 
 def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> HeldOut:
-    """Raises MissingPart if the dataset has no images of natural frequency, and Cancelled."""
-    probe = unit.lab.probe(unit.spec.model, check.dataset)
-    positions, table = probe.activations(unit.spec.layer, progress)
-    own = set() if probe.is_fresh else {each.index for each in unit.exemplars}
-    held = np.array([at for at, position in enumerate(positions) if int(position) not in own])
-    return HeldOut(probe, positions[held], table[held], table[held, unit.spec.unit].astype(np.float64))
+    """Raises MissingPart if the dataset holds no image back, and Cancelled."""
+    split = unit.lab.held_out(unit.spec.model, check.dataset, "development" if check.split == DEVELOPMENT else "probe")
+    positions, table = split.activations(unit.spec.layer, progress)
+    return HeldOut(split, positions, table, table[:, unit.spec.unit].astype(np.float64))

@@ -20,7 +20,7 @@ from workers.jobs.checks.answers import Floats, JudgeAnswers
 from workers.jobs.checks.asking import ask, find_backbone
 from workers.jobs.checks.images import store
 from workers.jobs.laboratory import laboratory
-from workers.lab.probe import ProbeSet
+from workers.lab.measured_splits import MeasuredSplit
 from workers.metrics import presence, prompt_writing
 from workers.metrics.importance import UNIFORM, ImportanceSample, sample_by_importance
 from workers.protocols import Backbone, Progress, WrittenPrompts
@@ -46,7 +46,7 @@ def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[st
 def look(
     check: LabelCheck,
     label: str,
-    probe: ProbeSet,
+    split: MeasuredSplit,
     positions: NDArray[np.int64],
     activations: Floats,
     progress: Progress,
@@ -59,7 +59,7 @@ def look(
     for start in range(0, len(missing), presence.MOST_IMAGES):
         progress("Asking what natural images show", start, len(missing))
         some = missing[start : start + presence.MOST_IMAGES]
-        said = look_at(check, label, store([probe.picture(int(positions[at])) for at in some]), progress)
+        said = look_at(check, label, store([split.picture(int(positions[at])) for at in some]), progress)
         kept |= {str(int(positions[at])): answer for at, answer in zip(some, said, strict=True)}
         check.save(update_fields=["kept"])
     answers, weights = np.full(len(positions), np.nan), np.zeros(len(positions))

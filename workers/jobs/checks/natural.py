@@ -19,7 +19,7 @@ from workers.jobs.checks.held_out import read_held_out
 from workers.jobs.checks.images import measure, store
 from workers.jobs.checks.presence import judge_presence
 from workers.jobs.checks.subject import CheckedUnit
-from workers.lab.probe import ProbeSet
+from workers.lab.measured_splits import MeasuredSplit
 from workers.metrics.natural import find_surprises, score_natural
 from workers.protocols import Progress
 from workers.record.label_checks import CheckImage, NaturalResult, Reference
@@ -37,14 +37,14 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
         held = read_held_out(check, unit, progress)
     except MissingPart as error:
         return NaturalResult(dataset=check.dataset, problem=str(error))
-    probe, positions, activations = held.probe, held.positions, held.activations
-    said = judge_presence(check, check.text, probe, positions, activations, progress)
+    split, positions, activations = held.split, held.positions, held.activations
+    said = judge_presence(check, check.text, split, positions, activations, progress)
     if said.problem:
         return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem)
     threshold = lab.index(spec.model, check.dataset).unit(spec.layer, spec.unit, progress).quantile
     scores = score_natural(activations, said.answers, said.weights, threshold=threshold, seed=int(check.pk or 0))
-    references = _Floors(check, unit, probe, positions, held.table, said)
-    bright, dark = _surprises(unit, probe, positions, activations, said, progress)
+    references = _Floors(check, unit, split, positions, held.table, said)
+    bright, dark = _surprises(unit, split, positions, activations, said, progress)
     return NaturalResult(
         dataset=check.dataset,
         judge=said.judge,
@@ -73,12 +73,12 @@ class _Floors:
         self,
         check: LabelCheck,
         unit: CheckedUnit,
-        probe: ProbeSet,
+        split: MeasuredSplit,
         positions: NDArray[np.int64],
         table: NDArray[np.float32],
         said: JudgeAnswers,
     ) -> None:
-        self._check, self._unit, self._probe = check, unit, probe
+        self._check, self._unit, self._split = check, unit, split
         self._positions, self._table, self._said = positions, table, said
         self._activations = table[:, unit.spec.unit].astype(np.float64)
 
@@ -103,7 +103,7 @@ class _Floors:
         if not self._said.free:
             return None
         try:
-            said = judge_presence(self._check, text, self._probe, self._positions, self._activations, progress)
+            said = judge_presence(self._check, text, self._split, self._positions, self._activations, progress)
         except RequestError:  # another unit's label may say nothing that can be tested
             return None
         return None if said.problem else _reference(what, self._activations, said)
@@ -117,7 +117,7 @@ def _reference(what: str, activations: Sequence[float] | NDArray[np.floating], s
 
 def _surprises(
     unit: CheckedUnit,
-    probe: ProbeSet,
+    split: MeasuredSplit,
     positions: NDArray[np.int64],
     activations: Floats,
     said: JudgeAnswers,
@@ -126,7 +126,7 @@ def _surprises(
     """The brightest images that the label does not describe, and the darkest that it does, stored and masked."""
     found = find_surprises(activations, said.answers, SHOWN)
     wanted = [*found.bright, *found.dark]
-    keys = store([probe.picture(int(positions[at])) for at in wanted])
+    keys = store([split.picture(int(positions[at])) for at in wanted])
     answers = measure(unit.spec, keys, progress)
     images = [
         CheckImage(key, answers[key].masked, answers[key].activation, float(said.answers[at]))

@@ -78,7 +78,7 @@ def _put_questions(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> 
     weights = np.zeros(len(held.positions))
     np.add.at(weights, sample.positions, sample.weights)
     progress("Storing images for people to judge", 0, len(asked))
-    keys = store([held.probe.picture(int(held.positions[at])) for at in asked])
+    keys = store([held.split.picture(int(held.positions[at])) for at in asked])
     questions = [
         PresenceQuestion(image_id=key, probe_position=int(held.positions[at]), draws=count, weight=float(weights[at]))
         for key, at, count in zip(keys, asked, draws.tolist(), strict=True)

@@ -16,8 +16,8 @@ from workers.jobs.checks.answers import Floats, JudgeAnswers
 from workers.jobs.checks.looking import look
 from workers.jobs.checks.people import read_answers
 from workers.jobs.laboratory import laboratory
+from workers.lab.measured_splits import MeasuredSplit
 from workers.lab.presence import judge_images
-from workers.lab.probe import ProbeSet
 from workers.protocols import Progress
 
 NOBODY = (
@@ -29,7 +29,7 @@ NOBODY = (
 def judge_presence(
     check: LabelCheck,
     label: str,
-    probe: ProbeSet,
+    split: MeasuredSplit,
     positions: NDArray[np.int64],
     activations: Floats,
     progress: Progress,
@@ -41,7 +41,7 @@ def judge_presence(
     if named == PEOPLE:
         return read_answers(check, positions)
     if named == BACKBONE:
-        return look(check, label, probe, positions, activations, progress)
+        return look(check, label, split, positions, activations, progress)
     judge = laboratory().presence_judge(named)
-    answers = judge_images(judge, label, probe.images, positions.tolist(), progress)
+    answers = judge_images(judge, label, split.images, positions.tolist(), progress)
     return JudgeAnswers(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=judge.kind == "exact")

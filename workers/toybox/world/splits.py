@@ -12,9 +12,9 @@ from typing import Literal
 
 from workers.toybox.world.scenes import COLOURS, NOUNS, SIZES, Scene, compose, random_scene
 
-Split = Literal["train", "mixed", "single", "validation", "probe"]
+Split = Literal["train", "mixed", "single", "validation", "development", "probe"]
 """Training scenes; held-out scenes of any number of toys; held-out scenes of one toy; the dataset people see; those
-that labels are checked on."""
+that labels are tried on while a run goes on, and those that they are checked on."""
 
 NATIVE = 224
 """Side of a toybox picture as people and tools see it, in pixels."""

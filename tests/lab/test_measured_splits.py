@@ -1,4 +1,4 @@
-"""The probe set: images that no exemplar can be, measured once and kept."""
+"""The probe of a dataset that makes fresh images: no exemplar can be among them; measured once and kept."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
 
 def test_fresh_scenes_are_none_of_the_dataset(tmp_path: Path) -> None:
     scenes = ToyboxScenes(tmp_path, 12)
-    fresh = scenes.held_out(1_000)
+    fresh = scenes.held_out("probe", 1_000)
+    tried = scenes.held_out("development", 1_000)
     assert len(fresh) == 12  # no more than the dataset has where a small one is wanted
     own = {image_key(scenes[at].image) for at in range(12)}
-    assert not own & {image_key(fresh[at].image) for at in range(12)}
+    probe, development = ({image_key(each[at].image) for at in range(12)} for each in (fresh, tried))
+    assert len(own | probe | development) == 36
 
 
 def test_activations_are_what_the_system_answers(laboratory: Laboratory) -> None:
-    probe = laboratory.probe("toybox", "toybox")
+    probe = laboratory.held_out("toybox", "toybox", "probe")
     positions, values = probe.activations("layer4")
     assert values.shape == (24, 96)
     maps = laboratory.model("toybox").maps([probe.picture(int(positions[3])).image], ["layer4"])["layer4"]
@@ -36,15 +38,15 @@ def test_activations_are_what_the_system_answers(laboratory: Laboratory) -> None
 
 
 def test_what_was_measured_is_read_again(laboratory: Laboratory) -> None:
-    laboratory.probe("toybox", "toybox").activations("layer4")
+    laboratory.held_out("toybox", "toybox", "probe").activations("layer4")
     told: list[str] = []
-    again = Laboratory(laboratory.settings).probe("toybox", "toybox")
+    again = Laboratory(laboratory.settings).held_out("toybox", "toybox", "probe")
     positions, _ = again.activations("layer4", lambda what, done, total: told.append(what))
     assert (len(positions), told) == (24, [])
 
 
 def test_a_dataset_of_exemplars_alone_has_no_natural_frequency(laboratory: Laboratory) -> None:
-    probe = laboratory.probe("toybox", "toybox")
+    probe = laboratory.held_out("toybox", "toybox", "probe")
 
     class Published(ToyboxScenes):
         def published(self, layer: str) -> None:
@@ -55,7 +57,9 @@ def test_a_dataset_of_exemplars_alone_has_no_natural_frequency(laboratory: Labor
         laboratory.model("toybox"),
         laboratory.dataset("toybox"),
         laboratory.index("toybox", "toybox"),
+        "probe",
     )
+    other._is_fresh = False
     other.images = Published(laboratory.settings.state, 24)
     with pytest.raises(MissingPart, match="exemplars alone"):
         other.activations("layer3")
