@@ -93,7 +93,7 @@ def request_check(
     images = {"dataset": method.dataset, "split": method.split}
     fields = {"unit": unit, "text": label, "options": method.options | cost, **images}
     check, _ = LabelCheck.objects.get_or_create(key=key, defaults={**fields, "beat": tell_time()})
-    again = check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED) or _is_unread(check)
+    again = check.status in (CheckStatus.FAILED, CheckStatus.UNFINISHED) or _is_outdated(check)
     if again and not check.waits_for_people:
         LabelCheck.objects.filter(pk=check.pk).update(status=CheckStatus.QUEUED, beat=tell_time())
         check.refresh_from_db()
@@ -102,9 +102,12 @@ def request_check(
     return check
 
 
-def _is_unread(check: LabelCheck) -> bool:
-    """Whether toybox measured it before it said how it read labels: what it did not understand was let pass then."""
-    return check.status == CheckStatus.DONE and not check.reading and check.options.get("judge") == compatibility.TOYBOX
+def _is_outdated(check: LabelCheck) -> bool:
+    """Whether it was measured before r was tested against 0, when intervals held too seldom; or before toybox said how
+    it read labels, when what it did not understand was let pass."""
+    untested = check.pearson is not None and check.p_value is None
+    unread = not check.reading and check.options.get("judge") == compatibility.TOYBOX
+    return check.status == CheckStatus.DONE and (untested or unread)
 
 
 def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> LabelCheck | None:

@@ -12,14 +12,19 @@ from experiments.core.label_checks import DEVELOPMENT, PROBE
 from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
 from experiments.models import CheckStatus, LabelCheck
 from workers.record.figures import figure
-from workers.record.label_checks import CheckResult, GeneratedResult, LabelReading, NaturalResult, Reference
+from workers.record.label_checks import (
+    MIN_POSITIVES,
+    CheckResult,
+    GeneratedResult,
+    LabelReading,
+    NaturalResult,
+    Reference,
+)
 
 T = TypeVar("T")
 AXIS = Axis(-0.2, 1.0, 0, 1000)
 """Of r and AUPRC; what lies below is drawn at its left end."""
 ZERO = AXIS.at(0.0)
-MIN_POSITIVES = 20
-"""Images that the label describes, below which r and AUPRC say more about the sample than about the label."""
 FIGURES, FIGURE_ROW = Shape(300, 70, 64, 12, 4, 18), 24
 """The drawing of a check's figures, and the height of one."""
 HEAVY = ("result", "kept", "options")
@@ -64,7 +69,7 @@ class CheckMark:
     title: str = ""
     pk: int | None = None
     note: str = ""
-    """What its images are, where they are not the probe."""
+    """What its images are, where they are not the probe, and that they are too few for an interval."""
 
     @property
     def waits(self) -> bool:
@@ -92,9 +97,9 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
         )
     interval = Interval.on(AXIS, check.pearson, check.pearson_low, check.pearson_high)
     title = ". ".join(each for each in (_describe_figures(check), describe_reading(check, news=True)) if each)
-    return CheckMark(
-        check.status, words, "r", figure(check.pearson), interval, title, check.pk, NOTES.get(check.split, "")
-    )
+    notes = [NOTES.get(check.split, ""), "" if check.pearson_low is not None else "too few positives"]
+    note = ", ".join(each for each in notes if each)
+    return CheckMark(check.status, words, "r", figure(check.pearson), interval, title, check.pk, note)
 
 
 @dataclass(frozen=True)
@@ -114,13 +119,16 @@ def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
     if check.status == CheckStatus.UNTESTABLE:
         return CheckFigures(why=f"Not readable: {check.reason or 'the label names nothing that an image could show.'}")
     natural = read_check(check).natural
-    said = [each for each in natural.expected if each is not None] if natural else []
-    positives = sum(each >= 0.5 for each in said)
-    if said and positives < MIN_POSITIVES:
-        return CheckFigures(why=f"Too few positives: {positives} of {len(said):,} unseen images show it.")
+    if natural and natural.expected and (positives := count_positives(natural)) < MIN_POSITIVES:
+        return CheckFigures(why=f"Too few positives: {positives} of {natural.images:,} unseen images show it.")
     known = natural.ceiling if natural and ceiling else None
     drawn = _draw_figures(check, known)
     return CheckFigures(drawn, ceiling=known.pearson if known else None, remark=describe_split(check) if drawn else "")
+
+
+def count_positives(natural: NaturalResult) -> int:
+    """Images that the label describes; checks from before this was kept have all images instead."""
+    return natural.positives or sum(each is not None and each >= 0.5 for each in natural.expected)
 
 
 def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:

@@ -61,6 +61,7 @@ class CheckOut(RowOut):
     pearson: float | None
     pearson_low: float | None
     pearson_high: float | None
+    p_value: float | None = Field(description="of r = 0, by a permutation test")
     auprc: float | None
     auprc_low: float | None
     auprc_high: float | None
@@ -78,7 +79,8 @@ class CheckResultOut(CheckOut):
     caveat: str
 
 
-NAMED = ("pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high", "base_rate", "generated_auc")
+R, AUPRC = ("pearson", "pearson_low", "pearson_high", "p_value"), ("auprc", "auprc_low", "auprc_high")
+NAMED = (*R, *AUPRC, "base_rate", "generated_auc")
 SHARED = ("id", "text", "dataset", "split", "status", "reason", "created", "measured", "seconds", "cost", *NAMED)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from experiments.core.system_names import Names
 from experiments.core.thumbnails import is_key
 from experiments.display.image_cards import ImageCard
-from experiments.display.label_checks import AXIS, SEEN, describe_reading, describe_split, read_check
+from experiments.display.label_checks import AXIS, SEEN, count_positives, describe_reading, describe_split, read_check
 from experiments.display.plots import Interval, Scale
 from experiments.evaluations import drawing, lists
 from experiments.models import CheckStatus, LabelCheck
@@ -50,6 +50,7 @@ def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
         "seen": SEEN.get(check.split, check.split),
         "remark": describe_split(check),
         "natural": natural,
+        "positives": count_positives(natural) if natural else 0,
         "generated": generated,
         "headline": _read_headline(natural) if natural else [],
         "ticks": [(AXIS.at(value), f"{value:g}") for value in TICKS],
@@ -102,12 +103,14 @@ def _explain(found: NaturalResult | None) -> str:
     if found is None or found.pearson.value is None:
         return ""
     r, low, high = found.pearson.value, found.pearson.low, found.pearson.high
-    if low is not None and high is not None and low <= 0 <= high:
+    if low is None or high is None:
+        return "These figures are of this sample alone: too few of its images show what the label says."
+    if low <= 0 <= high:
         return (
             "The interval holds 0: on these images the label tells nothing that could not be chance. More images, or "
             "another label, would have to show otherwise."
         )
-    if r < 0:
+    if r <= -SOME:
         return "The unit responds less where the label says that it should: the label is wrong, or turned round."
     share = f"about {r * r:.0%} of how its activation varies".replace("%", " %")
     if r >= GOOD:

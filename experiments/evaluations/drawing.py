@@ -177,6 +177,8 @@ class CheckHistogram:
     rows: Sequence[tuple[float, float, int, int]]
     described: int
     others: int
+    unseen: int
+    """Others that are not drawn: of many images those that the label does not describe are not all kept."""
     described_mean: float | None
     others_mean: float | None
 
@@ -201,7 +203,7 @@ def draw_natural(found: NaturalResult) -> CheckHistogram | None:
     plot = _draw_histogram(rows, len(values[True]), len(values[False]), low, high)
     if found.threshold is not None and low <= found.threshold <= high:
         plot.add_upright(found.threshold, f"mask threshold {figure(found.threshold)}", 0, "upright quantile")
-    return CheckHistogram(plot, rows, len(values[True]), len(values[False]), *means)
+    return CheckHistogram(plot, rows, len(values[True]), len(values[False]), max(0, found.images - len(pairs)), *means)
 
 
 def _mean(values: Sequence[float]) -> float | None:

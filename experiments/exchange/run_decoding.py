@@ -31,7 +31,8 @@ T = TypeVar("T")
 Json = Mapping[str, Any]
 
 CHECK_FIGURES = (
-    *("pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high", "base_rate", "generated_auc"),
+    *("pearson", "pearson_low", "pearson_high", "p_value", "auprc", "auprc_low", "auprc_high"),
+    *("base_rate", "generated_auc"),
 )
 """Of a check, in its row."""
 

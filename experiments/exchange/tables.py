@@ -213,7 +213,7 @@ CHECKS = Table(
         *columns("text", "dataset", "status", "reason"),
         *columns("time", "created", "measured"),
         *columns("figure", "pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high"),
-        *columns("figure", "base_rate", "generated_auc", "seconds", "cost"),
+        *columns("figure", "p_value", "base_rate", "generated_auc", "seconds", "cost"),
         *columns("json", "options"),
         TableColumn("note", "text", lambda _: CAVEAT),
     ],

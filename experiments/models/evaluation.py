@@ -55,6 +55,7 @@ class LabelCheck(models.Model):
     pearson = models.FloatField(null=True, help_text="r of activation and presence on natural images")
     pearson_low = models.FloatField(null=True)
     pearson_high = models.FloatField(null=True)
+    p_value = models.FloatField(null=True, help_text="of r = 0, by a permutation test; empty if it was not tested")
     auprc = models.FloatField(null=True)
     auprc_low = models.FloatField(null=True)
     auprc_high = models.FloatField(null=True)

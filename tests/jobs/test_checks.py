@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 from django.utils import timezone
 
-from experiments.core.label_checks import BACKBONE, CheckMethod, choose_method, request_check
+from experiments.core.label_checks import BACKBONE, DEVELOPMENT, CheckMethod, choose_method, request_check
 from experiments.models import CheckStatus, GeneratedImage, LabelCheck, Measurement, Unit
 from tests.support.provider import Provider, refuses, says
 from tests.support.synthetic_units import MODEL, unit
 from workers.errors import Cancelled
 from workers.jobs import laboratory as place
+from workers.jobs.checks import held_out, natural
 from workers.jobs.checks.check import finish, perform
 from workers.protocols import no_progress
 from workers.record.label_checks import CheckResult
@@ -73,6 +75,31 @@ def test_a_check_says_all_that_papers_print_with_floors_and_the_ceiling() -> Non
         assert image.expected == 0
     for image in natural.dark_with:
         assert image.expected == 1
+
+
+def test_a_label_that_few_images_show_is_checked_on_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = msgspec.convert(check("balls").result, CheckResult).natural
+    for module in (held_out, natural):
+        monkeypatch.setattr(module, "PILOT", 60)
+    LabelCheck.objects.all().delete()
+    grown = msgspec.convert(check("balls").result, CheckResult).natural
+    assert whole is not None
+    assert grown is not None
+    assert (grown.images, grown.positives, grown.pearson.value) == (whole.images, whole.positives, whole.pearson.value)
+    assert grown.p_value is not None
+    said = [each or 0 for each in grown.expected]
+    assert list(grown.activations[:60]) == list(whole.activations[:60])
+    assert min(said[60:]) == 1, "of the others, those that the label describes"
+    assert sum(said) == grown.positives
+
+
+def test_a_label_tried_by_a_run_is_tried_on_the_pilot_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (held_out, natural):
+        monkeypatch.setattr(module, "PILOT", 60)
+    row = request_check(unit(), "balls", replace(method(), split=DEVELOPMENT), enqueue=False)
+    perform(row.pk, no_progress)
+    row.refresh_from_db()
+    assert row.result["natural"]["images"] == 60
 
 
 def test_nothing_is_drawn_or_measured_twice() -> None:

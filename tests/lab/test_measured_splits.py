@@ -21,8 +21,8 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
 
 def test_fresh_scenes_are_none_of_the_dataset(tmp_path: Path) -> None:
     scenes = ToyboxScenes(tmp_path, 12)
-    fresh = scenes.held_out("probe", 1_000)
-    tried = scenes.held_out("development", 1_000)
+    fresh = scenes.held_out("probe")
+    tried = scenes.held_out("development")
     assert len(fresh) == 12  # no more than the dataset has where a small one is wanted
     own = {image_key(scenes[at].image) for at in range(12)}
     probe, development = ({image_key(each[at].image) for at in range(12)} for each in (fresh, tried))
@@ -41,7 +41,7 @@ def test_what_was_measured_is_read_again(laboratory: Laboratory) -> None:
     laboratory.held_out("toybox", "toybox", "probe").activations("layer4")
     told: list[str] = []
     again = Laboratory(laboratory.settings).held_out("toybox", "toybox", "probe")
-    positions, _ = again.activations("layer4", lambda what, done, total: told.append(what))
+    positions, _ = again.activations("layer4", progress=lambda what, done, total: told.append(what))
     assert (len(positions), told) == (24, [])
 
 

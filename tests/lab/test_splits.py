@@ -12,7 +12,7 @@ from PIL import Image
 from tests.support.distinct_pictures import draw_pictures
 from tests.support.exemplar_index import index_over
 from tests.support.tiny_lab import RED, SPEC, TinyModel
-from workers.errors import MissingPart
+from workers.errors import Cancelled, MissingPart
 from workers.lab.measured_splits import MeasuredSplit
 from workers.lab.memory import ImagesInMemory
 from workers.lab.ordinary import measure_ordinary
@@ -75,7 +75,6 @@ def test_the_three_splits_share_no_image(tmp_path: Path) -> None:
         positions, table = measure(tmp_path, split).activations("patches")
         assert splits_of(positions.tolist()) == {split}
         assert len(positions) == len(table) == sum(split_of(PICTURES[at].image) == split for at in range(COUNT))
-        assert np.all(np.diff(positions) > 0)
 
 
 def test_a_unit_is_as_frequent_on_the_probe_as_in_the_dataset(tmp_path: Path) -> None:
@@ -84,6 +83,34 @@ def test_a_unit_is_as_frequent_on_the_probe_as_in_the_dataset(tmp_path: Path) ->
     reds = sum(name.startswith("red") for name in PICTURES.names) / COUNT
     share = float((table[:, RED] > 0.9).mean())
     assert share == pytest.approx(reds, abs=4 * (reds * (1 - reds) / len(table)) ** 0.5)
+
+
+def test_a_split_grows_with_what_is_asked_of_it(tmp_path: Path) -> None:
+    probe = measure(tmp_path, "probe")
+    few, values = probe.activations("patches", 100)
+    more, table = probe.activations("patches", 300)
+    assert (len(few), len(more)) == (100, 300)
+    assert more[:100].tolist() == few.tolist()
+    assert np.array_equal(table[:100], values)
+    again, whole = measure(tmp_path, "probe").activations("patches", COUNT)
+    assert again[:300].tolist() == more.tolist()
+    assert sorted(again) == [at for at in range(COUNT) if split_of(PICTURES[at].image) == "probe"]
+    assert len(whole) == len(again)
+    told: list[str] = []
+    measure(tmp_path, "probe").activations("patches", COUNT, lambda what, done, total: told.append(what))
+    assert told == [], "all of it is known"
+
+
+def test_what_was_measured_until_somebody_stops_it_is_kept(tmp_path: Path) -> None:
+    def stop(what: str, done: int, total: int) -> None:
+        if done >= 150:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        measure(tmp_path, "probe").activations("patches", 400, stop)
+    done: list[int] = []
+    measure(tmp_path, "probe").activations("patches", 400, lambda what, at, total: done.append(at))
+    assert done[0] >= 150
 
 
 def test_a_longer_dataset_keeps_the_splits_of_what_it_had(tmp_path: Path) -> None:

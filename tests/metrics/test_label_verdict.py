@@ -25,8 +25,8 @@ def check(
     """A check of a unit that answers 8 and more to the truth, and about 0 to all else. `lit`: share of drawn images."""
     rng = np.random.default_rng(3)
     activations = 9.0 * truth + rng.uniform(-1, 1, len(truth))
-    scores = score_natural(activations, said, resamples=2)
-    ceiling = Reference("the truth", score_natural(activations, truth, resamples=2).r.value) if known else None
+    scores = score_natural(activations, said, resamples=0)
+    ceiling = Reference("the truth", score_natural(activations, truth, resamples=0).r.value) if known else None
     natural = NaturalResult(
         pearson=scores.r,
         ceiling=ceiling,

@@ -9,7 +9,7 @@ import pytest
 
 from workers.metrics import natural
 from workers.metrics.importance import sample_by_importance
-from workers.metrics.natural import find_surprises, score_natural
+from workers.metrics.natural import find_surprises, plan_images, score_natural
 from workers.metrics.ranking import average_precision
 
 
@@ -27,9 +27,9 @@ def test_figures_are_those_of_the_textbook() -> None:
     precision, recall = there[guessed].mean(), guessed[there].mean()
     assert found.r.value == pytest.approx(np.corrcoef(activations, there)[0, 1])
     assert found.auprc.value == pytest.approx(average_precision(activations, there))
-    assert found.f1.value == pytest.approx(2 * precision * recall / (precision + recall))
+    assert found.f1 == pytest.approx(2 * precision * recall / (precision + recall))
     assert (found.base_rate, found.n, found.missing) == (there.mean(), 1000, 0)
-    for each in (found.r, found.auprc, found.f1):
+    for each in (found.r, found.auprc):
         assert each.low < each.value < each.high
         assert each.n == 1000
 
@@ -85,15 +85,57 @@ def test_what_cannot_be_had_says_why(activations: list, presence: list, reason: 
     assert found.r.value is None
     assert reason in found.r.why
     assert (found.auprc.value is None) == (sum(presence) == 0 or "no image has both" in reason)
-    assert score_natural([1.0, 2.0], [0, 1]).f1.why == "no threshold is known"
+    assert score_natural([1.0, 2.0], [0, 1]).f1 is None, "no threshold is known"
 
 
-def test_too_few_positives_give_a_figure_without_an_interval() -> None:
+@pytest.mark.parametrize(("lit", "words"), [(19, "too few positives"), (81, "too few negatives")])
+def test_too_few_of_either_kind_give_a_figure_without_an_interval(lit: int, words: str) -> None:
     activations = np.arange(100.0)
-    found = score_natural(activations, activations == 99)
+    found = score_natural(activations, activations >= 100 - lit)
     assert found.auprc.value == 1.0
     assert found.auprc.low is None
-    assert "too few" in found.auprc.why
+    assert found.auprc.why == f"{words} for an interval: 19 of 100 images, and it takes 20"
+    assert score_natural(activations, activations >= 80).r.low is not None
+
+
+def silent_unit(n: int, rate: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A unit that is silent but on some images, and a label of others: unrelated, and they hardly ever meet."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(n) < rate, 3 + rng.normal(0, 1, n), 0.0), rng.random(n) < rate
+
+
+def test_a_label_that_never_meets_its_unit_is_not_told_from_chance() -> None:
+    for seed in range(20):
+        activations, there = silent_unit(4_000, 0.008, seed)
+        r = score_natural(activations, there, seed=seed, resamples=200)
+        if not (activations[there] > 0).any():
+            assert r.r.low <= 0 <= r.r.high
+            assert r.p_value > 0.05
+
+
+def test_the_test_of_no_correlation_alarms_as_seldom_as_it_says() -> None:
+    p_values = [score_natural(*silent_unit(500, 0.1, seed), resamples=50).p_value for seed in range(400)]
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.09  # 20 of 400 expected: 36 come once in 1,000 times
+    assert score_natural(*sample(), resamples=500).p_value == pytest.approx(0.001)
+
+
+def test_a_perfect_label_of_few_images_may_still_miss_some() -> None:
+    """Of 25 hits in 25 draws, no resample has a miss; the unit may answer to 9 in 10 all the same."""
+    activations = np.where(np.arange(1_000) < 25, 3.0, 0.0)
+    found = score_natural(activations, activations > 0)
+    assert (found.r.value, found.auprc.value) == pytest.approx((1, 1))
+    assert found.r.low < 0.94
+    assert found.auprc.low < 0.9
+
+
+@pytest.mark.parametrize(("positives", "n", "images"), [(50, 1_000, 1_000), (49, 1_000, 2_000), (9, 1_000, 6_000)])
+def test_a_rare_label_takes_more_images(positives: int, n: int, images: int) -> None:
+    assert plan_images(positives, n) == images
+
+
+def test_a_label_that_no_image_shows_takes_as_many_as_one_that_one_shows() -> None:
+    assert plan_images(0, 1_000) == 51_000
+    assert plan_images(0, 60) == 4_000
 
 
 def test_wrong_vectors_are_refused() -> None:
@@ -112,21 +154,22 @@ def test_weights_count_as_repeats_do() -> None:
         score_natural(*each, threshold=1.0, resamples=10)
         for each in ((activations, there, weights), (np.repeat(activations, weights), np.repeat(there, weights)))
     )
-    for name in ("r", "auprc", "f1"):
+    for name in ("r", "auprc"):
         assert getattr(found, name).value == pytest.approx(getattr(repeated, name).value)
+    assert found.f1 == pytest.approx(repeated.f1)
     assert found.base_rate == pytest.approx(repeated.base_rate)
 
 
 def test_the_answers_of_a_sample_by_importance_are_worth_more_than_uniform_ones() -> None:
     activations, there = sample(5000, 0.03)
     guess = np.clip(there + np.random.default_rng(3).normal(0, 0.3, 5000), 0, 1)
-    truth = score_natural(activations, there, resamples=2).r.value
+    truth = score_natural(activations, there, resamples=0).r.value
     errors: dict[float, list[float]] = {0.2: [], 1.0: []}
     for uniform, found in errors.items():
         for seed in range(60):
             drawn = sample_by_importance(activations, guess, 180, seed=seed, uniform=uniform)
             at = drawn.positions
-            r = score_natural(activations[at], there[at], drawn.weights, resamples=2).r.value
+            r = score_natural(activations[at], there[at], drawn.weights, resamples=0).r.value
             found.append(r - truth)
     by_importance, plain = (np.sqrt(np.mean(np.square(each))) for each in (errors[0.2], errors[1.0]))
     assert by_importance < 0.6 * plain

@@ -12,11 +12,11 @@ import numpy as np
 from scipy import stats
 
 from tests.support.simulated_units import SimulatedUnit
-from workers.lab.measured_splits import SIZE
+from workers.lab.measured_splits import PILOT
 from workers.metrics import intervals
 from workers.metrics.generated import estimate_area
 from workers.metrics.importance import sample_by_importance
-from workers.metrics.natural import NaturalScores, score_natural
+from workers.metrics.natural import NaturalScores, plan_images, score_natural
 from workers.metrics.ranking import area_under_curve
 from workers.record.estimates import Estimate
 
@@ -24,6 +24,10 @@ Rng = np.random.Generator
 Trial = Callable[[Rng], list[tuple[str, float, Estimate]]]
 """One sample: name of each figure, what is true of it, and what we say of it."""
 BASE_RATES = (0.1, 0.03, 0.01, 0.004)
+PROBE = 5_000
+"""Images of a probe: at a base rate of 0.004 it has 20 positives."""
+RESAMPLES = 400
+"""Checks take 1,000: the ends of an interval are the same on average, and samples come sooner."""
 _RATED = 0.7
 """True share of votes for the first of two labels."""
 
@@ -99,7 +103,7 @@ def _sum_up(case: Case, figure: str, rows: Sequence[tuple[float, Estimate]]) -> 
 
 
 def list_label_cases(rates: Sequence[float] = BASE_RATES) -> list[Case]:
-    """All images of the probe set, of every kind of unit and label."""
+    """As many images as a check takes of a probe of `PROBE`, of every kind of unit and label."""
     units = [
         SimulatedUnit(kind, rate, label)
         for kind in ("graded", "sparse")
@@ -122,15 +126,19 @@ def list_weighted_cases() -> list[Case]:
 
 
 def _check(unit: SimulatedUnit, rng: Rng) -> list[tuple[str, float, Estimate]]:
-    return _name_figures(unit, score_natural(*unit.draw(rng, SIZE), seed=int(rng.integers(2**31))))
+    acts, there = unit.draw(rng, PILOT)
+    further = unit.draw(rng, min(plan_images(int(there.sum()), PILOT), PROBE) - PILOT)
+    acts, there = np.append(acts, further[0]), np.append(there, further[1])
+    return _name_figures(unit, score_natural(acts, there, seed=_seed(rng), resamples=RESAMPLES))
 
 
 def _check_weighted(unit: SimulatedUnit, uniform: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
-    acts, there = unit.draw(rng, SIZE)
+    acts, there = unit.draw(rng, PILOT)
     sample = sample_by_importance(acts, acts, 180, seed=int(rng.integers(2**31)), uniform=uniform)
     asked, place = np.unique(sample.positions, return_inverse=True)
     weights = np.bincount(place, sample.weights)
-    return _name_figures(unit, score_natural(acts[asked], there[asked], weights, seed=int(rng.integers(2**31))))
+    found = score_natural(acts[asked], there[asked], weights, seed=_seed(rng), resamples=RESAMPLES)
+    return _name_figures(unit, found)
 
 
 def _name_figures(unit: SimulatedUnit, found: NaturalScores) -> list[tuple[str, float, Estimate]]:

@@ -30,7 +30,7 @@ from workers.toybox.world.scenes import COLOURS, NOUNS, SIZES
 from workers.vision_models.synthetic.neuron import ConceptMask, Neuron, build_table
 
 EXEMPLARS, PROBE, PROMPTS, REPEATED, SEEDS = 15, 1_000, 10, 7, 3
-AT_ONCE, RESAMPLES = 32, 2
+AT_ONCE = 32
 TRUE = "true"
 Sight = Mapping[str, ConceptMask]
 """Concepts that were seen in an image."""
@@ -93,7 +93,7 @@ class Eyes:
         neurons = [each for seed in seeds for some in build_table(**draw_neurons(seed)).values() for each in some]
         self._concepts = list(dict.fromkeys(concept for neuron in neurons for concept in neuron.concepts))
         shown = ToyboxScenes(state)
-        held_out = shown.held_out("probe", probe)
+        held_out = shown.held_out("probe")
         self._scenes = [splits.scene("probe", number) for number in range(probe)]
         self._probe = self._look_at((held_out[number].image for number in range(probe)), self._concepts)
         self._dataset = self._look_at((shown[number].image for number in range(dataset)), self._concepts)
@@ -108,8 +108,8 @@ class Eyes:
     def _check_natural(self, case: Case, activations: Floats) -> NaturalResult:
         truth = _phrase(case.neuron.kind, case.neuron.concepts)
         said, true = (self._judge(label) for label in (case.label, truth))
-        scores = score_natural(activations, said, resamples=RESAMPLES)
-        best = score_natural(activations, true, resamples=RESAMPLES)
+        scores = score_natural(activations, said, resamples=0)
+        best = score_natural(activations, true, resamples=0)
         return NaturalResult(
             images=len(activations),
             base_rate=scores.base_rate,

@@ -92,7 +92,7 @@ class LabelTests:
     def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Positions of the development images, (n,), and the unit's activations on them. Raises ToolMisuse for few."""
         try:
-            positions, table = self._development.activations(self._spec.layer, self._progress)
+            positions, table = self._development.activations(self._spec.layer, progress=self._progress)
         except MissingPart as error:
             raise ToolMisuse(f"No label can be tested in this run: {error} {_REMEDY}") from error
         if len(positions) < FEWEST:

@@ -1,15 +1,17 @@
 """The held-out splits of a dataset at their natural base rate, and what every unit of a layer answers to them.
 
 A uniform random sample of the split, or fresh images of the same world where the dataset can make some (`held_out`).
-One pass for each layer; the activations are kept beside the index, so that a label's check is arithmetic. Made by
-`laboratory`; used by `label_tests` and `workers.jobs.checks`.
+It grows with what is asked of it, since a rare label takes more images than a common one; the activations are kept
+beside the index, so that a label's check is arithmetic. Made by `laboratory`; used by `label_tests` and
+`workers.jobs.checks`.
 """
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,16 +22,31 @@ from workers.errors import MissingPart
 from workers.files import atomic_write, hold_lock
 from workers.lab.exemplars import ExemplarIndex, file_name
 from workers.lab.index_files import report_disk_errors
-from workers.lab.map_stream import MapStream
+from workers.lab.map_stream import MapStream, SeenBatch
 from workers.lab.splits import FEWEST, SHARES, HeldOutSplit, is_split
 from workers.protocols import Dataset, LabSettings, Picture, Progress, VisionModel, check_layers, no_progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SIZE = 1_000
-"""Images of a split that are measured: r of 0.5 then has an interval of about 0.1."""
+PILOT = 1_000
+"""Images of a split that every label is tried on. How many of them it describes decides how many more are measured."""
 _SEED = 20_240
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """The images of a split that were measured, in the order in which they are drawn."""
+
+    positions: NDArray[np.int64]
+    """(n,)."""
+    values: NDArray[np.float32]
+    """What each unit of the layer answers to them, (n, units)."""
+    looked: int = 0
+    """Candidates that were looked at: all before these are measured, or of another split, or cannot be read."""
+
+
+_NOTHING = _Measured(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
 
 
 class MeasuredSplit:
@@ -40,37 +57,43 @@ class MeasuredSplit:
     ) -> None:
         self._settings = settings
         self._model = model
-        make: Callable[[HeldOutSplit, int], Dataset] | None = getattr(dataset, "held_out", None)
+        make: Callable[[HeldOutSplit], Dataset] | None = getattr(dataset, "held_out", None)
         self._is_fresh = make is not None
-        self.images: Dataset = make(split, SIZE) if make else dataset
+        self.images: Dataset = make(split) if make else dataset
         """What positions count: fresh images, or the whole dataset."""
         self.split = split
         self._index = index
-        self._layers: dict[str, tuple[NDArray[np.int64], NDArray[np.float32]]] = {}
+        self._layers: dict[str, _Measured] = {}
 
     def activations(
-        self, layer: str, progress: Progress = no_progress
+        self, layer: str, count: int = PILOT, progress: Progress = no_progress
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Positions of its images (n,), ascending, and what each unit of the layer answers to them (n, units).
+        """Positions of its first `count` images in an order drawn by lot, (n,), and what each unit of the layer answers
+        to them, (n, units); fewer if there are no more. The images of a smaller count are the first of a larger one.
 
-        Raises MissingPart if the dataset holds no image back, UnknownName, and Cancelled if `progress` does.
+        Raises MissingPart if the dataset holds no image back, UnknownName, and Cancelled if `progress` does: what was
+        measured till then is kept.
         """
-        if layer not in self._layers:
+        known = self._layers.get(layer)
+        if known is None or not self._is_enough(known, count):
             check_layers(self._model.name, [layer], [info.name for info in self._model.layers()])
             path = self._index.folder / "splits" / self.split / f"{file_name(layer)}.npz"
-            wait = partial(progress, f"Waiting for the {self.split} images of {self._model.name} {layer}", 0, SIZE)
+            wait = partial(progress, f"Waiting for the {self.split} images of {self._model.name} {layer}", 0, count)
             with report_disk_errors(self._index.folder), hold_lock(path.with_suffix(".lock"), wait):
-                self._layers[layer] = self._read(path) or self._measure(layer, path, progress)
-        return self._layers[layer]
+                known = self._layers[layer] = self._measure(layer, path, count, progress)
+        return known.positions[:count], known.values[:count]
 
     def picture(self, position: int) -> Picture:
         return self.images[position]
 
-    def _list_candidates(self) -> tuple[list[int], int]:
-        """Positions to look at, in order, and about how many of them are of the split. Raises MissingPart."""
+    def _is_enough(self, known: _Measured, count: int) -> bool:
+        return len(known.positions) >= count or known.looked >= len(self.images)
+
+    def _list_candidates(self) -> tuple[list[int], float]:
+        """Positions to look at, in order, and which share of them is of the split. Raises MissingPart."""
         count = len(self.images)
         if self._is_fresh:
-            return list(range(count)), count
+            return list(range(count)), 1.0
         if hasattr(self.images, "published"):
             raise MissingPart(
                 f"{self.images.name} holds exemplars alone, so nothing in it has its natural frequency. Check labels "
@@ -81,45 +104,67 @@ class MeasuredSplit:
                 f"{self.images.name} has {count} images, and of fewer than {FEWEST} none is held back from the "
                 "exemplars. Add images, or name another dataset: the option “dataset” of the check."
             )
-        order = np.random.default_rng(_SEED).permutation(count)
-        return order.tolist(), min(SIZE, round(count * SHARES[self.split]))
+        return np.random.default_rng(_SEED).permutation(count).tolist(), SHARES[self.split]
 
-    def _measure(self, layer: str, path: Path, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        candidates, expected = self._list_candidates()
-        what = f"Measuring {self._model.name} {layer} on {self.split} images"
-        kept: list[NDArray[np.int64]] = []
-        found: list[NDArray[np.float32]] = []
-        done = 0
+    def _measure(self, layer: str, path: Path, count: int, progress: Progress) -> _Measured:
+        """What the file holds, and so many more that it is enough."""
+        candidates, share = self._list_candidates()
+        known = self._read(path)
+        if self._is_enough(known, count):
+            return known
+        what, parts = f"Measuring {self._model.name} {layer} on {self.split} images", [known]
+        expected = min(count, round(len(candidates) * share))
 
         def report() -> None:
-            progress(what, min(done, expected), expected)
+            progress(what, min(sum(len(each.positions) for each in parts), expected), expected)
 
         stream = MapStream(self._settings, self._model, self.images, only=None if self._is_fresh else self.split)
-        with closing(stream.batches([layer], candidates, report)) as batches:
-            report()
-            for seen in batches:
-                if len(seen.positions):
-                    kept.append(seen.positions)
-                    found.append(seen.maps[layer].amax((2, 3)).numpy(force=True).astype(np.float32))
-                    done += len(seen.positions)
-                if done >= SIZE:
-                    break
+        try:
+            with closing(stream.batches([layer], candidates[known.looked :], report)) as batches:
                 report()
-        if not kept:
+                for seen in batches:
+                    parts.append(_read_maxima(seen, layer))
+                    if sum(len(each.positions) for each in parts) >= count:
+                        break
+                    report()
+        finally:
+            known = _join(parts)
+            self._write(path, known)
+        if not len(known.positions):
             raise MissingPart(f"No image of {self.images.name} can be read, so no label can be checked on it.")
-        positions, values = np.concatenate(kept)[:SIZE], np.concatenate(found)[:SIZE]
-        order = np.argsort(positions)
-        positions, values = positions[order], values[order]
-        with atomic_write(path) as file:
-            np.savez(file, positions=positions, activations=values, revision=np.array(self.images.revision))
         progress(what, expected, expected)
-        return positions, values
+        return known
 
-    def _read(self, path: Path) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
+    def _write(self, path: Path, known: _Measured) -> None:
+        revision = np.array(self.images.revision)
+        with atomic_write(path) as file:
+            looked = np.array(known.looked)
+            np.savez(file, positions=known.positions, values=known.values, looked=looked, revision=revision)
+
+    def _read(self, path: Path) -> _Measured:
+        """What was measured before; nothing where that was of other images, or cannot be read."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 if str(saved["revision"]) == self.images.revision:
-                    return saved["positions"], saved["activations"]
+                    return _Measured(saved["positions"], saved["values"], int(saved["looked"]))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             pass
-        return None
+        return _NOTHING
+
+
+def _read_maxima(seen: SeenBatch, layer: str) -> _Measured:
+    """What each unit answers to each image of a batch: the maximum of its map."""
+    if not len(seen.positions):
+        return replace(_NOTHING, looked=len(seen.batch))
+    values = seen.maps[layer].amax((2, 3)).numpy(force=True).astype(np.float32)
+    return _Measured(seen.positions, values, len(seen.batch))
+
+
+def _join(parts: Sequence[_Measured]) -> _Measured:
+    """One after the other."""
+    some = [each for each in parts if len(each.positions)] or [_NOTHING]
+    positions, values = (
+        np.concatenate([each.positions for each in some]),
+        np.concatenate([each.values for each in some]),
+    )
+    return _Measured(positions, values, sum(each.looked for each in parts))

@@ -6,22 +6,28 @@ when it is too broad, which most figures do not (Oikarinen, Yan and Weng, ICML 2
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from workers.metrics.intervals import bootstrap
+from workers.metrics.intervals import CONFIDENCE
+from workers.metrics.natural_intervals import Figure, Sample, estimate_interval, find_p_value
 from workers.metrics.ranking import weighted_average_precision
 from workers.record.estimates import Estimate
+from workers.record.label_checks import MIN_POSITIVES
 
 Floats = NDArray[np.float64]
 
 RESAMPLES = 1_000
 PRESENT = 0.5
 """A probability from which on a label is taken to be there, where it must be yes or no."""
+WANTED = 50
+"""Positives that images are measured for where there are images enough: r then has an interval of about 0.12 where the
+unit is silent but for its concept, and hardly a sample has fewer than `MIN_POSITIVES`."""
+STEP = 1_000
+"""Numbers of images are multiples of it, so that labels of a layer are measured on the same ones."""
 _FLAT = 1e-12
 """Variance, of standardised values, below which they count as constant."""
 
@@ -48,11 +54,15 @@ class NaturalScores:
     """Pearson's correlation."""
     auprc: Estimate
     """Average precision of activation as a score for presence; without knowledge it is the base rate."""
-    f1: Estimate
-    """Of "activation above the threshold" as a guess at presence."""
+    f1: float | None
+    """Of "activation above the threshold" as a guess at presence; None without a threshold, or where none shows it."""
+    p_value: float | None
+    """Of r = 0, by a permutation test; None where there is no r."""
     threshold: float | None
     base_rate: float | None
     """Mean presence, in [0, 1]."""
+    positives: int
+    """Images that show what the label says, from a presence of `PRESENT` on."""
     n: int
     """Images with an answer and an activation."""
     missing: int
@@ -82,36 +92,43 @@ def score_natural(
 ) -> NaturalScores:
     """Score a label by activations (n,) and presence (n,): bool, or a probability in [0, 1]; NaN where unknown.
 
-    `weights` (n,) are importance weights p/q of a sample that is not uniform (see `importance`), 0 and more.
-    Intervals are percentile bootstraps over images (Efron 1979). Raises ValueError for unequal lengths or values out of
-    range.
+    `weights` (n,) are importance weights p/q of a sample that is not uniform (see `importance`), 0 and more. With no
+    `resamples` there are figures alone. Raises ValueError for unequal lengths or values out of range.
     """
     every, kept = _read(activations, presence, weights)
     acts, there, heavy = (each[kept] for each in every)
     missing = len(kept) - len(acts)
     if not len(acts):
         nothing = Estimate(None, why="no image has both an activation and an answer")
-        return NaturalScores(nothing, nothing, nothing, threshold, None, 0, missing, ())
-
-    def estimate(figure: _Figure) -> Estimate:
-        return bootstrap(lambda counts: figure(acts, there, counts * heavy), len(acts), seed=seed, resamples=resamples)
-
+        return NaturalScores(nothing, nothing, None, None, threshold, None, 0, 0, missing, ())
+    sample = Sample(acts, there, heavy)
+    positives = int((there >= PRESENT).sum())
     why = _explain_undefined(acts, there)
-    r = Estimate(None, n=len(acts), why=why) if why else estimate(correlate)
-    unseen = Estimate(None, n=len(acts), why="no image shows it")
-    f1 = Estimate(None, n=len(acts), why="no threshold is known")
-    if threshold is not None:
-        f1 = estimate(partial(_f1, threshold)) if there.any() else unseen
+    r = Estimate(None, n=len(acts), why=why) if why else _estimate(correlate, sample, positives, seed, resamples)
+    area = Estimate(None, n=len(acts), why="no image shows it")
+    if there.any():
+        area = _estimate(weighted_average_precision, sample, positives, seed, resamples)
+    p_value = find_p_value(sample, seed=seed, permutations=2 * resamples - 1) if resamples and not why else None
     return NaturalScores(
-        r=r,
-        auprc=estimate(weighted_average_precision) if there.any() else unseen,
-        f1=f1,
+        r=_agree(r, p_value),
+        auprc=area,
+        f1=None if threshold is None or not there.any() else float(_f1(threshold, acts, there, heavy[None])[0]),
+        p_value=p_value,
         threshold=threshold,
         base_rate=float(np.average(there, weights=heavy)),
+        positives=positives,
         n=len(acts),
         missing=missing,
         deciles=_split_deciles(acts, there, heavy),
     )
+
+
+def plan_images(positives: int, n: int) -> int:
+    """How many images, with those of a pilot of `n` among them, should show what a label says `WANTED` times, if
+    `positives` of the pilot do. Of none, Laplace's rule takes one more image to show it and one more not to."""
+    if positives >= WANTED:
+        return n
+    return max(n, STEP * math.ceil(WANTED * (n + 2) / (positives + 1) / STEP))
 
 
 def correlate(activations: Floats, presence: Floats, weights: Floats) -> Floats:
@@ -139,7 +156,23 @@ def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) 
     return Surprises(tuple(bright[:count]), tuple(dark[:count]))
 
 
-_Figure = Callable[[Floats, Floats, Floats], Floats]
+def _estimate(figure: Figure, sample: Sample, positives: int, seed: int, resamples: int) -> Estimate:
+    """A figure, with an interval where there are images enough of either kind."""
+    n = len(sample.activations)
+    kind, fewer = min(("positives", positives), ("negatives", n - positives), key=lambda each: each[1])
+    if resamples and fewer >= MIN_POSITIVES:
+        return estimate_interval(figure, sample, seed=seed, resamples=resamples)
+    value = float(figure(sample.activations, sample.presence, sample.weights[None])[0])
+    return Estimate(
+        value, n=n, why=f"too few {kind} for an interval: {fewer} of {n:,} images, and it takes {MIN_POSITIVES}"
+    )
+
+
+def _agree(r: Estimate, p_value: float | None) -> Estimate:
+    """With 0 in the interval where the test cannot tell r from 0, as where unit and label never meet."""
+    if p_value is None or r.low is None or r.high is None or p_value <= 1 - CONFIDENCE:
+        return r
+    return Estimate(r.value, min(r.low, 0.0), max(r.high, 0.0), r.n)
 
 
 def _read(

@@ -170,7 +170,7 @@ class Dataset(Protocol):
 
     It may have `list_files(progress)`, called before its length and revision are first needed; `prepare(progress)`,
     called before an index is computed; `source(index)`: what to call the image at a position, such as its file; and
-    `held_out(split, count)`: so many images of the same world for the split "development" or "probe", none its own.
+    `held_out(split)`: fresh images of the same world for the split "development" or "probe", none of them its own.
     """
 
     name: str

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 
 from workers.record.estimates import NONE, Estimate
 
+MIN_POSITIVES = 20
+"""Images that show what a label says, and that do not, below which r and AUPRC have no interval: they say more of the
+sample than of the label."""
+
 
 @dataclass(frozen=True)
 class LabelReading:
@@ -81,6 +85,8 @@ class NaturalResult:
     exact: bool = False
     """Whether the judge knows what the images show, rather than looking at them."""
     images: int = 0
+    positives: int = 0
+    """Images that the label describes, of those that a judge saw."""
     unread: int = 0
     """Images of which the judge gave no answer that could be read; they are in no figure."""
     base_rate: float | None = None
@@ -88,6 +94,8 @@ class NaturalResult:
     threshold: float | None = None
     """The unit's mask threshold, which `f1` takes for "active"."""
     pearson: Estimate = NONE
+    p_value: float | None = None
+    """Of r = 0, by a permutation test."""
     auprc: Estimate = NONE
     f1: float | None = None
     deciles: tuple[float | None, ...] = ()
@@ -100,8 +108,9 @@ class NaturalResult:
     agreement: Estimate = NONE
     """Share of equal pairs of answers to one image, where two people or more judge."""
     activations: tuple[float, ...] = ()
+    """Of the first 1,000 images, and after them of the others that the label describes."""
     expected: tuple[float | None, ...] = ()
-    """What the judge said of each image, None where it could not be read."""
+    """What the judge said of each of these, None where it could not be read."""
     bright_without: tuple[CheckImage, ...] = ()
     """The brightest images that the label does not describe."""
     dark_with: tuple[CheckImage, ...] = ()

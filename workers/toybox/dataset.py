@@ -7,6 +7,7 @@ Called through the registry, by the exemplar index.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +17,12 @@ from workers.files import atomic_write
 from workers.lab.imaging import encode_png
 from workers.protocols import Json, LabSettings, Picture, Progress, no_progress
 from workers.toybox.world import splits
+from workers.toybox.world.scenes import Scene
 
 LENGTH = 3_000
+FRESH = 20_000
+"""Scenes of a held-out split: of a label that one in 400 shows, these have 50."""
+_find_scene = lru_cache(FRESH)(splits.scene)
 
 
 def load(settings: LabSettings) -> ToyboxScenes:
@@ -32,7 +37,7 @@ class ToyboxScenes:
 
     def __init__(self, state: Path, length: int = LENGTH, split: splits.Split = "validation") -> None:
         pictures = splits.pictures_revision()
-        self.revision = pictures if length == LENGTH else f"{pictures}-{length}"
+        self.revision = pictures if length in (LENGTH, FRESH) else f"{pictures}-{length}"
         self._state = state
         self._split = split
         self._folder = state / "toybox" / f"{split}-{pictures}"
@@ -45,16 +50,20 @@ class ToyboxScenes:
         """The picture and its scene. Raises IndexError outside 0 … length - 1."""
         if not 0 <= index < self._length:
             raise IndexError(f"There is no scene {index}: they are numbered 0 to {self._length - 1}.")
+        scene = _find_scene(self._split, index)
+        if index >= LENGTH:  # a GB of files if each was kept, and a rare label alone asks for them
+            return Picture(_render(scene), scene.to_json())
         with Image.open(self._draw(index), formats=("PNG",)) as image:
-            return Picture(image.convert("RGB"), splits.scene(self._split, index).to_json())
+            return Picture(image.convert("RGB"), scene.to_json())
 
     def scene(self, index: int) -> Json:
         """The scene of a picture, without drawing it."""
-        return splits.scene(self._split, index).to_json()
+        return _find_scene(self._split, index).to_json()
 
-    def held_out(self, split: Literal["development", "probe"], count: int) -> ToyboxScenes:
-        """So many fresh scenes for a split, dealt as those of the dataset are and never shown by it."""
-        return ToyboxScenes(self._state, min(count, self._length), split)
+    def held_out(self, split: Literal["development", "probe"]) -> ToyboxScenes:
+        """Fresh scenes for a split, dealt as those of the dataset are and never shown by it; no more than the dataset
+        has where a small one is wanted."""
+        return ToyboxScenes(self._state, FRESH if self._length == LENGTH else self._length, split)
 
     def prepare(self, progress: Progress = no_progress) -> None:
         """Draw every picture that is not there yet. An exception of `progress`, such as Cancelled, passes through."""
@@ -67,9 +76,13 @@ class ToyboxScenes:
         """The file of a picture, drawn unless it is there already; others see the whole file or none."""
         path = self._folder / f"{index:04}.png"
         if not path.exists():
-            from workers.toybox.world import render
-
-            image = render.render(splits.scene(self._split, index), splits.NATIVE)
+            image = _render(_find_scene(self._split, index))
             with atomic_write(path) as file:
                 file.write(encode_png(image))
         return path
+
+
+def _render(scene: Scene) -> Image.Image:
+    from workers.toybox.world import render
+
+    return render.render(scene, splits.NATIVE)

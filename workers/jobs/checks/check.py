@@ -31,6 +31,7 @@ from workers.jobs.checks.people import measure_people, must_wait, try_generated
 from workers.jobs.checks.subject import CheckedUnit
 from workers.jobs.laboratory import laboratory
 from workers.jobs.routine import Routine
+from workers.lab.measured_splits import PILOT
 from workers.protocols import Progress
 from workers.record.label_checks import CheckResult
 
@@ -84,7 +85,7 @@ def finish(check_id: int, progress: Progress) -> LabelCheck:
 
 _HEADLINE = (
     *("pearson", "pearson_low", "pearson_high", "auprc", "auprc_low", "auprc_high"),
-    *("base_rate", "generated_auc"),
+    *("p_value", "base_rate", "generated_auc"),
 )
 
 
@@ -119,7 +120,7 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
             return CheckStatus.UNFINISHED, describe_waiting(check)
         natural = check_natural(check, unit, progress)
         generate = try_generated if by_people else check_generated
-        generated = generate(check, unit, natural.activations, progress)
+        generated = generate(check, unit, natural.activations[:PILOT], progress)
         if by_people:
             error, agreement = measure_people(check)
             natural = replace(natural, judge_error=error, agreement=agreement)
@@ -133,6 +134,7 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
     r, area = natural.pearson, natural.auprc
     check.pearson, check.pearson_low, check.pearson_high = r.value, r.low, r.high
     check.auprc, check.auprc_low, check.auprc_high = area.value, area.low, area.high
+    check.p_value = natural.p_value
     check.base_rate, check.generated_auc = natural.base_rate, generated.auc.value
     problems = [each for each in (natural.problem, generated.problem) if each]
     return (CheckStatus.UNTESTABLE if len(problems) == 2 else CheckStatus.DONE), " ".join(problems)

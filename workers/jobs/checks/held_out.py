@@ -11,7 +11,7 @@ from experiments.core.label_checks import DEVELOPMENT
 from experiments.models import LabelCheck
 from workers.jobs.checks.answers import Floats
 from workers.jobs.checks.subject import CheckedUnit
-from workers.lab.measured_splits import MeasuredSplit
+from workers.lab.measured_splits import PILOT, MeasuredSplit
 from workers.protocols import Progress
 
 
@@ -25,9 +25,13 @@ class HeldOut:
     activations: Floats
     """Of the checked unit, (n,)."""
 
+    def after(self, count: int) -> HeldOut:
+        """Without the first `count` images."""
+        return HeldOut(self.split, self.positions[count:], self.table[count:], self.activations[count:])
 
-def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> HeldOut:
-    """Raises MissingPart if the dataset holds no image back, and Cancelled."""
+
+def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress, count: int = 0) -> HeldOut:
+    """So many images, or all that there are; of 0, those of the pilot. Raises MissingPart if the dataset holds no image back, and Cancelled."""
     split = unit.lab.held_out(unit.spec.model, check.dataset, "development" if check.split == DEVELOPMENT else "probe")
-    positions, table = split.activations(unit.spec.layer, progress)
+    positions, table = split.activations(unit.spec.layer, count or PILOT, progress)
     return HeldOut(split, positions, table, table[:, unit.spec.unit].astype(np.float64))

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.core.label_checks import spend
 from experiments.models import LabelCheck
@@ -18,9 +17,9 @@ from workers import registry
 from workers.errors import BackboneRefused, RequestError
 from workers.jobs.checks.answers import Floats, JudgeAnswers
 from workers.jobs.checks.asking import ask, find_backbone
+from workers.jobs.checks.held_out import HeldOut
 from workers.jobs.checks.images import store
 from workers.jobs.laboratory import laboratory
-from workers.lab.measured_splits import MeasuredSplit
 from workers.metrics import presence, prompt_writing
 from workers.metrics.importance import UNIFORM, ImportanceSample, sample_by_importance
 from workers.protocols import Backbone, Progress, WrittenPrompts
@@ -43,23 +42,17 @@ def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[st
     return backbone.label, prompts
 
 
-def look(
-    check: LabelCheck,
-    label: str,
-    split: MeasuredSplit,
-    positions: NDArray[np.int64],
-    activations: Floats,
-    progress: Progress,
-) -> JudgeAnswers:
+def look(check: LabelCheck, label: str, held: HeldOut, progress: Progress) -> JudgeAnswers:
     """What the check's backbone says of a weighted sample of the images; NaN for all others."""
-    sample = draw_sample(check, activations, SAMPLE)
+    positions = held.positions
+    sample = draw_sample(check, held.activations, SAMPLE)
     asked = np.unique(sample.positions)
     kept: dict[str, float | None] = check.kept.setdefault("answers", {})
     missing = [int(at) for at in asked if str(int(positions[at])) not in kept]
     for start in range(0, len(missing), presence.MOST_IMAGES):
         progress("Asking what natural images show", start, len(missing))
         some = missing[start : start + presence.MOST_IMAGES]
-        said = look_at(check, label, store([split.picture(int(positions[at])) for at in some]), progress)
+        said = look_at(check, label, store([held.split.picture(int(positions[at])) for at in some]), progress)
         kept |= {str(int(positions[at])): answer for at, answer in zip(some, said, strict=True)}
         check.save(update_fields=["kept"])
     answers, weights = np.full(len(positions), np.nan), np.zeros(len(positions))

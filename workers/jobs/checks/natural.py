@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.core.label_checks import DEVELOPMENT
 from experiments.models import LabelCheck
 from workers.errors import MissingPart, RequestError
-from workers.jobs.checks.answers import Floats, JudgeAnswers
-from workers.jobs.checks.held_out import read_held_out
+from workers.jobs.checks.answers import JudgeAnswers
+from workers.jobs.checks.held_out import HeldOut, read_held_out
 from workers.jobs.checks.images import measure, store
 from workers.jobs.checks.presence import judge_presence
 from workers.jobs.checks.subject import CheckedUnit
-from workers.lab.measured_splits import MeasuredSplit
-from workers.metrics.natural import find_surprises, score_natural
+from workers.lab.measured_splits import PILOT
+from workers.metrics.natural import PRESENT, find_surprises, plan_images, score_natural
 from workers.protocols import Progress
 from workers.record.label_checks import CheckImage, NaturalResult, Reference
 
 SHOWN = 6
 """Surprises of either kind."""
-FLOOR_RESAMPLES = 2
-"""A floor is a point beside the figure: it has no interval of its own."""
 
 
 def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> NaturalResult:
@@ -37,50 +37,65 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
         held = read_held_out(check, unit, progress)
     except MissingPart as error:
         return NaturalResult(dataset=check.dataset, problem=str(error))
-    split, positions, activations = held.split, held.positions, held.activations
-    said = judge_presence(check, check.text, split, positions, activations, progress)
+    said = judge_presence(check, check.text, held, progress)
     if said.problem:
         return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem)
+    if said.free and check.split != DEVELOPMENT:
+        held, said = _look_further(check, unit, held, said, progress)
     threshold = lab.index(spec.model, check.dataset).unit(spec.layer, spec.unit, progress).quantile
-    scores = score_natural(activations, said.answers, said.weights, threshold=threshold, seed=int(check.pk or 0))
-    references = _Floors(check, unit, split, positions, held.table, said)
-    bright, dark = _surprises(unit, split, positions, activations, said, progress)
+    scores = score_natural(
+        held.activations, said.answers, said.weights, threshold=threshold, seed=int(check.key[:8], 16)
+    )
+    references = _Floors(check, unit, held, said)
+    bright, dark = _surprises(unit, held, said, progress)
+    kept = _choose_kept(said)
     return NaturalResult(
         dataset=check.dataset,
         judge=said.judge,
         exact=said.exact,
         images=int(np.isfinite(said.answers).sum()),
+        positives=scores.positives,
         unread=scores.missing if said.weights is None else said.unread,
         base_rate=scores.base_rate,
         threshold=threshold,
         pearson=scores.r,
+        p_value=scores.p_value,
         auprc=scores.auprc,
-        f1=scores.f1.value,
+        f1=scores.f1,
         deciles=tuple(each.r for each in scores.deciles),
         floors=references.floors(progress),
         ceiling=references.ceiling(progress),
-        activations=tuple(round(float(each), 5) for each in activations),
-        expected=tuple(None if np.isnan(each) else round(float(each), 3) for each in said.answers),
+        activations=tuple(round(float(each), 5) for each in held.activations[kept]),
+        expected=tuple(None if np.isnan(each) else round(float(each), 3) for each in said.answers[kept]),
         bright_without=bright,
         dark_with=dark,
     )
 
 
+def _look_further(
+    check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, said: JudgeAnswers, progress: Progress
+) -> tuple[HeldOut, JudgeAnswers]:
+    """More images, and what the judge says of them, where the label describes too few of the pilot."""
+    n = len(pilot.positions)
+    count = plan_images(int((said.answers >= PRESENT).sum()), n)
+    held = read_held_out(check, unit, progress, count) if count > n else pilot
+    if len(held.positions) == n:
+        return pilot, said
+    more = judge_presence(check, check.text, held.after(n), progress)
+    return held, replace(said, answers=np.append(said.answers, more.answers))
+
+
+def _choose_kept(said: JudgeAnswers) -> NDArray[np.int64]:
+    """Which images the result tells of: the pilot, and of those after it the ones that the label describes."""
+    places = np.arange(len(said.answers))
+    return places[(places < PILOT) | (said.answers >= PRESENT)]
+
+
 class _Floors:
     """What the same images say of another unit's label, of a random unit, and of the truth."""
 
-    def __init__(
-        self,
-        check: LabelCheck,
-        unit: CheckedUnit,
-        split: MeasuredSplit,
-        positions: NDArray[np.int64],
-        table: NDArray[np.float32],
-        said: JudgeAnswers,
-    ) -> None:
-        self._check, self._unit, self._split = check, unit, split
-        self._positions, self._table, self._said = positions, table, said
-        self._activations = table[:, unit.spec.unit].astype(np.float64)
+    def __init__(self, check: LabelCheck, unit: CheckedUnit, held: HeldOut, said: JudgeAnswers) -> None:
+        self._check, self._unit, self._held, self._said = check, unit, held, said
 
     def floors(self, progress: Progress) -> tuple[Reference, ...]:
         """Another unit's label on this unit, where asking costs nothing; this label on a random unit."""
@@ -88,11 +103,12 @@ class _Floors:
         if other := self._unit.other_label:
             found.append(self._refer(f"the label “{other}” of another unit", other, progress))
         rng = random.Random(self._check.key)
-        rivals = [each for each in range(self._table.shape[1]) if each != self._unit.spec.unit]
-        alive = [each for each in rivals if float(np.ptp(self._table[:, each])) > 0]
+        table = self._held.table
+        rivals = [each for each in range(table.shape[1]) if each != self._unit.spec.unit]
+        alive = [each for each in rivals if float(np.ptp(table[:, each])) > 0]
         if alive:
             rival = rng.choice(alive)
-            found.append(_reference(f"unit {rival}, drawn at random", self._table[:, rival], self._said))
+            found.append(_reference(f"unit {rival}, drawn at random", table[:, rival], self._said))
         return tuple(each for each in found if each is not None)
 
     def ceiling(self, progress: Progress) -> Reference | None:
@@ -103,30 +119,25 @@ class _Floors:
         if not self._said.free:
             return None
         try:
-            said = judge_presence(self._check, text, self._split, self._positions, self._activations, progress)
+            said = judge_presence(self._check, text, self._held, progress)
         except RequestError:  # another unit's label may say nothing that can be tested
             return None
-        return None if said.problem else _reference(what, self._activations, said)
+        return None if said.problem else _reference(what, self._held.activations, said)
 
 
 def _reference(what: str, activations: Sequence[float] | NDArray[np.floating], said: JudgeAnswers) -> Reference:
     values = np.asarray(activations, np.float64)
-    scores = score_natural(values, said.answers, said.weights, resamples=FLOOR_RESAMPLES)
+    scores = score_natural(values, said.answers, said.weights, resamples=0)  # it stands beside a figure, as a point
     return Reference(what, scores.r.value, scores.auprc.value)
 
 
 def _surprises(
-    unit: CheckedUnit,
-    split: MeasuredSplit,
-    positions: NDArray[np.int64],
-    activations: Floats,
-    said: JudgeAnswers,
-    progress: Progress,
+    unit: CheckedUnit, held: HeldOut, said: JudgeAnswers, progress: Progress
 ) -> tuple[tuple[CheckImage, ...], tuple[CheckImage, ...]]:
     """The brightest images that the label does not describe, and the darkest that it does, stored and masked."""
-    found = find_surprises(activations, said.answers, SHOWN)
+    found = find_surprises(held.activations, said.answers, SHOWN)
     wanted = [*found.bright, *found.dark]
-    keys = store([split.picture(int(positions[at])) for at in wanted])
+    keys = store([held.split.picture(int(held.positions[at])) for at in wanted])
     answers = measure(unit.spec, keys, progress)
     images = [
         CheckImage(key, answers[key].masked, answers[key].activation, float(said.answers[at]))

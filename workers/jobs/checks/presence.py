@@ -7,16 +7,15 @@ where answers decide the correlation (2506.07985) and weighted back; each answer
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.core.label_checks import BACKBONE, PEOPLE
 from experiments.models import LabelCheck
 from workers import registry
-from workers.jobs.checks.answers import Floats, JudgeAnswers
+from workers.jobs.checks.answers import JudgeAnswers
+from workers.jobs.checks.held_out import HeldOut
 from workers.jobs.checks.looking import look
 from workers.jobs.checks.people import read_answers
 from workers.jobs.laboratory import laboratory
-from workers.lab.measured_splits import MeasuredSplit
 from workers.lab.presence import judge_images
 from workers.protocols import Progress
 
@@ -26,22 +25,15 @@ NOBODY = (
 )
 
 
-def judge_presence(
-    check: LabelCheck,
-    label: str,
-    split: MeasuredSplit,
-    positions: NDArray[np.int64],
-    activations: Floats,
-    progress: Progress,
-) -> JudgeAnswers:
+def judge_presence(check: LabelCheck, label: str, held: HeldOut, progress: Progress) -> JudgeAnswers:
     """Ask the check's judge about a label. Raises RequestError if the label has no content that can be tested."""
     named = str(check.options.get("judge") or "")
     if not named:
-        return JudgeAnswers("", np.full(len(positions), np.nan), problem=NOBODY)
+        return JudgeAnswers("", np.full(len(held.positions), np.nan), problem=NOBODY)
     if named == PEOPLE:
-        return read_answers(check, positions)
+        return read_answers(check, held.positions)
     if named == BACKBONE:
-        return look(check, label, split, positions, activations, progress)
+        return look(check, label, held, progress)
     judge = laboratory().presence_judge(named)
-    answers = judge_images(judge, label, split.images, positions.tolist(), progress)
+    answers = judge_images(judge, label, held.split.images, held.positions.tolist(), progress)
     return JudgeAnswers(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=judge.kind == "exact")
