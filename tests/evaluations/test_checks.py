@@ -55,9 +55,7 @@ def test_every_state_says_what_is_so(viewer: Client, checks: list[LabelCheck], s
     assert ('hx-trigger="every 3s"' in page) == (status in (CheckStatus.QUEUED, CheckStatus.RUNNING))
 
 
-def test_a_figure_from_before_datasets_were_split_is_marked_everywhere(
-    viewer: Client, done: LabelCheck
-) -> None:
+def test_a_figure_from_before_datasets_were_split_is_marked_everywhere(viewer: Client, done: LabelCheck) -> None:
     assert "old images" not in text(viewer, done.get_absolute_url())
     LabelCheck.objects.filter(pk=done.pk).update(split="")
     done.refresh_from_db()

@@ -31,7 +31,10 @@ class HeldOut:
 
 
 def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress, count: int = 0) -> HeldOut:
-    """So many images, or all that there are; of 0, those of the pilot. Raises MissingPart if the dataset holds no image back, and Cancelled."""
+    """So many images, or all that there are; of 0, those of the pilot.
+
+    Raises MissingPart if the dataset holds no image back, and Cancelled.
+    """
     split = unit.lab.held_out(unit.spec.model, check.dataset, "development" if check.split == DEVELOPMENT else "probe")
     positions, table = split.activations(unit.spec.layer, count or PILOT, progress)
     return HeldOut(split, positions, table, table[:, unit.spec.unit].astype(np.float64))
