@@ -139,10 +139,11 @@ class VoteIn(Body):
 
 
 class ProportionOut(Schema):
-    """A share with Wilson's 95 % interval; null where there is nothing to divide."""
+    """A share of votes with its 95 % interval over units; null where there is nothing to divide."""
 
     hits: int
     n: int
+    units: int
     value: float | None
     low: float | None
     high: float | None

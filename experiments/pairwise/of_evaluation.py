@@ -26,8 +26,8 @@ JUDGES, MOST_JUDGES = 10, 1_000
 SHUFFLED = "shuffled"
 """Labels of other units: a floor of checks, which says nothing of a source here."""
 NOTE = (
-    "Share of the votes that decide, with Wilson's 95 % intervals, each vote a case of its own; people and each model "
-    "apart. The intervals of the paper's Table 1 are narrower than its numbers of votes allow."
+    "Share of the votes that decide, with 95 % intervals over units: Wilson's, for as many independent votes as vary "
+    "as much. People and each model apart. The intervals of the paper's Table 1 are narrower than its votes allow."
 )
 
 

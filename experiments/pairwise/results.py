@@ -15,42 +15,8 @@ from statistics import median
 from experiments.core.display_name import person
 from experiments.models import Answer, Judge, PairKind, PairwiseTrial, Vote
 from experiments.pairwise import sources
+from experiments.pairwise.proportions import Proportion, measure_proportion
 from workers import registry
-
-
-@dataclass(frozen=True)
-class Proportion:
-    """`hits` of `n`, with the interval that the share lies in; all None where there is nothing to divide."""
-
-    hits: int
-    n: int
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def decides(self) -> int:
-        """1 if the whole interval lies above one half, -1 if below, 0 if it holds the half or there is none."""
-        if self.low is None or self.high is None:
-            return 0
-        return (self.low > 0.5) - (self.high < 0.5)
-
-    @property
-    def said(self) -> str:
-        """In words, as "64 % (7 of 11; 35 to 85 %)"."""
-        if self.value is None or self.low is None or self.high is None:
-            return "none yet"
-        return f"{self.value:.0%} ({self.hits} of {self.n}; {self.low:.0%} to {self.high:.0%})".replace("%", " %")
-
-
-def _proportion(hits: int, n: int) -> Proportion:
-    """The share of `hits` in `n` with Wilson's interval."""
-    if not n:
-        return Proportion(hits, n)
-    from scipy.stats import binomtest
-
-    found = binomtest(hits, n).proportion_ci(0.95, method="wilson")
-    return Proportion(hits, n, hits / n, float(found.low), float(found.high))
 
 
 @dataclass(frozen=True)
@@ -142,9 +108,10 @@ def _count_preferences(trial: PairwiseTrial, votes: Sequence[Vote]) -> Preferenc
 
 def _cell(row: str, column: str, votes: Iterable[Vote]) -> PreferenceCell:
     some = [vote for vote in votes if {vote.pair.source_a, vote.pair.source_b} == {row, column}]
-    won = sum(preferred_source(vote) == row for vote in some)
     given = Counter(vote.answer for vote in some)
-    preferred = _proportion(won, given[Answer.A] + given[Answer.B])
+    preferred = _count_votes(
+        [each for each in some if preferred_source(each)], lambda each: preferred_source(each) == row
+    )
     names = sources.words(row), sources.words(column)
     return PreferenceCell(*names, preferred, given[Answer.NEITHER], given[Answer.UNREAD])
 
@@ -180,4 +147,4 @@ def _score(trial: PairwiseTrial, judge: Judge, votes: Sequence[Vote], total: int
 
 
 def _count_votes(votes: Sequence[Vote], holds: Callable[[Vote], bool]) -> Proportion:
-    return _proportion(sum(map(holds, votes)), len(votes))
+    return measure_proportion([(each.pair.unit_name, holds(each)) for each in votes])

@@ -42,35 +42,44 @@ def test_the_interval_of_an_area_holds_the_truth_about_as_often_as_it_says() -> 
     assert 0.91 <= held / 400 <= 0.99
 
 
-def test_the_mean_of_many_has_the_interval_of_theory() -> None:
-    values = np.random.default_rng(1).normal(2, 3, 400)
-    found = intervals.estimate_mean([*values, np.nan], seed=1)
-    error = 1.96 * values.std() / 20
-    assert (found.value, found.n) == (pytest.approx(values.mean()), 400)
-    assert (found.low, found.high) == pytest.approx((values.mean() - error, values.mean() + error), abs=0.02)
-    assert found == intervals.estimate_mean(values, seed=1)
-    assert found != intervals.estimate_mean(values, seed=2)
-
-
-def test_the_median_is_that_of_numpy() -> None:
-    for n in (7, 8):
-        values = np.random.default_rng(n).normal(0, 1, n)
-        found = intervals.estimate_median(values)
-        assert found.value == pytest.approx(np.median(values))
-        drawn = np.random.default_rng(9).choice(values, (4000, n))
-        assert found.low == pytest.approx(np.quantile(np.median(drawn, 1), 0.025), abs=0.2)
-
-
-def test_copies_of_a_value_add_no_certainty_where_clusters_are_known() -> None:
-    values = np.random.default_rng(2).normal(0, 1, 30)
-    names = [f"unit {k}" for k in range(30)]
-    once, copied = (intervals.estimate_mean(np.tile(values, k), names * k) for k in (1, 10))
-    assert copied.n == once.n == 30
-    assert copied.low == pytest.approx(once.low)
+def test_the_mean_is_that_of_student_and_knows_clusters() -> None:
+    values = np.random.default_rng(6).normal(0, 1, 12)
+    found = intervals.estimate_mean([*values, np.nan])
+    low, high = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
+    assert (found.low, found.high, found.n) == pytest.approx((low, high, 12))
+    copied = intervals.estimate_mean(np.tile(values, 3), [*range(12)] * 3)
+    assert (copied.low, copied.high, copied.n) == pytest.approx((low, high, 12))
     blind = intervals.estimate_mean(np.tile(values, 10))
-    assert blind.high - blind.low < (once.high - once.low) / 2
-    with pytest.raises(ValueError, match="2 clusters for 30 values"):
+    assert blind.high - blind.low < (high - low) / 2
+    with pytest.raises(ValueError, match="2 clusters for 12 values"):
         intervals.estimate_mean(values, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("total", "low", "high"), [(0, 0, 3.689), (1, 0.0253, 5.572), (5, 1.623, 11.668), (10, 4.795, 18.390)]
+)
+def test_counts_have_the_limits_of_garwoods_table(total: int, low: float, high: float) -> None:
+    found = intervals.estimate_counts([total, 0])
+    wider = intervals.estimate_counts([total]) if total else found
+    assert wider.high * wider.n == pytest.approx(high, abs=1e-3)
+    assert wider.low * wider.n == pytest.approx(low, abs=1e-3)
+
+
+def test_counts_that_vary_more_than_by_chance_are_less_certain() -> None:
+    even, uneven = intervals.estimate_counts([4, 5, 6, 5]), intervals.estimate_counts([0, 0, 0, 20])
+    assert even.value == uneven.value == 5
+    assert uneven.high > even.high
+    assert uneven.low == 0
+
+
+def test_the_median_lies_between_two_values_by_the_sign_test() -> None:
+    values = np.random.default_rng(7).permutation(np.arange(1.0, 13.0))
+    found = intervals.estimate_median(values)
+    assert (found.value, found.low, found.high, found.n) == (6.5, 3, 10, 12)  # 2 P(X <= 2) of 12 throws is 0.039
+    assert intervals.estimate_median(values[:6]).low == min(values[:6])
+    few = intervals.estimate_median(values[:5])
+    assert (few.value, few.low) == (np.median(values[:5]), None)
+    assert "5 values are too few" in few.why
 
 
 def test_a_difference_is_paired() -> None:
@@ -83,14 +92,25 @@ def test_a_difference_is_paired() -> None:
         intervals.estimate_difference([1.0], [1.0, 2.0])
 
 
-def test_students_interval_is_that_of_scipy_and_knows_clusters() -> None:
-    values = np.random.default_rng(6).normal(0, 1, 12)
-    found = intervals.estimate_student(values)
-    low, high = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
-    assert (found.low, found.high) == pytest.approx((low, high))
-    copied = intervals.estimate_student(np.tile(values, 3), [*range(12)] * 3)
-    assert (copied.low, copied.high, copied.n) == pytest.approx((low, high, 12))
-    assert intervals.estimate_student([1.0]).why == "one value has no spread"
+def test_a_difference_of_shares_has_tangos_interval() -> None:
+    one, two = [1] * 9 + [0] + [1] * 34, [0] * 9 + [1] + [1] * 34
+    found = intervals.estimate_difference(one, two)
+    assert found.value == pytest.approx(8 / 44)
+    z = stats.norm.ppf(0.975)
+    for end in (found.low, found.high):
+        # The score is z at either end
+        b = -(9 + 1) + (2 * 44 - 9 + 1) * end
+        share = (np.sqrt(b * b + 8 * 44 * 1 * end * (1 - end)) - b) / (4 * 44)
+        score = (9 - 1 - 44 * end) / np.sqrt(44 * (2 * share + end * (1 - end)))
+        assert abs(score) == pytest.approx(z, abs=1e-6)
+
+
+@pytest.mark.parametrize(("first", "second", "value"), [(1, 1, 0), (1, 0, 1), (0, 1, -1)])
+def test_shares_that_agree_on_all_units_are_not_certain(first: int, second: int, value: int) -> None:
+    found = intervals.estimate_difference([first] * 7, [second] * 7)
+    assert found.value == value
+    assert found.high - found.low > 0.3
+    assert -1 <= found.low <= value <= found.high <= 1
 
 
 def test_a_gap_closed_is_a_ratio_of_means() -> None:
@@ -99,6 +119,18 @@ def test_a_gap_closed_is_a_ratio_of_means() -> None:
     assert found.low <= found.value <= found.high
     assert found.n == 3
     assert intervals.estimate_gap([0.8, 0.8], [0.7, 0.7], [0.7, 0.7]).why == "there is no gap"
+    unsure = intervals.estimate_gap([0.8, 0.7, 0.75], [0.7, 0.7, 0.7], [0.6, 0.9, 0.71])
+    assert (unsure.low, unsure.why) == (None, "the gap itself may be 0")
+
+
+def test_fiellers_interval_is_where_the_ratio_is_not_refuted() -> None:
+    rng = np.random.default_rng(8)
+    base, ceiling = rng.normal(0.6, 0.02, 5), rng.normal(0.8, 0.02, 5)
+    reached = base + 0.7 * (ceiling - base) + rng.normal(0, 0.01, 5)
+    found = intervals.estimate_gap(reached, base, ceiling)
+    for end in (found.low, found.high):
+        p = stats.ttest_1samp(reached - base - end * (ceiling - base), 0).pvalue
+        assert p == pytest.approx(0.05, abs=1e-6)
     with pytest.raises(ValueError, match="no triples"):
         intervals.estimate_gap([1.0], [1.0, 2.0], [1.0])
 
@@ -108,7 +140,7 @@ def test_a_gap_closed_is_a_ratio_of_means() -> None:
     [
         intervals.estimate_mean,
         intervals.estimate_median,
-        intervals.estimate_student,
+        intervals.estimate_counts,
         lambda values: intervals.estimate_difference(values, values),
         lambda values: intervals.estimate_gap(values, values, values),
     ],
@@ -120,10 +152,18 @@ def test_what_cannot_be_had_says_why(estimate) -> None:
         assert found.why
 
 
-def test_a_figure_that_most_resamples_lack_has_no_interval() -> None:
-    def first(counts: np.ndarray) -> np.ndarray:
-        return np.where(counts[:, 0] > 0, 1.0, np.nan)
-
-    found = intervals.bootstrap(first, 50)
-    assert (found.value, found.low) == (1.0, None)
-    assert "undefined" in found.why
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        intervals.estimate_mean,
+        intervals.estimate_median,
+        lambda values: intervals.estimate_difference(values, np.zeros(len(values))),
+        lambda values: intervals.estimate_gap(values, np.zeros(len(values)), np.full(len(values), 0.9)),
+    ],
+)
+def test_no_interval_is_a_point(estimate) -> None:
+    found = estimate([0.7] * 8)
+    assert found.value is not None
+    assert (found.low, found.high) == (None, None)
+    assert found.why == "all 8 are equal, which says nothing of how others vary"
+    assert intervals.estimate_mean([0.7]).why == "one value has no spread"

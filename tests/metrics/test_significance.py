@@ -18,6 +18,17 @@ def test_ranks_are_compared_as_wilcoxon_did() -> None:
     assert significance.compare_ranks([5, 6, 7, 8, 9.5], [1, 1, 1, 1, 1]).p == pytest.approx(2 / 2**5)
 
 
+@pytest.mark.parametrize(("n", "p"), [(4, 0.125), (5, 0.0625), (8, 0.0078125)])
+def test_scores_of_0_and_1_are_compared_by_the_sign_test(n: int, p: float) -> None:
+    assert significance.compare_ranks([1] * n, [0] * n).p == pytest.approx(p)
+
+
+def test_equal_differences_among_others_are_tested_over_all_signs() -> None:
+    found = significance.compare_ranks([2, 2, 3, 5, 6], [1, 1, 1, 1, 1])
+    assert found.p == pytest.approx(2 / 2**5)
+    assert found == significance.compare_ranks([2, 2, 3, 5, 6], [1, 1, 1, 1, 1])
+
+
 def test_ties_and_missing_values_are_left_out() -> None:
     found = significance.compare_ranks([1, 2, 3, np.nan, 5, 7], [1, 1, 2, 4, 4, 6])
     assert found.n == 4

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
+from experiments.pairwise.proportions import measure_proportion
 from tests.support.simulated_units import SimulatedUnit
 from workers.lab.measured_splits import PILOT
 from workers.metrics import intervals
@@ -166,6 +167,7 @@ def list_summary_cases() -> list[Case]:
         ),
         *((f"counts of mean {mean:g} in {n} runs", partial(_counts, n, mean)) for n, mean in ((3, 0.5), (30, 0.05))),
         *((f"a share of 0.9 in {n}", partial(_share, n)) for n in (5, 12, 85)),
+        *((f"mean of {n} scores", partial(_mean, n)) for n in (5, 12, 30)),
         ("AUC of 7 and 7", _area),
     ]
     return [Case(name, "", trial) for name, trial in made]
@@ -177,30 +179,35 @@ def _seed(rng: Rng) -> int:
 
 def _median(n: int, rng: Rng) -> list[tuple[str, float, Estimate]]:
     shape = stats.beta(8, 1.5)
-    return [
-        ("median", float(shape.median()), intervals.estimate_median(shape.rvs(n, random_state=rng), seed=_seed(rng)))
-    ]
+    return [("median", float(shape.median()), intervals.estimate_median(shape.rvs(n, random_state=rng)))]
+
+
+def _mean(n: int, rng: Rng) -> list[tuple[str, float, Estimate]]:
+    shape = stats.beta(8, 1.5)
+    return [("mean", float(shape.mean()), intervals.estimate_mean(shape.rvs(n, random_state=rng)))]
 
 
 def _gap(n: int, rng: Rng) -> list[tuple[str, float, Estimate]]:
     base, ceiling = rng.normal(0.65, 0.02, n), rng.normal(0.80, 0.02, n)
     reached = base + 0.85 * (ceiling - base) + rng.normal(0, 0.015, n)
-    return [("share", 0.85, intervals.estimate_gap(reached, base, ceiling, seed=_seed(rng)))]
+    return [("share", 0.85, intervals.estimate_gap(reached, base, ceiling))]
 
 
 def _paired(n: int, one: float, two: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
     first, second = (rng.random(n) < each for each in (one, two))
-    return [("difference", one - two, intervals.estimate_difference(first, second, seed=_seed(rng)))]
+    return [("difference", one - two, intervals.estimate_difference(first, second))]
 
 
 def _votes(n: int, icc: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
     spread = 1 / icc - 1
     of_units = rng.beta(_RATED * spread, (1 - _RATED) * spread, n)
-    return [("share", _RATED, intervals.estimate_share(int(rng.binomial(10, of_units).sum()), 10 * n))]
+    votes = [(unit, bool(each)) for unit, rate in enumerate(of_units) for each in rng.random(10) < rate]
+    found = measure_proportion(votes)
+    return [("share", _RATED, Estimate(found.value, found.low, found.high, found.n))]
 
 
 def _counts(n: int, mean: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
-    return [("mean", mean, intervals.estimate_mean(rng.poisson(mean, n), seed=_seed(rng)))]
+    return [("mean", mean, intervals.estimate_counts(rng.poisson(mean, n)))]
 
 
 def _share(n: int, rng: Rng) -> list[tuple[str, float, Estimate]]:

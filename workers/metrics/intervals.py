@@ -1,12 +1,13 @@
-"""Figures with their 95 % intervals: shares, means, differences, ratios. The unit of sampling is what varies.
+"""Figures with their 95 % intervals: shares, counts, means, medians, differences, ratios. The unit of sampling is what
+varies.
 
-A figure or an interval that cannot be had is None and says why; nothing here warns. Seeds are arguments, so that the
-same values give the same interval.
+All are exact, or by a score or Student's t: nothing is drawn, so that the same values give the same interval anywhere.
+A figure or an interval that cannot be had is None and says why; none is a point; nothing here warns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +18,7 @@ from workers.record.estimates import Estimate
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
-RESAMPLES = 10_000
-_BLOCK = 4_000_000
-"""Numbers held at a time while resampling, so that a large dataset does not fill the memory."""
 _NEAR = 1e-9
-_LOST = 0.05
-"""Share of resamples in which a figure may be undefined before its interval is given up."""
 
 
 def estimate_share(hits: float, n: int) -> Estimate:
@@ -61,65 +57,11 @@ def estimate_area(area: float, high: int, low: int) -> Estimate:
     return Estimate(area, bottom, top, high + low)
 
 
-def estimate_mean(
-    values: ArrayLike, clusters: Sequence[object] | None = None, *, seed: int = 0, resamples: int = RESAMPLES
-) -> Estimate:
-    """The mean of values (n,), with a percentile bootstrap over them (Efron 1979).
-
-    With `clusters`, n names of whatever the values were measured on: whole clusters are resampled, since values of one
-    are not independent, and every value keeps its weight. NaN is left out.
-    """
-    kept, names = _keep_finite(values, clusters)
-    sums: Floats = kept
-    sizes: Floats = np.ones_like(kept)
-    if names is not None:
-        place = np.unique(names, return_inverse=True)[1]
-        sums, sizes = np.bincount(place, kept).astype(np.float64), np.bincount(place).astype(np.float64)
-
-    def mean(counts: Floats) -> Floats:
-        return (counts @ sums) / (counts @ sizes)
-
-    return bootstrap(mean, len(sums), seed=seed, resamples=resamples)
-
-
-def estimate_median(values: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """The median of values (n,), with a percentile bootstrap over them. NaN is left out."""
-    kept, _ = _keep_finite(values)
-    ordered = np.sort(kept)
-
-    def median(counts: Floats) -> Floats:
-        upto = np.cumsum(counts, 1)
-        total = upto[:, -1:]
-        lower, upper = ((upto < (total + step) / 2).sum(1) for step in (0, 1))
-        last = len(ordered) - 1
-        return (ordered[np.minimum(lower, last)] + ordered[np.minimum(upper, last)]) / 2
-
-    return bootstrap(median, len(kept), seed=seed, resamples=resamples)
-
-
-def estimate_difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    clusters: Sequence[object] | None = None,
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> Estimate:
-    """The mean of first - second, both (n,) of the same units in the same order, with a paired bootstrap over units.
-
-    A unit that lacks either (NaN) is left out; `n` says how many are left. Raises ValueError for unequal lengths.
-    """
-    one, two = _vector(first), _vector(second)
-    if len(one) != len(two):
-        raise ValueError(f"{len(one)} and {len(two)} values are no pairs: give both for the same units, NaN for none.")
-    return estimate_mean(one - two, clusters, seed=seed, resamples=resamples)
-
-
-def estimate_student(values: ArrayLike, clusters: Sequence[object] | None = None) -> Estimate:
+def estimate_mean(values: ArrayLike, clusters: Sequence[object] | None = None) -> Estimate:
     """The mean of values (n,), with Student's t on n - 1 degrees of freedom.
 
-    With `clusters` the standard error is robust to their correlation (Liang and Zeger 1986, with the small-sample
-    factor g / (g - 1)), on clusters - 1 degrees, as Inspect has it. NaN is left out.
+    With `clusters`, n names of whatever the values were measured on, the standard error is robust to their correlation
+    (Liang and Zeger 1986, with the small-sample factor g / (g - 1)), on clusters - 1 degrees. NaN is left out.
     """
     kept, names = _keep_finite(values, clusters)
     place = np.arange(len(kept)) if names is None else np.unique(names, return_inverse=True)[1]
@@ -127,63 +69,117 @@ def estimate_student(values: ArrayLike, clusters: Sequence[object] | None = None
     if not groups:
         return Estimate(None, why="there are no values")
     mean = float(kept.mean())
-    if groups < 2:
-        return Estimate(mean, n=groups, why="one value has no spread")
     errors = np.bincount(place, kept - mean)
-    error = float(np.sqrt((errors**2).sum() * groups / (groups - 1))) / len(kept)
-    reach = error * float(stats.t.ppf((1 + CONFIDENCE) / 2, groups - 1))
-    return Estimate(mean, mean - reach, mean + reach, groups)
+    spread = float((errors**2).sum() * groups / max(groups - 1, 1))
+    reach = float(np.sqrt(spread)) / len(kept) * _find_student(groups - 1)
+    return _bound(mean, mean - reach, mean + reach, groups)
 
 
-def estimate_gap(
-    reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES
-) -> Estimate:
-    """Which share of the gap from `base` to `ceiling` was closed: (mean reached - mean base) / (ceiling - base).
+def estimate_counts(counts: ArrayLike) -> Estimate:
+    """The mean of counts (n,), whole numbers of 0 and more, with Garwood's exact limits of a Poisson mean (1936).
 
-    All (seeds,), of the same seeds in the same order, which are resampled together. Below 0 and above 1 are possible.
-    None where there is no gap to close. Raises ValueError for unequal lengths.
+    Where they vary more than a Poisson's do, Student's interval too: what both span. NaN is left out.
+    """
+    kept, _ = _keep_finite(counts)
+    found = estimate_mean(kept)
+    if found.value is None:
+        return found
+    total, tail = float(kept.sum()), (1 - CONFIDENCE) / 2
+    low = stats.gamma.ppf(tail, total) if total else 0.0
+    high = stats.gamma.isf(tail, total + 1)
+    ends = [float(low) / len(kept), float(high) / len(kept)]
+    if len(kept) > 1 and kept.var(ddof=1) > found.value:
+        ends += [max(0.0, each) for each in (found.low, found.high) if each is not None]
+    return Estimate(found.value, min(ends), max(ends), len(kept))
+
+
+def estimate_median(values: ArrayLike) -> Estimate:
+    """The median of values (n,), with the interval of the sign test between two of them, which holds for any
+    distribution (Conover 1999, section 3.2). It takes 6 values. NaN is left out."""
+    kept, _ = _keep_finite(values)
+    if not len(kept):
+        return Estimate(None, why="there are no values")
+    median = float(np.median(kept))
+    found = stats.quantile_test(kept, p=0.5).confidence_interval(CONFIDENCE)
+    if np.isnan(found.low) or np.isnan(found.high):
+        return Estimate(
+            median, n=len(kept), why=f"{len(kept)} values are too few for an interval of a median: 6 are needed"
+        )
+    return _bound(median, float(found.low), float(found.high), len(kept))
+
+
+def estimate_difference(first: ArrayLike, second: ArrayLike) -> Estimate:
+    """The mean of first - second, both (n,) of the same units in the same order: Tango's score interval (1998) where
+    both are 0 or 1, else Student's.
+
+    A unit that lacks either (NaN) is left out; `n` says how many are left. Raises ValueError for unequal lengths.
+    """
+    one, two = _vector(first), _vector(second)
+    if len(one) != len(two):
+        raise ValueError(f"{len(one)} and {len(two)} values are no pairs: give both for the same units, NaN for none.")
+    both = np.isfinite(one) & np.isfinite(two)
+    one, two = one[both], two[both]
+    if len(one) and {*one, *two} <= {0.0, 1.0}:
+        return _score_pairs(int((one > two).sum()), int((two > one).sum()), len(one))
+    return estimate_mean(one - two)
+
+
+def _score_pairs(gained: int, lost: int, n: int) -> Estimate:
+    """The difference of two shares of the same n, of which `gained` have the first alone and `lost` the second."""
+    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    value = (gained - lost) / n
+
+    def excess(true: float) -> float:
+        linear = (2 * n - gained + lost) * true - gained - lost
+        root = np.sqrt(max(0.0, linear * linear + 8 * n * lost * true * (1 - true)))
+        variance = n * ((root - linear) / (2 * n) + true * (1 - true))
+        return float((gained - lost - n * true) ** 2 - z * z * variance)
+
+    bottom = -1.0 if value <= -1 + _NEAR else float(optimize.brentq(excess, -1.0, value - _NEAR))
+    top = 1.0 if value >= 1 - _NEAR else float(optimize.brentq(excess, value + _NEAR, 1.0))
+    return Estimate(value, bottom, top, n)
+
+
+def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Estimate:
+    """Which share of the gap from `base` to `ceiling` was closed: (mean reached - mean base) / (ceiling - base), with
+    Fieller's interval of a ratio of means (1954).
+
+    All (seeds,), of the same seeds in the same order. Below 0 and above 1 are possible. None where there is no gap to
+    close, and no interval where there may be none. Raises ValueError for unequal lengths.
     """
     sides = [_vector(each) for each in (reached, base, ceiling)]
     if len({len(each) for each in sides}) > 1:
         raise ValueError(f"{[len(each) for each in sides]} values are no triples: give all three for the same seeds.")
     one, two, three = np.stack(sides)[:, np.isfinite(np.stack(sides)).all(0)]
-
-    def share(counts: Floats) -> Floats:
-        gap = counts @ (three - two)
-        return np.divide(counts @ (one - two), gap, out=np.full_like(gap, np.nan), where=gap > 0)
-
-    found = bootstrap(share, len(one), seed=seed, resamples=resamples)
-    return found if found.value is not None or not len(one) else Estimate(None, n=len(one), why="there is no gap")
-
-
-def bootstrap(statistic: Callable[[Floats], Floats], n: int, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """A statistic of n things with its percentile interval.
-
-    `statistic` takes how often each of the n counts, (resamples, n), and gives (resamples,), NaN where it is undefined.
-    """
+    n, closed, gap = len(one), one - two, three - two
     if not n:
         return Estimate(None, why="there are no values")
-    value = float(statistic(np.ones((1, n)))[0])
-    if np.isnan(value):
-        return Estimate(None, n=n, why="it is not defined for these values")
+    if gap.mean() <= 0:
+        return Estimate(None, n=n, why="there is no gap")
+    value = float(closed.mean() / gap.mean())
     if n == 1:
         return Estimate(value, n=n, why="one value has no spread")
-    drawn = np.concatenate([statistic(counts) for counts in _draw_counts(n, resamples, seed)])
-    drawn = drawn[np.isfinite(drawn)]
-    if len(drawn) < (1 - _LOST) * resamples:
-        return Estimate(value, n=n, why="too few values for an interval: it is undefined in many resamples")
-    low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
-    return Estimate(value, float(low), float(high), n)
+    (own, joint), (_, other) = np.cov(closed, gap) * _find_student(n - 1) ** 2 / n
+    square, linear = gap.mean() ** 2 - other, closed.mean() * gap.mean() - joint
+    if square <= 0:
+        return Estimate(value, n=n, why="the gap itself may be 0")
+    within = linear**2 - square * (closed.mean() ** 2 - own)
+    reach = np.sqrt(within) if within > _NEAR * linear**2 else 0.0  # of equal seeds only rounding is left
+    return _bound(value, float((linear - reach) / square), float((linear + reach) / square), n)
 
 
-def _draw_counts(n: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """How often each of n things is drawn when n are, with replacement: blocks of (some resamples, n)."""
-    rng = np.random.default_rng(seed)
-    size = max(1, min(resamples, _BLOCK // n))
-    for start in range(0, resamples, size):
-        rows = min(size, resamples - start)
-        drawn = rng.integers(0, n, (rows, n)) + n * np.arange(rows)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+def _find_student(degrees: int) -> float:
+    """Student's t that 95 % lie within; 0 for no degrees of freedom."""
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) if degrees > 0 else 0.0
+
+
+def _bound(value: float, low: float, high: float, n: int) -> Estimate:
+    """With its interval, unless that is a point: then so few cases, or such equal ones, tell nothing of others."""
+    if n == 1:
+        return Estimate(value, n=n, why="one value has no spread")
+    if high - low <= _NEAR * max(1.0, abs(value)):
+        return Estimate(value, n=n, why=f"all {n} are equal, which says nothing of how others vary")
+    return Estimate(value, low, high, n)
 
 
 def _keep_finite(values: ArrayLike, clusters: Sequence[object] | None = None) -> tuple[Floats, NDArray[np.str_] | None]:

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 _Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+_MOST_EXACT, _SIGNS = 50, 10_000
+"""Pairs that are tested exactly, and ways to give them signs that are tried."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,9 @@ class RankTest:
 def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
     """Wilcoxon's signed-rank test (1945) of values (n,) of the same units in the same order.
 
-    Units that lack either (NaN) and ties are left out. Exact up to 50 pairs without equal differences, else normal.
-    Raises ValueError for unequal lengths.
+    Units that lack either (NaN) and ties are left out. Where all differences are of one size, as of scores that are 0
+    or 1, it is the sign test. Exact up to 50 pairs: with equal differences over all signs, or 10,000 drawn ones; else
+    normal. Raises ValueError for unequal lengths.
     """
     one, two = (np.asarray(each, np.float64).reshape(-1) for each in (first, second))
     if len(one) != len(two):
@@ -37,9 +40,12 @@ def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
     differences = differences[np.isfinite(differences) & (differences != 0)]
     if not len(differences):
         return RankTest(None, 0, "no pair differs")
-    exact = len(differences) <= 50 and len(np.unique(np.abs(differences))) == len(differences)
-    found = stats.wilcoxon(differences, method="exact" if exact else "asymptotic")
-    return RankTest(float(found.pvalue), len(differences))
+    n, sizes = len(differences), np.unique(np.abs(differences))
+    if len(sizes) == 1:
+        return RankTest(float(stats.binomtest(int((differences > 0).sum()), n).pvalue), n)
+    drawn = stats.PermutationMethod(n_resamples=_SIGNS, rng=np.random.default_rng(0))
+    method = "asymptotic" if n > _MOST_EXACT else "exact" if len(sizes) == n else drawn
+    return RankTest(float(stats.wilcoxon(differences, method=method).pvalue), n)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -247,7 +247,7 @@ class Headline:
     """(agent - l1 of as many units, unbalanced) / (l1 of as many, balanced - unbalanced), on means over seeds."""
 
     share: Estimate
-    """With the bootstrap over seeds; None where there is no gap to close."""
+    """With Fieller's interval over seeds; None where there is no gap to close."""
     agent: float
     l1: float
     balanced: float

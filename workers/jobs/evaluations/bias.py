@@ -86,9 +86,9 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     del evaluation
     done = figures.of_source(items, AGENT)
     visible = [each for each in done if each.scores.get("visible")]
-    told = [figures.mean_figure("statements", "Statements a run", map(figures.score_of("statements"), done))]
+    told = [figures.count_figure("statements", "Statements a run", map(figures.score_of("statements"), done))]
     if any("found" in each.scores for each in done):
-        false = figures.mean_figure("false", "False statements a run", map(figures.score_of("false"), done))
+        false = figures.count_figure("false", "False statements a run", map(figures.score_of("false"), done))
         told = [
             figures.share_figure(
                 "found", "Planted biases found, of those that fresh scenes show", visible, "found", GOAL_FOUND

@@ -1,5 +1,5 @@
-"""Figures, tables and plots of items: shares with Wilson's interval, means and medians with a bootstrap over units,
-differences between sources paired by unit, with Wilcoxon's test beside them and Holm over the planned pairs.
+"""Figures, tables and plots of items: shares, counts, means and medians over units with their intervals, differences
+between sources paired by unit, with Wilcoxon's test beside them and Holm over the planned pairs.
 
 The unit is the case: whoever lacks a label of a unit has no pair there, and which units those are is said.
 """
@@ -15,14 +15,18 @@ from numpy.typing import NDArray
 
 from experiments.models import EvaluationItem, ItemStatus
 from experiments.pairwise.of_evaluation import name_source
-from workers.metrics.intervals import estimate_difference, estimate_mean, estimate_median, estimate_share
+from workers.metrics.intervals import (
+    estimate_counts,
+    estimate_difference,
+    estimate_mean,
+    estimate_median,
+    estimate_share,
+)
 from workers.metrics.significance import compare_ranks, holm
 from workers.record.estimates import Estimate
 from workers.record.evaluations import Cell, Figure, Point, ResultNote, ResultPlot, ResultTable, Series
 
 Score = Callable[[EvaluationItem], float | None]
-SEED = 0
-"""Of every bootstrap."""
 NAMED = 8
 """Units that a note names."""
 
@@ -49,13 +53,18 @@ def share_figure(key: str, label: str, items: Sequence[EvaluationItem], name: st
 
 
 def median_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
-    """The median, with a bootstrap over units."""
-    return _figure(key, label, estimate_median(_numbers(values), seed=SEED), goal)
+    """The median over units."""
+    return _figure(key, label, estimate_median(_numbers(values)), goal)
 
 
 def mean_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
-    """The mean, with a bootstrap over units."""
-    return _figure(key, label, estimate_mean(_numbers(values), seed=SEED), goal)
+    """The mean over units."""
+    return _figure(key, label, estimate_mean(_numbers(values)), goal)
+
+
+def count_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
+    """The mean of counts, one a run."""
+    return _figure(key, label, estimate_counts(_numbers(values)), goal)
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ def compare(pairs: Sequence[Comparison]) -> list[Figure]:
     for pair in pairs:
         both = sorted(pair.first.keys() & pair.second.keys())
         one, two = (np.array([side[unit] for unit in both], dtype=np.float64) for side in (pair.first, pair.second))
-        measured.append(estimate_difference(one, two, seed=SEED) if both else Estimate(why="no unit has both"))
+        measured.append(estimate_difference(one, two) if both else Estimate(why="no unit has both"))
         tests.append(compare_ranks(one, two).p if both else None)
     known = [p for p in tests if p is not None]
     adjusted = iter(holm(known))
@@ -100,7 +109,7 @@ def _estimate(values: NDArray[np.float64]) -> Estimate:
     """The mean; of what is only ever 0 or 1 a share, whose interval does not shrink to a point."""
     if len(values) and set(values) <= {0.0, 1.0}:
         return estimate_share(float(values.sum()), len(values))
-    return estimate_mean(values, seed=SEED)
+    return estimate_mean(values)
 
 
 def group_table(

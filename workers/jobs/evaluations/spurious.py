@@ -18,7 +18,7 @@ from workers.jobs.evaluations.playing import play
 from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.laboratory import laboratory
-from workers.metrics.intervals import estimate_student
+from workers.metrics.intervals import estimate_mean
 from workers.protocols import Progress, no_progress
 from workers.record.evaluations import (
     Cell,
@@ -151,7 +151,7 @@ def _list_accuracies(tables: Sequence[Table2]) -> list[Figure]:
     figures = []
     for row in _list_rows(tables):
         found = _find_rows(tables, row)
-        measured = estimate_student([each.accuracy for each in found])
+        measured = estimate_mean([each.accuracy for each in found])
         key = f"accuracy.{row.key}{'' if row.regularised else '_refit'}"
         words = f"{row.title}{' (l1)' if row.regularised else ''}: accuracy"
         figures.append(Figure(key, words, measured.value, measured.low, measured.high, len(found)))
@@ -163,7 +163,7 @@ def _write_table(tables: Sequence[Table2]) -> ResultTable:
     rows = []
     for row in _list_rows(tables):
         found = _find_rows(tables, row)
-        accuracy = estimate_student([each.accuracy for each in found])
+        accuracy = estimate_mean([each.accuracy for each in found])
         worst = min(found, key=lambda each: each.worst.accuracy).worst
         rows.append(
             (

@@ -1,0 +1,63 @@
+"""Shares of votes with their intervals. Votes on one unit are not independent, so the unit is what varies."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+
+@dataclass(frozen=True)
+class Proportion:
+    """`hits` of `n`, with the interval that the share lies in; all None where there is nothing to divide."""
+
+    hits: int
+    n: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    units: int = 0
+    """That the votes are on."""
+
+    @property
+    def decides(self) -> int:
+        """1 if the whole interval lies above one half, -1 if below, 0 if it holds the half or there is none."""
+        if self.low is None or self.high is None:
+            return 0
+        return (self.low > 0.5) - (self.high < 0.5)
+
+    @property
+    def said(self) -> str:
+        """In words, as "64 % (7 of 11; 35 to 85 %)"."""
+        if self.value is None or self.low is None or self.high is None:
+            return "none yet"
+        return f"{self.value:.0%} ({self.hits} of {self.n}; {self.low:.0%} to {self.high:.0%})".replace("%", " %")
+
+
+def measure_proportion(votes: Sequence[tuple[Hashable, bool]]) -> Proportion:
+    """The share of votes that hold, each given with its unit, and Wilson's 95 % interval (1927) for the number of
+    independent votes that would vary as much (Kish 1965).
+
+    That number comes from how the units differ, with Student's t for few of them (Korn and Graubard 1998); it is the
+    number of units where all votes are the same.
+    """
+    from scipy.stats import norm, t
+
+    n, hits = len(votes), sum(holds for _, holds in votes)
+    if not n:
+        return Proportion(hits, n)
+    share, units = hits / n, Counter(unit for unit, _ in votes)
+    size = float(len(units))
+    if 1 < len(units) < n and 0 < hits < n:
+        errors: dict[Hashable, float] = defaultdict(float)
+        for unit, holds in votes:
+            errors[unit] += holds - share
+        variance = sum(each**2 for each in errors.values()) * len(units) / (len(units) - 1) / n**2
+        few = float(norm.ppf(0.975) / t.ppf(0.975, len(units) - 1)) ** 2
+        size = min(float(n), share * (1 - share) * few / variance) if variance > 0 else float(n)
+    z = float(norm.ppf(0.975))
+    bend = z * z / size
+    middle = (share + bend / 2) / (1 + bend)
+    reach = z * sqrt(share * (1 - share) / size + bend / (4 * size)) / (1 + bend)
+    return Proportion(hits, n, share, max(0.0, middle - reach), min(1.0, middle + reach), len(units))
