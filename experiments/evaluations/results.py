@@ -24,7 +24,7 @@ from workers.record.evaluations import (
 T = TypeVar("T")
 HEADLINE = 3
 """Figures that stand in the list."""
-SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate", "pool"})
+SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate", "pool", "testable"})
 """Scores that have a place of their own beside an item, or only tell which images were shared."""
 SCORES = {
     "auprc": "AUPRC",

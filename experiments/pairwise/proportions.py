@@ -60,4 +60,5 @@ def measure_proportion(votes: Sequence[tuple[Hashable, bool]]) -> Proportion:
     bend = z * z / size
     middle = (share + bend / 2) / (1 + bend)
     reach = z * sqrt(share * (1 - share) / size + bend / (4 * size)) / (1 + bend)
-    return Proportion(hits, n, share, max(0.0, middle - reach), min(1.0, middle + reach), len(units))
+    low, high = max(0.0, middle - reach) if hits else 0.0, min(1.0, middle + reach) if hits < n else 1.0
+    return Proportion(hits, n, share, low, high, len(units))

@@ -15,6 +15,7 @@ def test_a_share_has_the_interval_that_wilson_gave() -> None:
     expected = stats.binomtest(12, 12).proportion_ci(0.95, method="wilson")
     assert (found.value, found.n) == (1.0, 12)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (found.high, intervals.estimate_share(0, 7).low) == (1, 0), "not 5.6e-17"
     assert intervals.estimate_share(621, 850).low == pytest.approx(0.6999, abs=1e-3), "0.73 of 85 units by 10 judges"
 
 

@@ -34,7 +34,8 @@ def estimate_share(hits: float, n: int) -> Estimate:
     share, bend = hits / n, z * z / n
     middle = (share + bend / 2) / (1 + bend)
     reach = z * float(np.sqrt(share * (1 - share) / n + bend / (4 * n))) / (1 + bend)
-    return Estimate(share, max(0.0, middle - reach), min(1.0, middle + reach), n)
+    low, high = max(0.0, middle - reach) if hits else 0.0, min(1.0, middle + reach) if hits < n else 1.0
+    return Estimate(share, low, high, n)
 
 
 def estimate_area(area: float, high: int, low: int) -> Estimate:

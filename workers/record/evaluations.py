@@ -7,6 +7,7 @@ much is unfinished. Plain typed data.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 CAVEAT = "Absence of evidence is not evidence of absence: what was not found may still be there."
 """Stands under every result."""
@@ -30,11 +31,15 @@ class Figure:
     """Whether the goal is not to be exceeded, in place of reached."""
 
     @property
-    def meets_goal(self) -> bool | None:
-        """None where there is no goal, or no value."""
+    def verdict(self) -> Literal["", "met", "not sure", "not met"]:
+        """Whether the goal is met: not sure if the value is past it and its interval's end is not; "" without both."""
         if self.value is None or self.goal is None:
-            return None
-        return self.value <= self.goal if self.at_most else self.value >= self.goal
+            return ""
+        sign = -1 if self.at_most else 1
+        if sign * (self.value - self.goal) < 0:
+            return "not met"
+        end = self.high if self.at_most else self.low
+        return "met" if end is not None and sign * (end - self.goal) >= 0 else "not sure"
 
 
 @dataclass(frozen=True)

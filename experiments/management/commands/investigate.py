@@ -167,11 +167,12 @@ def _describe_check(check: LabelCheck) -> str:
     """What the check of a conclusion found, in a sentence."""
     if check.pearson is None or check.auprc is None:
         return f"The label was not tested: {check.reason}" if check.reason else "The label is still to be tested."
-    reading = describe_reading(check)
+    reading, low, high = describe_reading(check), check.pearson_low, check.pearson_high
+    within = "(too few images show it for an interval)" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"
     return f"{reading} " * bool(reading) + (
         f"On images that the agent never saw the label predicts the unit with r = {check.pearson:.2f} "
-        f"[{check.pearson_low:.2f}, {check.pearson_high:.2f}] and AUPRC {check.auprc:.2f} "
-        f"(chance {check.base_rate:.2f}); AUC of 7 + 7 generated images {check.generated_auc or 0:.2f}."
+        f"{within} and AUPRC {check.auprc:.2f} (chance {check.base_rate:.3g}); "
+        f"AUC of 7 + 7 generated images {check.generated_auc or 0:.2f}."
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.models import EvaluationItem, ItemStatus
 from experiments.pairwise.of_evaluation import name_source
+from workers.jobs.evaluations.sources import AGENT
 from workers.metrics.intervals import (
     estimate_counts,
     estimate_difference,
@@ -39,6 +40,62 @@ def score_of(name: str) -> Score:
         return None if value is None or isinstance(value, str) else float(value)
 
     return read
+
+
+SCORES = {
+    "pearson": "median r",
+    "auprc_above": "median AUPRC above its base rate",
+    "generated_auc": "median AUC of 7 + 7",
+}
+"""Of a label by its check, and what their medians are called. AUPRC counts from its base rate, (AP - base) over
+(1 - base), since a label that describes most images has a high one by its base rate alone."""
+
+
+def checked(name: str) -> Score:
+    """Reads a score of `SCORES`. A missing label, one that cannot be tested and one that no image shows score 0: who
+    abstains gains nothing. None where the check could not measure it of any label, as without a judge."""
+
+    def read(item: EvaluationItem) -> float | None:
+        value = _read_above(item) if name == "auprc_above" else score_of(name)(item)
+        if value is not None:
+            return value
+        natural = name != "generated_auc" and item.scores.get("base_rate") is not None
+        return 0.0 if item.status == ItemStatus.LACKING or is_untestable(item) or natural else None
+
+    return read
+
+
+def is_untestable(item: EvaluationItem) -> bool:
+    """Whether its label has no content that images could show."""
+    return item.scores.get("testable") is False
+
+
+def _read_above(item: EvaluationItem) -> float | None:
+    found, base = (score_of(name)(item) for name in ("auprc", "base_rate"))
+    return None if found is None or base is None or base >= 1 else (found - base) / (1 - base)
+
+
+def checked_medians(
+    items: Sequence[EvaluationItem], sources: Sequence[str], goals: Mapping[str, float] | None = None
+) -> list[tuple[str, Figure]]:
+    """The median of each score of each source over its units, with how many labels could be tested; `goals` of the
+    agent."""
+    found = []
+    for source in sources:
+        own = of_source(items, source)
+        tested = sum(item.status == ItemStatus.DONE and not is_untestable(item) for item in own)
+        note = (
+            f"{tested} of {len(own)} have a label that can be tested; the others count 0" if tested < len(own) else ""
+        )
+        for name, words in SCORES.items():
+            median = median_figure(
+                name if source == AGENT else f"baselines.{source}.{name}",
+                f"{name_source(source)}, {words}",
+                map(checked(name), own),
+                (goals or {}).get(name) if source == AGENT else None,
+            )
+            found.append((name_source(source), replace(median, note=median.note or note)))
+    return found
 
 
 def of_source(items: Iterable[EvaluationItem], source: str) -> list[EvaluationItem]:

@@ -53,7 +53,9 @@ def _check_item(evaluation: Evaluation, item: EvaluationItem, progress: Progress
     if check.status == CheckStatus.UNTESTABLE:
         item.reason = check.reason
     names = ("pearson", "auprc", "generated_auc", "base_rate")
-    item.scores = {**item.scores, **{name: getattr(check, name) for name in names}}
+    # One with a result lacks a judge and a writer, say: the label is not to blame
+    testable = check.status != CheckStatus.UNTESTABLE or bool(check.result)
+    item.scores = {**item.scores, **{name: getattr(check, name) for name in names}, "testable": testable}
 
 
 def find_layers(model: str) -> list[Layer]:

@@ -130,16 +130,19 @@ def _score_once(ready: PreparedUnits, judged: dict[int, bool]) -> Table2:
 
 def _list_headlines(tables: Sequence[Table2], notes: list[str]) -> list[Figure]:
     figures = []
-    for key, regularised, words in (("headline", True, "l1 fits"), ("headline_refit", False, "refits without penalty")):
+    for key, regularised, words in (
+        ("headline", False, "refits of as many units, without penalty as its own"),
+        ("headline_penalised", True, "l1 fits, as in the paper"),
+    ):
         found = compute_headline(tables, regularised=regularised)
         if found is None:
             notes.append("No seed has a selective unit, so there is no headline.")
             return []
         label = f"Share of the gap that the agent's units close, against {words}"
-        goal = GOAL if regularised else None
+        goal = None if regularised else GOAL
         share = found.share
         figures.append(Figure(key, label, share.value, share.low, share.high, share.n, goal, share.why))
-        if regularised:
+        if not regularised:
             figures.append(Figure("gap", "The gap: balanced less unbalanced data", found.gap, n=share.n))
             if found.gap < EASY:
                 notes.append(f"The gap of {found.gap:.3f} is below {EASY}: these data are too easy for the question.")

@@ -92,19 +92,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         if source != AGENT
         for name, words, score in (("right", "share right", right), ("pearson", "r", r))
     ]
-    medians = [
-        figures.median_figure(
-            f"{'' if source == AGENT else f'baselines.{source}.'}{name}",
-            f"{name_source(source)}, {words}",
-            map(figures.score_of(name), figures.of_source(items, source)),
-        )
-        for source in sources
-        for name, words in (
-            ("pearson", "median r"),
-            ("auprc", "median AUPRC"),
-            ("generated_auc", "median AUC of 7 + 7"),
-        )
-    ]
+    medians = [figure for _, figure in figures.checked_medians(items, sources)]
     result = EvaluationResult(
         (*(figure for _, figure in shares), *medians, *figures.compare(pairs)),
         (figures.group_table("right", "Share with exactly the right concepts", items, right, groups, sources),),

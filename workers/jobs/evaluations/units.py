@@ -24,7 +24,6 @@ USUAL = 60
 _KINDS = ("conv", "mlp", "latent")
 """Kinds of layers whose units are taken where no layer is named: their truth is not written down."""
 GOALS = {"generated_auc": 0.9}
-SCORES = (("pearson", "median r"), ("auprc", "median AUPRC"), ("generated_auc", "median AUC of 7 + 7"))
 
 
 def _choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
@@ -66,34 +65,22 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     sources = list(dict.fromkeys(item.source for item in items))
     groups = list(dict.fromkeys(item.group for item in items))
     first = sources[0] if sources else AGENT
-    medians = [
-        (
-            name_source(source),
-            figures.median_figure(
-                name if source == AGENT else f"baselines.{source}.{name}",
-                f"{name_source(source)}, {words}",
-                map(figures.score_of(name), figures.of_source(items, source)),
-                GOALS.get(name) if source == AGENT else None,
-            ),
-        )
-        for source in sources
-        for name, words in SCORES
-    ]
+    medians = figures.checked_medians(items, sources, GOALS)
     pairs = [
         figures.Comparison(
             f"difference.{source}.{name}",
             f"{name_source(first)} less {name_source(source).lower()}: {words.removeprefix('median ')}",
-            figures.by_unit(figures.of_source(items, first), figures.score_of(name)),
-            figures.by_unit(figures.of_source(items, source), figures.score_of(name)),
+            figures.by_unit(figures.of_source(items, first), figures.checked(name)),
+            figures.by_unit(figures.of_source(items, source), figures.checked(name)),
         )
         for source in sources[1:]
-        for name, words in SCORES
+        for name, words in figures.SCORES.items()
     ]
     tables = [
         figures.group_table(
-            name, f"Mean {words.removeprefix('median ')}", items, figures.score_of(name), groups, sources
+            name, f"Mean {words.removeprefix('median ')}", items, figures.checked(name), groups, sources
         )
-        for name, words in SCORES
+        for name, words in figures.SCORES.items()
     ]
     result = EvaluationResult(
         (*(figure for _, figure in medians), *figures.compare(pairs)),
