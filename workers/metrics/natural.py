@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from workers.metrics.intervals import CONFIDENCE
-from workers.metrics.natural_intervals import Figure, Sample, estimate_interval, find_p_value
+from workers.metrics.natural_intervals import Figure, NaturalSample, estimate_interval, find_p_value
 from workers.metrics.ranking import weighted_average_precision
 from workers.record.estimates import Estimate
 from workers.record.label_checks import MIN_POSITIVES
@@ -101,7 +101,7 @@ def score_natural(
     if not len(acts):
         nothing = Estimate(None, why="no image has both an activation and an answer")
         return NaturalScores(nothing, nothing, None, None, threshold, None, 0, 0, missing, ())
-    sample = Sample(acts, there, heavy)
+    sample = NaturalSample(acts, there, heavy)
     positives = int((there >= PRESENT).sum())
     why = _explain_undefined(acts, there)
     r = Estimate(None, n=len(acts), why=why) if why else _estimate(correlate, sample, positives, seed, resamples)
@@ -156,7 +156,7 @@ def find_surprises(activations: ArrayLike, presence: ArrayLike, count: int = 8) 
     return Surprises(tuple(bright[:count]), tuple(dark[:count]))
 
 
-def _estimate(figure: Figure, sample: Sample, positives: int, seed: int, resamples: int) -> Estimate:
+def _estimate(figure: Figure, sample: NaturalSample, positives: int, seed: int, resamples: int) -> Estimate:
     """A figure, with an interval where there are images enough of either kind."""
     n = len(sample.activations)
     kind, fewer = min(("positives", positives), ("negatives", n - positives), key=lambda each: each[1])

@@ -27,23 +27,23 @@ _LOST = 0.05
 _FLAT = 1e-12
 """Variance of presence below which it counts as constant."""
 _AS_IT_IS, _AGAINST, _FOR = (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-"""Which of the images of `Sample.imagine` a bootstrap has."""
+"""Which of the images of `NaturalSample.imagine` a bootstrap has."""
 
 
 @dataclass(frozen=True)
-class Sample:
+class NaturalSample:
     """Activations, presence in [0, 1] and weights of images, each (n,); nothing is missing, and n is at least 1."""
 
     activations: Floats
     presence: Floats
     weights: Floats
 
-    def group(self) -> tuple[Sample, Floats]:
+    def group(self) -> tuple[NaturalSample, Floats]:
         """Equal images as one, and how many each stands for, (groups,): most units are silent on most images."""
         kinds, counts = np.unique(np.stack(astuple(self)), axis=1, return_counts=True)
-        return Sample(*kinds), counts.astype(np.float64)
+        return NaturalSample(*kinds), counts.astype(np.float64)
 
-    def imagine(self) -> Sample:
+    def imagine(self) -> NaturalSample:
         """Three images that one more draw might bring: dark though described, bright though not, bright and described.
 
         Bright is the mean of as many of the brightest images as the label describes, dark that of the others; each
@@ -56,10 +56,10 @@ class Sample:
             for some in (order[:count], order[count:])
         )
         activations, weights = np.array([dark, bright, bright]).T
-        return Sample(activations, np.array([1.0, 0.0, 1.0]), weights)
+        return NaturalSample(activations, np.array([1.0, 0.0, 1.0]), weights)
 
 
-def estimate_interval(figure: Figure, sample: Sample, *, seed: int, resamples: int) -> Estimate:
+def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resamples: int) -> Estimate:
     """A figure of a sample, and what three Bayesian bootstraps (Rubin 1981) span together.
 
     One is of the images as they are, and moved by twice its bias; one has images that speak against the label besides,
@@ -67,7 +67,7 @@ def estimate_interval(figure: Figure, sample: Sample, *, seed: int, resamples: i
     """
     value = float(figure(sample.activations, sample.presence, sample.weights[None])[0])
     groups, counts = sample.group()
-    wider = Sample(*map(np.append, astuple(groups), astuple(sample.imagine())))
+    wider = NaturalSample(*map(np.append, astuple(groups), astuple(sample.imagine())))
     drawn: list[list[Floats]] = [[], [], []]
     for rows in _draw_weights(np.append(counts, np.ones(3)), resamples, seed):
         for found, kept in zip(drawn, (_AS_IT_IS, _AGAINST, _FOR), strict=True):
@@ -84,7 +84,7 @@ def estimate_interval(figure: Figure, sample: Sample, *, seed: int, resamples: i
     return Estimate(value, float(low), float(high), n)
 
 
-def find_p_value(sample: Sample, *, seed: int, permutations: int) -> float:
+def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> float:
     """The chance of an r so far from 0, either way, if presence had nothing to do with activation: a permutation test
     (Fisher 1935), which holds for any number of positives. Neither side is constant.
 

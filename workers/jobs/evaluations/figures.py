@@ -60,12 +60,12 @@ def checked(name: str) -> Score:
         if value is not None:
             return value
         natural = name != "generated_auc" and item.scores.get("base_rate") is not None
-        return 0.0 if item.status == ItemStatus.LACKING or is_untestable(item) or natural else None
+        return 0.0 if item.status == ItemStatus.LACKING or _is_untestable(item) or natural else None
 
     return read
 
 
-def is_untestable(item: EvaluationItem) -> bool:
+def _is_untestable(item: EvaluationItem) -> bool:
     """Whether its label has no content that images could show."""
     return item.scores.get("testable") is False
 
@@ -83,7 +83,7 @@ def checked_medians(
     found = []
     for source in sources:
         own = of_source(items, source)
-        tested = sum(item.status == ItemStatus.DONE and not is_untestable(item) for item in own)
+        tested = sum(item.status == ItemStatus.DONE and not _is_untestable(item) for item in own)
         note = (
             f"{tested} of {len(own)} have a label that can be tested; the others count 0" if tested < len(own) else ""
         )
