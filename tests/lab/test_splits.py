@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.support.distinct_pictures import draw_pictures
-from tests.support.exemplar_index import index_over
+from tests.support.exemplar_index import Unreliable, index_over
 from tests.support.tiny_lab import RED, SPEC, TinyModel
 from workers.errors import Cancelled, MissingPart
 from workers.lab.measured_splits import MeasuredSplit
@@ -111,6 +111,15 @@ def test_what_was_measured_until_somebody_stops_it_is_kept(tmp_path: Path) -> No
     done: list[int] = []
     measure(tmp_path, "probe").activations("patches", 400, lambda what, at, total: done.append(at))
     assert done[0] >= 150
+
+
+def test_a_dataset_of_broken_images_says_so_every_time(tmp_path: Path) -> None:
+    dataset = Unreliable(*["broken"] * (FEWEST + 1))
+    index = index_over(tmp_path, dataset)
+    probe = MeasuredSplit(LabSettings(tmp_path, batch_size=64), TinyModel(), dataset, index, "probe")
+    for _ in range(2):
+        with pytest.raises(MissingPart, match="can be read, so no label"):
+            probe.activations("patches")
 
 
 def test_a_longer_dataset_keeps_the_splits_of_what_it_had(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ class MeasuredSplit:
         return self.images[position]
 
     def _is_enough(self, known: _Measured, count: int) -> bool:
-        return len(known.positions) >= count or known.looked >= len(self.images)
+        return len(known.positions) >= count or (len(known.positions) > 0 and known.looked >= len(self.images))
 
     def _list_candidates(self) -> tuple[list[int], float]:
         """Positions to look at, in order, and which share of them is of the split. Raises MissingPart."""
