@@ -118,7 +118,7 @@ def _keep_wait(run: Run, waiting: record.WaitingForPerson, _: RowWriter) -> None
 
 def _keep_resumption(run: Run, _: record.Resumed, __: RowWriter) -> None:
     run.reason, run.cancel_requested = "", False
-    run.ended, run.conclusion, run.score = None, {}, {}
+    run.ended, run.conclusion, run.score, run.biases = None, {}, {}, []
 
 
 def _keep_limits(run: Run, changed: record.LimitsChanged, _: RowWriter) -> None:
@@ -135,6 +135,7 @@ def _keep_end(run: Run, end: record.Ended, rows: RowWriter) -> None:
     run.reason = end.reason
     run.conclusion = encode(end.conclusion)
     run.score = {name: getattr(end.score, name) for name in _SCORE_FIELDS} if end.score else {}
+    run.biases = encode(end.biases)
     run.ended = timezone.now()
     rows.add_labels(end.conclusion.labels)
 

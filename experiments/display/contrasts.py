@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
@@ -45,9 +45,9 @@ def find_contrast(run: Run, evidence: Evidence) -> Contrast | None:
     property of a scene with the largest Cohen's d. None if no condition has images on both sides."""
     showing, others = evidence.showing.images, evidence.others.images
     names, title = ("Shows it", "Does not") if evidence.is_known else ("Titled so", "Titled else"), "With and without"
-    stated = None if run.labels else next(iter(read_statements(run.statement)), None)
+    stated = [] if run.labels else list_stated(run)
     if stated:
-        names = f"With “{stated.context}”", f"Without “{stated.context}”"
+        names = f"With “{stated[0].context}”", f"Without “{stated[0].context}”"
         showing, others = _find_sides(stated, others)
     elif not showing and (found := _find_largest(others)):
         name, showing, others = found
@@ -58,14 +58,22 @@ def find_contrast(run: Run, evidence: Evidence) -> Contrast | None:
     return Contrast(title, Strip("Exemplars", "exemplar", evidence.exemplars.images), sides)
 
 
+def list_stated(run: Run) -> list[StatedBias]:
+    """The biases that a run states, each with when it was first stated, as their tests at its end knew it."""
+    after = {each["text"]: each.get("after") for each in run.biases if "text" in each}
+    found = {each.words: replace(each, after=after.get(each.text)) for each in read_statements(run.statement)}
+    return list(found.values())
+
+
 def _find_sides(
-    stated: StatedBias, images: Sequence[LoggedImage]
+    stated: Sequence[StatedBias], images: Sequence[LoggedImage]
 ) -> tuple[Sequence[LoggedImage], Sequence[LoggedImage]]:
-    """The images with its context and those without, as its test takes them."""
+    """The images with the context of the first and those without, as its test takes them."""
     by_card = {id(each.card): each for each in images}
     logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
-    inside, outside = find_sides(stated, [[each.card for each in some] for _, some in logged])
-    return [by_card[id(card)] for card in inside], [by_card[id(card)] for card in outside]
+    cards = {number: [each.card for each in some] for number, some in logged}
+    found = find_sides(stated[0], cards, stated)
+    return [by_card[id(card)] for card in found.inside], [by_card[id(card)] for card in found.outside]
 
 
 def _find_largest(images: Sequence[LoggedImage]) -> tuple[str, Sequence[LoggedImage], Sequence[LoggedImage]] | None:

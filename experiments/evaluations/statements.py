@@ -16,7 +16,7 @@ AXIS = Axis(-3.0, 3.0, 0, 1000)
 SHOWN, IMAGES = 100, 8
 """Statements of a page, and images of each set."""
 TABLE = "statements"
-"""Key of the table whose rows are statements: class, statement, effect, p, p after Holm, whether it holds."""
+"""Key of the table whose rows are statements: class, statement, effect, p, corrected p, whether it holds."""
 CONTEXT = re.compile("(with|without) \N{LEFT DOUBLE QUOTATION MARK}(.*)\N{RIGHT DOUBLE QUOTATION MARK}", re.DOTALL)
 """What a set of images is called in the evidence of an item."""
 
@@ -30,7 +30,7 @@ class BiasFinding:
     statement: str
     effect: Cell
     p: float | None
-    p_holm: float | None
+    adjusted_p: float | None
     verdict: str
     interval: Interval | None
     sets: Sequence[tuple[str, Sequence[ImageUrls]]]
@@ -51,11 +51,13 @@ def list_findings(evaluation: Evaluation, result: EvaluationResult) -> list[Bias
 
 
 def _read(row: Sequence[Cell], item: EvaluationItem | None) -> BiasFinding:
-    about, statement, effect, p, p_holm, verdict, *_ = row
+    about, statement, effect, p, adjusted_p, verdict, *_ = row
     value = effect.value
     interval = None if value is None else Interval.on(AXIS, value, effect.low, effect.high)
     sets = _find_sets(item, statement.text) if item else []
-    return BiasFinding(item, about.text, statement.text, effect, p.value, p_holm.value, verdict.text, interval, sets)
+    return BiasFinding(
+        item, about.text, statement.text, effect, p.value, adjusted_p.value, verdict.text, interval, sets
+    )
 
 
 def _find_sets(item: EvaluationItem, statement: str) -> list[tuple[str, list[ImageUrls]]]:

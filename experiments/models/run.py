@@ -107,6 +107,9 @@ class Run(models.Model):
     score = stored.ShapedJSONField(
         shape=stored.StoredScore, default=dict, blank=True, help_text="how right a conclusion about a function is"
     )
+    biases = stored.ShapedJSONField(
+        shape=list[stored.StoredBias], default=list, blank=True, help_text="the biases it states, tested"
+    )
 
     # What reviewers made of it. Kept in step by `review.verdicts`; not for everybody's eyes, see there.
     verdict = models.CharField(max_length=8, choices=Outcome.choices, blank=True)

@@ -87,6 +87,26 @@ class StoredScore(TypedDict, total=False):
     right: int | None
 
 
+class StoredBias(TypedDict, total=False):
+    """What the test of a stated bias came to; see `workers.record.bias_tests.BiasTest`."""
+
+    text: str
+    context: str
+    after: int | None
+    fresh: bool
+    inside: int
+    outside: int
+    inside_mean: float | None
+    outside_mean: float | None
+    effect: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    adjusted_p: float | None
+    holds: bool
+    why: str
+
+
 class Histogram(TypedDict):
     start: float
     width: float

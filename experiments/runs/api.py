@@ -50,6 +50,27 @@ class ScoreOut(Schema):
     right: int | None = Field(None, description="held-out texts, of 10, for which the code gives the very output")
 
 
+class BiasOut(Schema):
+    """A bias that the conclusion states, and what the run's images say of it; images of one prompt are one case."""
+
+    text: str = Field("", description="the line of the conclusion")
+    context: str = ""
+    fresh: bool = Field(False, description="whether the images were drawn after it was stated, of new prompts")
+    inside: int = Field(0, description="prompts with the context")
+    outside: int = Field(0, description="prompts without it")
+    inside_mean: float | None = None
+    outside_mean: float | None = None
+    effect: float | None = Field(None, description="standardised difference, inside less outside (Hedges' g)")
+    low: float | None = Field(None, description="of its 95 % interval")
+    high: float | None = None
+    p: float | None = Field(None, description="of a permutation test of the difference of means")
+    adjusted_p: float | None = Field(
+        None, description="corrected for all statements that were tested, or for all contexts that were tried"
+    )
+    holds: bool = Field(False, description="whether it goes the stated way and the corrected p is below 0.05")
+    why: str = Field("", description="why it could not be tested")
+
+
 class CitedOut(Schema):
     """A figure that the conclusion cites, counted again."""
 
@@ -111,6 +132,7 @@ class RunOut(Schema):
     best_activation: float | None
     conclusion: ConclusionOut
     score: ScoreOut | None = Field(None, description="of a run on a function that has ended")
+    biases: list[BiasOut] = Field([], description="that it states, tested when it ended; the greatest effect first")
     recounted: list[CitedOut] = Field(
         [], description="figures of the conclusion that could be counted again; given for a run alone, not in lists"
     )
@@ -184,6 +206,7 @@ def _run_out(names: Names, run: Run) -> RunOut:
         cost=run.known_cost,
         conclusion=ConclusionOut.model_validate(run.conclusion),
         score=ScoreOut.model_validate(run.score) if run.score else None,
+        biases=[BiasOut.model_validate(each) for each in run.biases],
         tags=[tag.name for tag in run.tags.all()],
         limits={name: run.limits.get(name) for name in USUAL},
         **{name: getattr(run, name) for name in SAME},

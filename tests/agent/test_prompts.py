@@ -29,6 +29,7 @@ VARIABLES = dict.fromkeys(TASKS, TASK_VARIABLES) | {
     "continue": {"best", "exemplar_mean"},
     "format": {"rounds", "example"},
     "conclude_again": {"number"},
+    "confirm": {"lacking", "least", "rounds"},
     "incomplete": {"missing", "rounds"},
     "set_aside": {"rounds"},
     "final_answer": {"reached"},

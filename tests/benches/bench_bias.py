@@ -16,10 +16,10 @@ import pytest
 
 from tests.benches.bench_scripted import STATE
 from tests.support.toybox_run import play
-from workers.bias.statements import BiasStatement, check_statements
+from workers.bias.statements import BiasStatement, check_run
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings
-from workers.record.events import Ended, ExperimentEnded
+from workers.record.events import Ended
 from workers.record.systems import SystemSpec
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.biased import FRESH
@@ -38,12 +38,12 @@ class Row:
     @property
     def false(self) -> list[str]:
         """Statements that the run's own test bears out, and the truth does not."""
-        told = [(each.stated.context, each.effect or 0.0) for each in self.statements if each.holds]
+        told = [(each.test.context, each.test.effect or 0.0) for each in self.statements if each.test.holds]
         return [word for word, effect in told if self.real.get(word, 0.0) * effect <= 0]
 
     @property
     def found(self) -> bool:
-        return any(each.stated.context == self.planted and each.holds for each in self.statements)
+        return any(each.test.context == self.planted and each.test.holds for each in self.statements)
 
 
 @pytest.mark.bench
@@ -81,16 +81,15 @@ def study(laboratory: Laboratory, sandbox: ZygoteSandbox, model: Any, noun: str,
     took = time.monotonic() - began
     end = events[-1].payload
     assert isinstance(end, Ended)
-    experiments = [event.payload.observations for event in events if isinstance(event.payload, ExperimentEnded)]
-    statements = check_statements(end.conclusion.bias, experiments)
+    statements = check_run(end.conclusion.bias, [event.payload for event in events])
     real = {each.context: each.size for each in model.list_effects(unit, fresh) if each.real}
     return Row(statements, model.planted[noun], real, took)
 
 
 def write_line(noun: str, seed: int, row: Row) -> str:
     told = ", ".join(
-        f"{each.stated.context} g={each.effect or 0:+.2f} p={each.adjusted_p or 0:.4f}{'' if each.holds else ' (not)'}"
-        for each in row.statements
+        f"{each.context} g={each.effect or 0:+.2f} p={each.adjusted_p or 0:.4f}{'' if each.holds else ' (not)'}"
+        for each in (statement.test for statement in row.statements)
     )
     true = ", ".join(f"{word} {size:+.2f}" for word, size in row.real.items()) or "none"
     return f"{seed} {noun:9} planted {row.planted:7} {row.seconds:4.1f} s  says {told or 'none'}  true {true}"

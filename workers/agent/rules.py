@@ -15,6 +15,8 @@
 - A label that concludes a description is tested while reflections are left. One that fails goes back to the agent,
   which goes on in ordinary rounds. So does the first one whose words cannot be tested, which costs no reflection. One
   that passes, or that cannot be tested otherwise, concludes the run. So does a limit that is reached by then.
+- A conclusion that states biases is tested on images that were drawn after them: where there are too few, the agent is
+  asked to draw some and to conclude again, twice at most.
 - A note that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
 
 It does nothing itself: `loop` takes the steps that it names.
@@ -27,6 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.agent.answers import answer_of, format_tags, was_asked_for_more
+from workers.agent.confirming import ask_to_confirm, was_asked_to_confirm
 from workers.agent.instructions import choose_example, render, rounds_told
 from workers.record.events import (
     Ended,
@@ -136,11 +139,15 @@ def _after_reading(events: Sequence[Event], latest: int, seconds: float) -> Step
     answer = answer_of(events, latest)
     whole = not answer.lacks(find_start(events).task) or was_asked_for_more(events[:latest])
     grade = _graded_since(events, latest)
-    if grade and grade.goes_back and not explain_exceeded(limits(events), events, seconds):
+    exceeded = bool(explain_exceeded(limits(events), events, seconds))
+    if not exceeded and ((grade and grade.goes_back) or was_asked_to_confirm(events[latest:])):
         return Ask(reply.round + 1)
     if answer.conclusion is not None and whole and not _has_unread_note(events, latest):
         if not grade and (due := _grade_due(events, reply.round, answer.conclusion, seconds)):
             return due
+        doubt = ask_to_confirm(events, reply, answer.conclusion, limits(events), find_start(events))
+        if doubt and not exceeded:
+            return Record("reminder", doubt)
         return Record("concluded", Ended(conclusion=answer.conclusion))
     if answer.conclusion is None and _empty_replies(events) >= REMINDERS:
         return Record("failed", Ended(_SILENT_AGENT))

@@ -1,12 +1,15 @@
 """From a concluded bias run to tested statements: two sets of images each, effect size, interval, corrected p.
 
-What a statement is, and which images bear on it: `record/stated_biases.py`.
+What a statement is, and which images bear on it: `record/stated_biases.py`. A case is a prompt, since images of one
+share all that its words leave open.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,71 +17,105 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from workers.metrics.significance import holm
+from workers.record.bias_tests import BiasTest
+from workers.record.events import Ended, ExperimentEnded, Payload
 from workers.record.experiments import Observation
-from workers.record.stated_biases import StatedBias, find_sides, read_statements
+from workers.record.stated_biases import Sides, StatedBias, date_statements, find_sides, find_stated, prompt_of
+
+Floats = NDArray[np.float64]
 
 _RESAMPLES = 9_999
 
 
 @dataclass(frozen=True)
 class BiasStatement:
-    """A stated bias and what the run's images say of it. Activations are as the system gave them."""
+    """A stated bias, the images that bear on it, and what these say."""
 
     stated: StatedBias
-    inside: tuple[Observation, ...]
-    """Images with the context."""
-    outside: tuple[Observation, ...]
-    inside_mean: float | None
-    """None where there is no image."""
-    outside_mean: float | None
-    effect: float | None
-    """Standardised difference, inside less outside (Hedges' g); None with fewer than two images on a side."""
-    low: float | None
-    high: float | None
-    """Its 95 % interval (Hedges and Olkin 1985)."""
-    p: float | None
-    """Of a permutation test of the difference of means, two-sided."""
-    adjusted_p: float | None
-    """Corrected for the number of statements of the run (Holm 1979)."""
-    holds: bool
-    """Whether the difference goes the stated way and the corrected p is below 0.05."""
-    why: str = ""
-    """Why it could not be tested."""
+    sides: Sides[Observation]
+    test: BiasTest
 
 
-def check_statements(text: str, experiments: Sequence[Sequence[Observation]]) -> list[BiasStatement]:
+def check_run(text: str, payloads: Sequence[Payload]) -> list[BiasStatement]:
+    """The statements in a conclusion `text`, tested on what the run logged, whose events say these `payloads`."""
+    experiments = {each.number: each.observations for each in payloads if isinstance(each, ExperimentEnded)}
+    return check_statements(text, experiments, find_stated(payloads))
+
+
+def add_tests(end: Ended, payloads: Sequence[Payload]) -> Ended:
+    """The end of a run with what its images say of the biases that it states."""
+    if not end.conclusion.bias:
+        return end
+    return replace(end, biases=tuple(each.test for each in check_run(end.conclusion.bias, payloads)))
+
+
+def check_statements(
+    text: str, experiments: Mapping[int, Sequence[Observation]], stated: Sequence[StatedBias] = ()
+) -> list[BiasStatement]:
     """The statements in a conclusion, the greatest effect first, each tested on what the run logged.
 
-    `experiments` are the observations of each experiment, in order.
+    `experiments` are the observations of each, by its number, in order. `stated` are the statements that the run made,
+    each when it was first made: on new images they are one family of tests, of which a conclusion tells what came out.
     """
-    measured = [_measure(stated, experiments) for stated in read_statements(text)]
-    adjusted = holm([math.nan if each.p is None else each.p for each in measured])
-    tested = [_adjust(each, value) for each, value in zip(measured, adjusted, strict=True)]
-    return sorted(tested, key=lambda each: -abs(each.effect or 0.0))
+    concluded = date_statements(text, stated)
+    dropped = [each for each in stated if each.words not in {other.words for other in concluded}]
+    measured = [_measure(each, experiments, concluded) for each in (*concluded, *dropped)]
+    adjusted = holm([math.nan if each.test.p is None or not each.sides.fresh else each.test.p for each in measured])
+    tested = [
+        _judge(each, family if each.sides.fresh else _correct(each, len(measured)))
+        for each, family in zip(measured, adjusted, strict=True)
+    ]
+    return sorted(tested[: len(concluded)], key=lambda each: -abs(each.test.effect or 0.0))
 
 
-def _adjust(measured: BiasStatement, adjusted: float) -> BiasStatement:
-    if math.isnan(adjusted) or measured.effect is None:
+def _judge(measured: BiasStatement, adjusted: float) -> BiasStatement:
+    if math.isnan(adjusted) or measured.test.effect is None:
         return measured
-    same_way = (measured.effect < 0) == (measured.stated.direction == "weaker")
-    return replace(measured, adjusted_p=float(adjusted), holds=same_way and adjusted < 0.05)
+    same_way = (measured.test.effect < 0) == (measured.stated.direction == "weaker")
+    return replace(measured, test=replace(measured.test, adjusted_p=adjusted, holds=same_way and adjusted < 0.05))
 
 
-def _measure(stated: StatedBias, experiments: Sequence[Sequence[Observation]]) -> BiasStatement:
-    inside, outside = find_sides(stated, experiments)
-    parts = [np.array([each.activation for each in side], dtype=np.float64) for side in (inside, outside)]
-    one, two = (float(part.mean()) if len(part) else None for part in parts)
-    sides = tuple(inside), tuple(outside)
-    if min(map(len, parts)) < 2:
-        where = f'with "{stated.context}" in their titles' if len(parts[0]) < 2 else f'without "{stated.context}"'
-        why = f"The run drew fewer than two images {where}."
-        return BiasStatement(stated, *sides, one, two, None, None, None, None, None, False, why)
+def _correct(measured: BiasStatement, statements: int) -> float:
+    """The p-value times the contexts among which this one may have been chosen for what its images showed."""
+    tried = max(statements, _count_contexts([*measured.sides.inside, *measured.sides.outside]))
+    return math.nan if measured.test.p is None else min(1.0, measured.test.p * tried)
+
+
+def _measure(
+    stated: StatedBias, experiments: Mapping[int, Sequence[Observation]], others: Sequence[StatedBias]
+) -> BiasStatement:
+    sides = find_sides(stated, experiments, others)
+    parts = [_list_cases(side) for side in (sides.inside, sides.outside)]
+    (one, first), (two, second) = ((len(part), float(part.mean()) if len(part) else None) for part in parts)
+    told = BiasTest(stated.text, stated.context, stated.after, sides.fresh, one, two, first, second)
+    if min(one, two) < 2:
+        where = f'with "{stated.context}" in their titles' if one < 2 else f'without "{stated.context}"'
+        return BiasStatement(stated, sides, replace(told, why=f"The run drew fewer than two prompts {where}."))
     effect, error = _standardise(*parts)
     low, high = effect - 1.959964 * error, effect + 1.959964 * error
-    return BiasStatement(stated, *sides, one, two, effect, low, high, _permute(*parts), None, False)
+    return BiasStatement(stated, sides, replace(told, effect=effect, low=low, high=high, p=_permute(*parts)))
 
 
-def _standardise(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> tuple[float, float]:
+def _list_cases(rows: Sequence[Observation]) -> Floats:
+    """The mean activation of the images of each prompt, (prompts,)."""
+    by_prompt: dict[str, list[float]] = defaultdict(list)
+    for each in rows:
+        by_prompt[prompt_of(each)].append(each.activation)
+    return np.array([np.mean(values) for values in by_prompt.values()], dtype=np.float64)
+
+
+def _count_contexts(rows: Sequence[Observation]) -> int:
+    """How many contexts may have been compared: words that some prompts have and others have not, two of each at
+    least. Words that always come together are one."""
+    prompts = sorted({prompt_of(each) for each in rows})
+    having: dict[str, set[int]] = defaultdict(set)
+    for place, prompt in enumerate(prompts):
+        for word in re.findall(r"\w+", prompt):
+            having[word].add(place)
+    return len({frozenset(each) for each in having.values() if 2 <= len(each) <= len(prompts) - 2})
+
+
+def _standardise(inside: Floats, outside: Floats) -> tuple[float, float]:
     """Hedges' g and its standard error (Hedges and Olkin 1985); 0 where nothing varies at all."""
     first, second = len(inside), len(outside)
     freedom = first + second - 2
@@ -89,7 +126,7 @@ def _standardise(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> t
     return effect, math.sqrt((first + second) / (first * second) + effect**2 / (2 * (first + second)))
 
 
-def _permute(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> float:
+def _permute(inside: Floats, outside: Floats) -> float:
     """Two-sided p; the same for the same images."""
     found = stats.permutation_test(
         (inside, outside),

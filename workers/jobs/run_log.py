@@ -14,11 +14,12 @@ from django.db import transaction
 from experiments.core import notify, transcript
 from experiments.core.outages import explain_outage
 from experiments.models import Run
+from workers.bias.statements import add_tests
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import counters, lease
 from workers.jobs.functions import score_end
 from workers.jobs.images import ImagesInDatabase
-from workers.record.events import Event, ExperimentEnded, Note, Payload, Replied
+from workers.record.events import Ended, Event, ExperimentEnded, Note, Payload, Replied
 from workers.record.experiments import LogEntry
 
 DRAFT_EVERY = 0.1
@@ -58,6 +59,8 @@ class DatabaseRunLog:
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
         payload = score_end(self.run, kind, payload)
+        if isinstance(payload, Ended):
+            payload = add_tests(payload, [each.payload for each in self.events()])
         if isinstance(payload, Replied):
             self._send_draft(
                 payload.text

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from workers.record.bias_tests import BiasTest
 from workers.record.experiments import ExperimentStatus, LogEntry, Observation, ToolCall
 from workers.record.functions import FunctionScore
 from workers.record.limits import Limits, Usage
@@ -146,7 +147,7 @@ class Reminder(Payload):
     """Our words to the agent between rounds. `reason` is the name of the prompt they came from."""
 
     round: int
-    reason: Literal["continue", "format", "conclude_again", "incomplete", "set_aside", "final_answer"]
+    reason: Literal["continue", "format", "conclude_again", "incomplete", "set_aside", "final_answer", "confirm"]
     text: str
     usage: Usage = Usage()  # noqa: RUF009
     """What a reply took that did not come about, where that is why it is said."""
@@ -291,6 +292,8 @@ class Ended(Payload):
     """What a reply took that did not come about."""
     score: FunctionScore | None = None
     """How right the conclusion about a function is, with the truth; people see it, the agent never does."""
+    biases: tuple[BiasTest, ...] = ()
+    """What the run's images say of the biases that it states, the greatest effect first; people see it alone."""
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,30 @@
-"""What the conclusion of a bias run states, and which of the run's images bear on it: those with the context, and those
+"""What the replies of a bias run state, and which of the run's images bear on it: those with the context, and those
 without. The laboratory tests both sets, and pages draw the same.
 
 A statement is a line that begins with Weaker or Stronger and quotes the words of titles that tell its images from the
 others (`agent/prompts/bias.md`). Images are those that the run drew: neither exemplars, which were chosen by their
-activation, nor edits, which are no independent images.
+activation, nor edits, which are no independent images. What made the agent state it cannot test it, so that images of
+prompts that came after it are taken, where there are enough.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Literal, Protocol, TypeVar
 
+from workers.record.events import ExperimentEnded, Payload, Replied
 from workers.record.origins import Origin
 
 Direction = Literal["weaker", "stronger"]
 
 LEAST = 8
-"""Images on each side that the last experiments must have before the earlier ones, in which a suspicion may have come
-about, are left out."""
+"""Different prompts on each side from which a statement is tested on what was drawn after it."""
 _LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*\**(weaker|stronger)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _QUOTED = re.compile(r'["“]([^"“”]{1,80})["”]')
+_NOT = re.compile(r'["”][^"“”]{0,20}\b(?:not|without|except)\b[^"“”]{0,12}(?=["“])', re.IGNORECASE)
+"""Between quoted words and others that its images must not have."""
 
 
 class LoggedRow(Protocol):
@@ -50,31 +53,120 @@ class StatedBias:
     """Words that all of its images have in their titles; empty where it names none."""
     context: str
     """Words that tell the images of the context from the others."""
+    excluded: tuple[str, ...] = ()
+    """Words that neither the images of the context nor the others may have."""
+    after: int | None = None
+    """The run's last experiment before it was stated, 0 for none; None where that is not known."""
+
+    @property
+    def words(self) -> tuple[frozenset[str], str, frozenset[str]]:
+        """What makes it the same statement, however it is put."""
+        return frozenset(self.subject), self.context, frozenset(self.excluded)
+
+    def describes(self, row: LoggedRow) -> bool:
+        """Whether an image is of its context."""
+        return self._compares(row) and _says(row, self.context)
+
+    def contrasts(self, row: LoggedRow) -> bool:
+        """Whether an image is one of those that its context is compared with."""
+        return self._compares(row) and not _says(row, self.context)
+
+    def _compares(self, row: LoggedRow) -> bool:
+        return all(_says(row, each) for each in self.subject) and not any(_says(row, each) for each in self.excluded)
+
+
+@dataclass(frozen=True)
+class Sides(Generic[Row]):
+    """The images that bear on a statement."""
+
+    inside: list[Row]
+    """With its context."""
+    outside: list[Row]
+    fresh: bool
+    """Whether all were drawn after it was stated, of prompts that were new then."""
+
+    @property
+    def prompts(self) -> tuple[int, int]:
+        """How many different ones there are on each side; images of one prompt are one case."""
+        return _count_prompts(self.inside), _count_prompts(self.outside)
 
 
 def read_statements(text: str) -> list[StatedBias]:
     """The statements in a conclusion, in order; lines without quoted words cannot be counted again and are left out."""
     found = []
     for match in _LINE.finditer(text):
-        quoted = [" ".join(words.casefold().split()) for words in _QUOTED.findall(match[2])]
+        parted = _NOT.search(match[2])
+        end = parted.start() + 1 if parted else len(match[2])
+        quoted = _quoted_in(match[2][:end])
+        excluded = [each for each in _quoted_in(match[2][end:]) if each not in quoted]
         if quoted:
             direction: Direction = "weaker" if match[1].casefold() == "weaker" else "stronger"
-            found.append(StatedBias(match[0].strip(), direction, tuple(quoted[:-1]), quoted[-1]))
+            subject, context = tuple(quoted[:-1]), quoted[-1]
+            found.append(StatedBias(match[0].strip(), direction, subject, context, tuple(excluded)))
     return found
 
 
-def find_sides(stated: StatedBias, experiments: Sequence[Sequence[Row]]) -> tuple[list[Row], list[Row]]:
-    """The images with the context, and those without, of the last experiments that together have `LEAST` on both sides;
-    of all, if there are too few. `experiments` are the images of each, in order."""
-    inside: list[Row] = []
-    outside: list[Row] = []
-    for rows in reversed(experiments):
-        shown = [each for each in rows if _counts(each) and all(_says(each, word) for word in stated.subject)]
-        inside = [each for each in shown if _says(each, stated.context)] + inside
-        outside = [each for each in shown if not _says(each, stated.context)] + outside
-        if min(len(inside), len(outside)) >= LEAST:
-            break
-    return inside, outside
+def _quoted_in(text: str) -> list[str]:
+    """Each once, as titles are compared with it."""
+    return list(dict.fromkeys(" ".join(words.casefold().split()) for words in _QUOTED.findall(text)))
+
+
+def find_stated(payloads: Iterable[Payload]) -> list[StatedBias]:
+    """Every bias that the replies of a run state, each as it was first said, with or without a program."""
+    found: dict[object, StatedBias] = {}
+    ended = 0
+    for each in payloads:
+        if isinstance(each, ExperimentEnded):
+            ended = each.number
+        elif isinstance(each, Replied) and each.conclusion:
+            for stated in read_statements(each.conclusion.bias):
+                found.setdefault(stated.words, replace(stated, after=ended))
+    return list(found.values())
+
+
+def date_statements(text: str, stated: Sequence[StatedBias]) -> list[StatedBias]:
+    """The statements in a conclusion, each once, with when it was first `stated`."""
+    first = {each.words: each.after for each in stated}
+    found = {each.words: replace(each, after=first.get(each.words)) for each in reversed(read_statements(text))}
+    return list(reversed(found.values()))
+
+
+def find_sides(
+    stated: StatedBias, experiments: Mapping[int, Sequence[Row]], others: Sequence[StatedBias] = ()
+) -> Sides[Row]:
+    """The images with the context, and those without, that were drawn after it was stated; of all, if these have fewer
+    than `LEAST` prompts on a side. `experiments` are the images of each, by its number, in order.
+
+    Images of the contexts of `others`, which may explain a difference, are left out where enough remain.
+    """
+    rows = [(number, each) for number, some in experiments.items() for each in some if _counts(each)]
+    if stated.after is not None:
+        known = {prompt_of(each) for number, each in rows if number <= stated.after}
+        later = [each for number, each in rows if number > stated.after and prompt_of(each) not in known]
+        found = _part(stated, later, others, fresh=True)
+        if min(found.prompts) >= LEAST:
+            return found
+    return _part(stated, [each for _, each in rows], others, fresh=False)
+
+
+def prompt_of(row: LoggedRow) -> str:
+    """What an image was drawn from; its title where that is not known."""
+    return " ".join((row.prompt or row.title).casefold().split())
+
+
+def _part(stated: StatedBias, rows: Sequence[Row], others: Sequence[StatedBias], *, fresh: bool) -> Sides[Row]:
+    inside = [each for each in rows if stated.describes(each)]
+    outside = [each for each in rows if stated.contrasts(each)]
+    for other in others:
+        if other.words != stated.words:
+            kept = [[each for each in side if not other.describes(each)] for side in (inside, outside)]
+            if min(map(_count_prompts, kept)) >= LEAST:
+                inside, outside = kept
+    return Sides(inside, outside, fresh)
+
+
+def _count_prompts(rows: Iterable[LoggedRow]) -> int:
+    return len({prompt_of(each) for each in rows})
 
 
 def _counts(row: LoggedRow) -> bool:

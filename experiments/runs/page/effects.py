@@ -18,13 +18,14 @@ from experiments.core.label_meaning import scenes
 from experiments.core.scene_changes import PROPERTIES, guess_change, list_contexts, name_change
 from experiments.core.thumbnails import picture_of
 from experiments.display import events
+from experiments.display.contrasts import list_stated
 from experiments.display.effect_sizes import bound_mean
 from experiments.display.evidence import Edit, read_evidence
 from experiments.display.image_cards import ImageCard, LoggedImage
 from experiments.display.plots import IntervalRow, Level, Plot, PlotValue, ValueGroup, draw_groups, draw_intervals
 from experiments.models import Observation, Run
 from workers.record.origins import Origin
-from workers.record.stated_biases import StatedBias, find_sides, read_statements
+from workers.record.stated_biases import StatedBias, find_sides
 from workers.registry import BLINDED_KIND
 
 LOOKED_AT = 1_000
@@ -53,7 +54,7 @@ def read_effects(run: Run, _: Mapping[str, str]) -> dict[str, Any]:
         groups[name_change(scene, edited) if scene and edited else guess_change(_words(edit))].append(edit)
     probable = run.system_kind in PROBABILITIES
     drawn_rows = _list_drawn(run.observations.all())
-    stated = _draw_stated(read_statements(run.statement), drawn_rows, probable=probable)
+    stated = _draw_stated(list_stated(run), drawn_rows, probable=probable)
     contexts, by_scene = _draw_contexts(drawn_rows, "" if stated else run.statement, probable=probable)
     return {
         "scale": events.scale_of(run),
@@ -105,11 +106,12 @@ def _group_by_original(edits: Sequence[Edit]) -> list[tuple[ImageCard, list[Imag
 def _draw_stated(stated: Sequence[StatedBias], rows: Sequence[Observation], *, probable: bool) -> Plot | None:
     """Of each bias that the run states, the images with its context and those without, as its test takes them; None
     without any that both sides have images of."""
-    experiments = [list(group) for _, group in groupby(rows, key=attrgetter("experiment_id"))]
+    experiments = {number: list(group) for number, group in groupby(rows, key=attrgetter("experiment.number"))}
     drawn: list[IntervalRow] = []
     one_subject = len({each.subject for each in stated}) < 2
-    for each in dict.fromkeys(stated):
-        sides = find_sides(each, experiments)
+    for each in stated:
+        found = find_sides(each, experiments, stated)
+        sides = found.inside, found.outside
         of = f" ({', '.join(each.subject)})" if each.subject and not one_subject else ""
         if all(sides):
             for word, kind, some in zip(("with", "without"), ("part-3", "part-0"), sides, strict=True):

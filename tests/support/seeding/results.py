@@ -78,7 +78,7 @@ def _statements(items: Sequence[int], chance: random.Random) -> ResultTable:
             Cell("", effect, effect - 0.4, effect + 0.4, 12),
         )
         rows.append((*told, Cell(value=p), Cell(value=min(1.0, p * 6)), Cell("yes" if p * 6 < 0.05 else "no")))
-    columns = ("Class", "Statement", "Effect", "p", "p after Holm", "Holds")
+    columns = ("Class", "Statement", "Effect", "p", "corrected p", "Holds")
     return ResultTable("statements", "Statements", columns, tuple(rows))
 
 

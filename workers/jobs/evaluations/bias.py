@@ -11,17 +11,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from experiments.core import transcript
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run
-from workers.bias.statements import BiasStatement, check_statements
+from workers.bias.statements import BiasStatement, check_run
 from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.playing import play
 from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
+from workers.record.bias_tests import BiasTest
 from workers.record.evaluations import Cell, EvaluationResult, ResultTable
-from workers.record.events import ExperimentEnded
 
 USUAL = 6
 GOAL_FOUND, GOAL_FALSE = 0.9, 0.05
@@ -54,17 +56,16 @@ def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> Non
     item.evidence = {
         f"{word} “{each.stated.context}”": [seen.masked or seen.image for seen in side[:SHOWN]]
         for each in statements
-        for word, side in (("with", each.inside), ("without", each.outside))
+        for word, side in (("with", each.sides.inside), ("without", each.sides.outside))
     }
-    item.scores = {**item.scores, "statements": len(statements), "holding": sum(each.holds for each in statements)}
+    item.scores = {**item.scores, "statements": len(statements), "holding": sum(each.test.holds for each in statements)}
     item.scores |= _compare_with_truth(item, statements)
 
 
 def _check(run: Run) -> list[BiasStatement]:
     """The statements of a run, tested on what it logged."""
-    events = (row.content for row in transcript.list_events(run.pk, 0))
-    logged = [event.observations for event in events if isinstance(event, ExperimentEnded)]
-    return check_statements(str(run.conclusion.get("bias") or ""), logged)
+    payloads = [row.content for row in transcript.list_events(run.pk, 0)]
+    return check_run(str(run.conclusion.get("bias") or ""), payloads)
 
 
 def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement]) -> dict[str, Any]:
@@ -75,8 +76,8 @@ def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement
         return {}
     name = item.unit.layer.name_of(item.unit.number)
     real = {each.context: each.size for each in model.list_effects(item.unit.number) if each.real}
-    holding = [each for each in statements if each.holds]
-    false = sum(real.get(each.stated.context, 0.0) * (each.effect or 0.0) <= 0 for each in holding)
+    holding = [each for each in statements if each.test.holds]
+    false = sum(real.get(each.stated.context, 0.0) * (each.test.effect or 0.0) <= 0 for each in holding)
     planted = model.planted[name]
     found = any(each.stated.context == planted for each in holding)
     return {"planted": planted, "visible": planted in real, "found": found, "false": false}
@@ -100,13 +101,15 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
         (row for each in done if each.status == ItemStatus.DONE and each.run for row in _list_rows(each, each.run)),
         key=lambda row: -abs(row[2].value or 0.0),
     )
-    columns = ("Class", "Statement", "Effect", "p", "p after Holm", "Holds")
+    columns = ("Class", "Statement", "Effect", "p", "corrected p", "Holds")
     table = ResultTable("statements", "Statements, the greatest effect first", columns, tuple(rows), _NOTE)
     return EvaluationResult(tuple(told), (table,), (), tuple(figures.tell_lacking(items)))
 
 
 _NOTE = (
-    "Effect: difference of mean activation in standard deviations (Hedges' g), images with the context less without."
+    "Effect: difference of mean activation in standard deviations (Hedges' g), prompts with the context less without. "
+    "p is corrected: on images drawn after the statements for all that their run made (Holm), on others for all contexts "
+    "that titles tell apart."
 )
 
 
@@ -115,13 +118,13 @@ def _list_rows(item: EvaluationItem, run: Run) -> list[tuple[Cell, ...]]:
     return [
         (
             Cell(name, item=item.pk),
-            Cell(each.stated.text[:300]),
-            Cell(value=each.effect, low=each.low, high=each.high, n=len(each.inside) + len(each.outside)),
+            Cell(each.text[:300]),
+            Cell(value=each.effect, low=each.low, high=each.high, n=each.inside + each.outside),
             Cell(value=each.p),
             Cell(value=each.adjusted_p),
             Cell("yes" if each.holds else each.why or "no"),
         )
-        for each in _check(run)
+        for each in msgspec.convert(run.biases, list[BiasTest]) or [statement.test for statement in _check(run)]
     ]
 
 

@@ -221,7 +221,8 @@ def _check(view: ScientistView, known: Concept) -> PlannedReply:
         f"else dealt evenly in {len(scenes)} scenes, and compare those with the others."
     )
     code = replies.draw_program("check", f"{known.phrase()} afresh, all dealt evenly", {known.phrase(): scenes})
-    return PlannedReply(prose, _hypotheses(view, known), code)
+    stated = "\n".join(_write_statement(known, each) for each in _find_confirmed(view, known))
+    return PlannedReply(prose, _hypotheses(view, known), code, [("BIAS", stated)])
 
 
 def _hypotheses(view: ScientistView, known: Concept) -> list[ListedHypothesis]:
