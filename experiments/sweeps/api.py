@@ -177,6 +177,10 @@ class SweepFoundOut(Schema):
     left: SweepForecastOut = Field(description="what the rest will take")
     failures: list[FailureOut]
     groups: list[GroupOut] = Field(description="the largest first")
+    tested: int = Field(description="runs whose label's r was tested against 0")
+    beyond_chance: int = Field(
+        description="of these, those with r above 0 beyond chance: adjusted p of 0.05 at most (Benjamini and Hochberg)"
+    )
 
 
 def _find(pk: int) -> Any:
@@ -250,7 +254,8 @@ def read_sweep(request: HttpRequest, pk: Id) -> SweepFoundOut:
     """How far it is, what the rest will take, why runs failed, labels by likeness."""
     user = allow(request)
     row = _find(pk)
-    groups = lists.group_runs(lists.read_runs(row, Names(user)))[:MOST_GROUPS]
+    runs = lists.read_runs(row, Names(user))
+    groups = lists.group_runs(runs)[:MOST_GROUPS]
     return SweepFoundOut(
         sweep=_shape(row),
         left=_shape_forecast(predict_rest(row, lists.count_left(row))),
@@ -258,6 +263,8 @@ def read_sweep(request: HttpRequest, pk: Id) -> SweepFoundOut:
             FailureOut(reason=each.reason, count=each.count, runs=list(each.runs)) for each in lists.list_failures(row)
         ],
         groups=[GroupOut(label=each.label, labels=list(each.labels), runs=list(each.members)) for each in groups],
+        tested=sum(run.q is not None for run in runs),
+        beyond_chance=sum(run.beyond_chance for run in runs),
     )
 
 

@@ -16,11 +16,14 @@ from experiments.core.visibility import visible_to
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
 from experiments.models.stored import StoredScore
 from experiments.units.label_groups import LabelGroup, group_labels
+from workers.record.estimates import benjamini_hochberg
 from workers.record.statuses import ACTIVE, Status
 
 MOST_REASONS = 20
 """Reasons of failures that are listed."""
 REASON_CHARS = 300
+FALSE_DISCOVERIES = 0.05
+"""Share of the labels told to be beyond chance that are expected not to be."""
 STATUSES = dict(SweepStatus.choices)
 
 
@@ -124,7 +127,8 @@ def list_failures(sweep: Sweep, examples: int = 5) -> list[FailureReason]:
 
 @dataclass(frozen=True)
 class SweptRun:
-    """A run of a sweep as maps, groups and figures read it. `r` is that of its label's check; `cost` in US dollars."""
+    """A run of a sweep as maps, groups and figures read it. `r` is that of its label's check, and `q` the p-value of its
+    test adjusted for all of the sweep (Benjamini and Hochberg); `cost` in US dollars."""
 
     pk: int
     layer: str
@@ -136,19 +140,27 @@ class SweptRun:
     labels: Sequence[str]
     score: StoredScore = field(default_factory=StoredScore)
     """Of a run on a function that has ended."""
+    q: float | None = None
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether its label says something of the unit; of all that do by this rule, 5 % are expected not to."""
+        return self.q is not None and self.q <= FALSE_DISCOVERIES and (self.r or 0.0) > 0
 
 
 def read_runs(sweep: Sweep, names: Names) -> list[SweptRun]:
     """All runs of a sweep, in two queries; those whose system the viewer is to judge unseen are left out."""
     rows = visible_to(sweep.runs.exclude(names.are_hidden())).order_by("pk")
     columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost", "score")
+    found = list(rows.values_list("label_check__p_value", "pk", "layer", "unit", *columns))
+    adjusted = benjamini_hochberg([p for p, *_ in found])
     labels: dict[int, list[str]] = {}
     said = Label.objects.filter(run__sweep=sweep).order_by("pk").values_list("run_id", "text")
     for run, text in said:
         labels.setdefault(run or 0, []).append(text)
     return [
-        SweptRun(pk, layer, unit, _name_agent(*agent), Status(status), r, cost, labels.get(pk, ()), score)
-        for pk, layer, unit, *agent, status, r, cost, score in rows.values_list("pk", "layer", "unit", *columns)
+        SweptRun(pk, layer, unit, _name_agent(*agent), Status(status), r, cost, labels.get(pk, ()), score, q)
+        for (_, pk, layer, unit, *agent, status, r, cost, score), q in zip(found, adjusted, strict=True)
     ]
 
 

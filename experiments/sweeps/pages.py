@@ -37,7 +37,7 @@ ASKED_EVERY, RUNS_A_SECOND = 4, 1_000
 """Seconds after which an open page asks again, and runs for which it waits one more: they are all read anew."""
 GROUPS, GROUPED_RUNS = 30, 40
 """Groups of labels that the page lists, and runs of one that its link names."""
-_COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "cost")
+_COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "q", "cost")
 """Of the file."""
 
 
@@ -190,6 +190,8 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "most": len(groups[0].members) if groups else 1,
         "failures": lists.list_failures(row),
         "agents": lists.compare_agents(runs),
+        "beyond_chance": sum(run.beyond_chance for run in runs),
+        "tested": sum(run.q is not None for run in runs),
         "runs": [_name_unit(run, names) for run in table[page.start : page.end]],
         "page": page,
         "chosen_status": listed.values.get("status", ""),
@@ -227,7 +229,7 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
     lines = [csv_line(_COLUMNS)]
     for run in lists.read_runs(row, Names(user)):
         labels, model = "; ".join(run.labels), row.selection.get("model", "")
-        cells = (run.pk, model, run.layer, run.unit, run.agent, run.status.value, labels, run.r, run.cost)
+        cells = (run.pk, model, run.layer, run.unit, run.agent, run.status.value, labels, run.r, run.q, run.cost)
         lines.append(csv_line(map(cell, cells)))
     response = HttpResponse(b"".join(lines), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-sweep-{pk}.csv"'

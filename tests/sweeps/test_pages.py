@@ -24,6 +24,9 @@ pytestmark = pytest.mark.django_db
 
 FORM = {"model": "toybox", "layer": "layer3", "choose": "layers", "task": "describe", "agent": "scripted", "seed": "0"}
 
+TESTED = [(0.9, 0.001), (0.8, 0.01), (0.3, 0.04), (-0.4, 0.05), (0.1, 0.9)]
+"""r and the p-value of r = 0."""
+
 
 def concluded(run: Run, text: str, r: float) -> None:
     place = unit(run.unit, Layer.objects.get(name=run.layer))
@@ -114,9 +117,21 @@ def test_the_file_has_a_line_for_each_run(as_owner: Client, swept: Sweep) -> Non
     run = swept.runs.order_by("pk")[0]
     concluded(run, "=SUM(A1)", 0.5)
     first, second, *rest = as_owner.get(f"{swept.get_absolute_url()}runs.csv").content.decode().splitlines()
-    assert first == "run,model,layer,unit,agent,status,label,r,cost"
-    assert second == f"""{run.pk},toybox,layer3,{run.unit},"scripted, toybox",concluded,'=SUM(A1),0.5,0.0"""
+    assert first == "run,model,layer,unit,agent,status,label,r,q,cost"
+    assert second == f"""{run.pk},toybox,layer3,{run.unit},"scripted, toybox",concluded,'=SUM(A1),0.5,,0.0"""
     assert len(rest) == 7
+
+
+def test_labels_beyond_chance_are_counted_with_all_of_the_sweep_in_mind(as_owner: Client, swept: Sweep) -> None:
+    for run, (r, p) in zip(swept.runs.order_by("pk"), TESTED, strict=False):
+        concluded(run, f"label {run.pk}", r)
+        LabelCheck.objects.filter(runs=run).update(p_value=p)
+    page = as_owner.get(swept.get_absolute_url()).content.decode()
+    assert "Beyond chance, 2 of 5 tested labels" in page
+    lines = as_owner.get(f"{swept.get_absolute_url()}runs.csv").content.decode().splitlines()[1:6]
+    assert [float(line.split(",")[-2]) for line in lines] == pytest.approx([0.005, 0.025, 0.0625, 0.0625, 0.9])
+    told = as_owner.get(f"/api/v1/sweeps/{swept.pk}").json()
+    assert (told["tested"], told["beyond_chance"]) == (5, 2)
 
 
 def test_a_run_says_which_sweep_it_is_of_and_why_it_waits(as_owner: Client, swept: Sweep) -> None:

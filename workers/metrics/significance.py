@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-_Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 _MOST_EXACT, _SIGNS = 50, 10_000
 """Pairs that are tested exactly, and ways to give them signs that are tried."""
 
@@ -51,29 +50,14 @@ def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values adjusted for the whole family (Holm 1979): below 0.05, at most 1 family in 20 has a false one.
 
-    In the order given, in [0, 1]. NaN, a test that could not be made, stays NaN and does not count.
+    In the order given, in [0, 1]. NaN, a test that could not be made, stays NaN and does not count. Raises ValueError
+    for one outside [0, 1]. For many tests at once there is `record.estimates.benjamini_hochberg`.
     """
-    return _adjust(p_values, lambda ranked: np.maximum.accumulate(ranked * np.arange(len(ranked), 0, -1)))
-
-
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for the share of false discoveries (Benjamini and Hochberg 1995), for many tests at once.
-
-    In the order given, in [0, 1]; among those below 0.05 at most 5 % are expected to be false. NaN stays NaN.
-    """
-    return _adjust(
-        p_values,
-        lambda ranked: np.minimum.accumulate((ranked * len(ranked) / np.arange(1, len(ranked) + 1))[::-1])[::-1],
-    )
-
-
-def _adjust(p_values: Sequence[float], rule: _Rule) -> list[float]:
-    """Apply a rule to the finite p-values in rising order. Raises ValueError for one outside [0, 1]."""
     given = np.asarray(p_values, np.float64)
     there = np.flatnonzero(~np.isnan(given))
     if ((given[there] < 0) | (given[there] > 1)).any():
         raise ValueError(f"{list(p_values)} are no p-values: they lie in [0, 1].")
     order = there[np.argsort(given[there], kind="stable")]
     adjusted = np.full(len(given), np.nan)
-    adjusted[order] = np.minimum(rule(given[order]), 1.0)
+    adjusted[order] = np.minimum(np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1)), 1.0)
     return [float(each) for each in adjusted]

@@ -1,7 +1,9 @@
-"""A figure as it is kept and shown: never without its interval and the number of cases that it rests on."""
+"""A figure as it is kept and shown: never without its interval and the number of cases that it rests on; p-values where
+there are many figures."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -20,3 +22,20 @@ class Estimate:
 
 NONE = Estimate()
 """What stands where nothing was measured."""
+
+
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """p-values adjusted for the share of false discoveries (Benjamini and Hochberg 1995), for many tests at once.
+
+    In the order given, in [0, 1]; among those up to 0.05 at most 5 % are expected to be false. None, a test that could
+    not be made, stays None and does not count. Raises ValueError for one outside [0, 1].
+    """
+    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    if known and not (known[0][0] >= 0 and known[-1][0] <= 1):
+        raise ValueError(f"{list(p_values)} are no p-values: they lie in [0, 1].")
+    adjusted: list[float | None] = [None] * len(p_values)
+    least = 1.0
+    for rank, (p, place) in reversed(list(enumerate(known, 1))):
+        least = min(least, p * len(known) / rank)
+        adjusted[place] = least
+    return adjusted

@@ -108,8 +108,8 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
 
 _NOTE = (
     "Effect: difference of mean activation in standard deviations (Hedges' g), prompts with the context less without. "
-    "p is corrected: on images drawn after the statements for all that their run made (Holm), on others for all contexts "
-    "that titles tell apart."
+    "p is corrected: on images drawn after the statements for all that their run made (Holm), "
+    "on others for all contexts that titles tell apart."
 )
 
 
