@@ -127,7 +127,7 @@ def list_failures(sweep: Sweep, examples: int = 5) -> list[FailureReason]:
 
 @dataclass(frozen=True)
 class SweptRun:
-    """A run of a sweep as maps, groups and figures read it. `r` is that of its label's check, and `q` the p-value of its
+    """A run of a sweep as maps, groups and figures read it. `r` is that of its label's check, `q` the p-value of its
     test adjusted for all of the sweep (Benjamini and Hochberg); `cost` in US dollars."""
 
     pk: int
