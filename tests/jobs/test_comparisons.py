@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.models import EvaluationItem, ItemStatus
+from experiments.models import Evaluation, EvaluationItem, ItemStatus
 from workers.jobs.evaluations.figures import checked, checked_medians
+from workers.jobs.evaluations.synthetic import choose_neurons
 from workers.record.evaluations import Figure
 
 Scores = dict[str, float | bool | None]
@@ -64,3 +65,12 @@ def test_a_goal_is_met_when_the_end_of_the_interval_is_past_it(
     low: float | None, value: float | None, high: float | None, at_most: bool, verdict: str
 ) -> None:
     assert Figure("a", "A", value, low, high, 9, 0.8, at_most=at_most).verdict == verdict
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("on_toybox")
+def test_as_many_neurons_are_measured_as_were_asked_for() -> None:
+    for count in (1, 2, 3, 5, 10, 15):
+        chosen = [kind for _, kind in choose_neurons(Evaluation(kind="synthetic", seed=3, options={"units": count}))]
+        assert len(chosen) == count
+        assert chosen.count("mono") in (count // 2, (count + 1) // 2)

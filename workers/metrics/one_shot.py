@@ -13,7 +13,8 @@ from workers.protocols import ImagePart, Message
 LABELLER = """\
 You label units of vision networks. You are shown the images of a dataset that excite one unit most. In each a red line
 encloses the region that drives the unit; it is bright, and the rest is dimmed. Say in one phrase of at most twelve
-words what the bright regions have in common: what the unit responds to. Answer with one line:
+words what the bright regions have in common: what the unit responds to. If it responds to either of two things, join
+them by OR; if only where another is there too, say "a ..., when a ... is also in the image". Answer with one line:
 LABEL: ..."""
 
 _LONGEST = 200

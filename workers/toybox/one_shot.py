@@ -1,7 +1,8 @@
 """Labels a unit of toybox once, from its masked exemplars alone and without an experiment, as MILAN does.
 
-toybox-eyes say what the bright regions show; what the exemplars share beyond chance is the label. The baseline that
-experiments must beat. Loaded through the registry.
+toybox-eyes say what the bright regions show, and what stands around them; what the exemplars share beyond chance is the
+label: up to a few alternatives, or a thing with a condition, as the agent may say. The baseline that experiments must
+beat. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from PIL.Image import Image
 
 from workers.protocols import LabSettings
 from workers.toybox import describer
-from workers.toybox.scientist.view import suggest_concepts
+from workers.toybox.scientist.view import read_around, suggest_concepts, suggest_label
 from workers.toybox.world import prompts
+from workers.toybox.world.concepts import phrase_label
 
 
 def load(settings: LabSettings) -> ToyboxOneShot:
@@ -28,7 +30,9 @@ class ToyboxOneShot:
         self._describer = describer.load(settings)
 
     def label(self, masked: Sequence[Image]) -> str:
-        """The most surprising concept that they share; "" if there is none."""
+        """As few alternatives as cover most of them, else the most surprising concept; "" if they share nothing."""
         readings = [prompts.read_prompt(text, 0) for text in self._describer.describe(masked)]
-        shared = suggest_concepts([each.scene for each in readings if each.understood])
-        return shared[0][0].phrase() if shared else ""
+        scenes = [each.scene for each in readings if each.understood]
+        if label := suggest_label(scenes, read_around(self._describer.summarize(masked))):
+            return phrase_label(label)
+        return phrase_label([concept for concept, _ in suggest_concepts(scenes)[:1]])

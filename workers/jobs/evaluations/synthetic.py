@@ -7,7 +7,7 @@ counts only beside another. `right` asks for exactly the concepts of the truth, 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from experiments.models import Evaluation, EvaluationItem
 from experiments.pairwise.of_evaluation import name_source
@@ -22,6 +22,8 @@ from workers.record.evaluations import EvaluationResult, Figure
 
 KINDS = {"mono": 0.5, "or": 0.25, "conditional": 0.25}
 """Layers of synthetic neurons, and their shares of a batch."""
+SINGLE = "mono"
+"""The kind with one cause, on which a label of exemplars alone competes with experiments on even terms."""
 GOALS = {"mono": 0.95, "or": 0.85, "conditional": 0.8}
 SOURCES = (AGENT, ONE_SHOT, SHUFFLED)
 USUAL = 60
@@ -32,13 +34,24 @@ def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
     seed, count = evaluation.seed, int(evaluation.options.get("units") or USUAL)
     layers = {layer.name: layer for layer in find_layers(str(evaluation.options.get("model") or _batch_of(seed)))}
     chosen: list[tuple[float, EvaluationItem, str]] = []
-    for kind, share in KINDS.items():
+    for kind, wanted in _share_out(count, {kind: layers[kind].units for kind in KINDS}).items():
         layer = layers[kind]
-        wanted = min(round(count * share), layer.units)
         numbers = sorted(random.Random(f"synthetic neurons {seed} {kind}").sample(range(layer.units), wanted))
         # The kinds in turn, so that a part of a batch has its share of each
         chosen += [((at + 0.5) / wanted, make_item(layer, number, kind, ""), kind) for at, number in enumerate(numbers)]
     return [(item, kind) for _, item, kind in sorted(chosen, key=lambda each: (each[0], each[2]))]
+
+
+def _share_out(count: int, there: Mapping[str, int]) -> dict[str, int]:
+    """How many neurons of each kind make `count` in all, each next one of the kind that lacks most of its share; fewer
+    where there are no more."""
+    found = dict.fromkeys(KINDS, 0)
+    for done in range(1, count + 1):
+        open_ones = [kind for kind in KINDS if found[kind] < there[kind]]
+        if not open_ones:
+            break
+        found[max(open_ones, key=lambda kind: done * KINDS[kind] - found[kind])] += 1
+    return found
 
 
 def _batch_of(seed: int) -> str:
@@ -80,17 +93,21 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             goal = GOALS.get(group) if source == AGENT else None
             shares.append((name_source(source), figures.share_figure(key, label, chosen, "right", goal)))
     right, r = figures.score_of("right"), figures.score_of("pearson")
-    agent = figures.of_source(items, AGENT)
+    single = [each for each in items if each.group == SINGLE]
     pairs = [
         figures.Comparison(
             f"difference.{source}.{name}",
             f"Agent less {name_source(source).lower()}: {words}",
-            figures.by_unit(agent, score, 0.0),
-            figures.by_unit(figures.of_source(items, source), score, 0.0),
+            figures.by_unit(figures.of_source(some, AGENT), score, 0.0),
+            figures.by_unit(figures.of_source(some, source), score, 0.0),
         )
         for source in sources
         if source != AGENT
-        for name, words, score in (("right", "share right", right), ("pearson", "r", r))
+        for name, words, score, some in (
+            ("right", "share right", right, items),
+            (f"{SINGLE}.right", "share right of single causes", right, single),
+            ("pearson", "r", r, items),
+        )
     ]
     medians = [figure for _, figure in figures.checked_medians(items, sources)]
     result = EvaluationResult(

@@ -7,7 +7,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -84,29 +84,14 @@ class ScientistView:
     @cached_property
     def around(self) -> dict[str, float]:
         """The toys outside the bright regions of the exemplars, each with the share of exemplars that show it there."""
-        notes = " ".join(note for report in self.case.reports if report.step == "exemplars" for note in report.notes)
-        _, _, outside = notes.partition("Outside the bright regions: ")
-        found = re.findall(r"(\d+) of (\d+) show a (\w+)", outside)
-        return {noun: int(count) / int(total) for count, total, noun in found if noun in NOUNS}
+        return read_around(
+            " ".join(note for each in self.case.reports if each.step == "exemplars" for note in each.notes)
+        )
 
     @cached_property
     def suggested(self) -> Label:
-        """What the exemplars alone suggest: as few alternatives as cover most of them, with what stands beside."""
-        rest = [scene for scene, _ in self.exemplars]
-        found: list[Concept] = []
-        while rest and len(found) < ALTERNATIVES and len(rest) > _UNCOVERED * len(self.exemplars):
-            shared = suggest_concepts(rest)
-            covering = [concept for concept, count in shared if count >= (1 - _UNCOVERED) * len(rest)] or [
-                concept for concept, _ in shared if concept.about_things
-            ]
-            if not covering:
-                break
-            found.append(covering[0])
-            rest = [scene for scene in rest if not covering[0].matches(scene)]
-        beside = [noun for noun, share in self.around.items() if share >= 1 - _UNCOVERED]
-        if len(found) == 1 and found[0].noun and not found[0].partner and beside:
-            found = [replace(found[0], partner=Concept(beside[0]))]
-        return normalize_label(tuple(found))
+        """What the exemplars alone suggest."""
+        return suggest_label([scene for scene, _ in self.exemplars], self.around)
 
     @property
     def quiet(self) -> bool:
@@ -170,6 +155,32 @@ class ScientistView:
     def fewer(self, step: str, count: int) -> int:
         """So many, or half of it after a failure."""
         return count if self.case.tried(step) == self.case.done(step) else max(1, count // 2)
+
+
+def read_around(summary: str) -> dict[str, float]:
+    """The toys that a summary of masked images has outside the bright regions, each with the share of images."""
+    _, _, outside = summary.partition("Outside the bright regions: ")
+    found = re.findall(r"(\d+) of (\d+) show a (\w+)", outside)
+    return {noun: int(count) / int(total) for count, total, noun in found if noun in NOUNS}
+
+
+def suggest_label(scenes: Sequence[Scene], around: Mapping[str, float]) -> Label:
+    """What exemplars alone suggest: as few alternatives as cover most of them, with the toy that is `around` them."""
+    rest = list(scenes)
+    found: list[Concept] = []
+    while rest and len(found) < ALTERNATIVES and len(rest) > _UNCOVERED * len(scenes):
+        shared = suggest_concepts(rest)
+        covering = [concept for concept, count in shared if count >= (1 - _UNCOVERED) * len(rest)] or [
+            concept for concept, _ in shared if concept.about_things
+        ]
+        if not covering:
+            break
+        found.append(covering[0])
+        rest = [scene for scene in rest if not covering[0].matches(scene)]
+    beside = [noun for noun, share in around.items() if share >= 1 - _UNCOVERED]
+    if len(found) == 1 and found[0].noun and not found[0].partner and beside:
+        found = [replace(found[0], partner=Concept(beside[0]))]
+    return normalize_label(tuple(found))
 
 
 def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
