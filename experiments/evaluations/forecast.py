@@ -1,19 +1,24 @@
-"""What an evaluation will take, before it starts: from runs of its backbone and checks that were recorded."""
+"""What an evaluation will take, before it starts: from runs of its backbone, checks and preparations that were
+recorded; where nothing is, of the scripted scientist from what they took elsewhere."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import mean
 
-from experiments.evaluations.kinds import KINDS
+from experiments.core.compatibility import SCRIPTED
+from experiments.evaluations.kinds import KINDS, Kind
 from experiments.models import CheckStatus, Evaluation, LabelCheck
-from experiments.runs.spread import RECORDED, Spread, add, read_recorded
+from experiments.runs.spread import RECORDED, RecordedRun, Spread, add, read_recorded
+
+PLANNING = "seconds"
+"""Key of `Evaluation.prepared`: what drawing, training and choosing took before the first item."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """How many runs and checks, and what they will take; None where nobody has recorded a run of the backbone.
-    `recorded` is how many runs that rests on."""
+    """How many runs and checks, and what they will take, with what is drawn and trained before; None where nobody has
+    recorded a run of the backbone. `recorded` is how many runs that rests on."""
 
     runs: int
     checks: int
@@ -23,26 +28,43 @@ class Forecast:
     recorded_checks: int
     requests: float
     """Replies of a backbone that a run takes, on average; 0 where none is recorded."""
+    preparation: float
+    """Seconds of it before the first item."""
+    elsewhere: bool
+    """Whether it rests on what runs and checks took on another machine, since none are recorded here."""
 
 
 def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     """Of an evaluation that need not be saved; `labels`: how many its sources have."""
     options, kind = evaluation.options, KINDS[evaluation.kind]
     units = min(options.get("units", kind.units), labels) if labels is not None else options.get("units", kind.units)
-    runs, checks = kind.count(units, options.get("repeats", 1), len(options.get("sources", ())))
-    of_runs = read_recorded(evaluation.backbone, evaluation.backbone_model) if runs else []
+    repeats = options.get("repeats", 1)
+    runs, checks = kind.count(units, repeats, len(options.get("sources", ())))
+    recorded = read_recorded(evaluation.backbone, evaluation.backbone_model) if runs else []
+    elsewhere = bool(runs) and not recorded and evaluation.backbone == SCRIPTED
+    of_runs = [RecordedRun(kind.run_seconds, 0.0, 0, 0)] if elsewhere else recorded
     done = LabelCheck.objects.filter(status=CheckStatus.DONE, seconds__gt=0).order_by("-pk")
-    of_checks = list(done.values_list("seconds", "cost")[:RECORDED]) if checks else []
-    known = bool(of_runs) or not runs
+    found = list(done.values_list("seconds", "cost")[:RECORDED]) if checks else []
+    of_checks = found or ([(kind.check_seconds, 0.0)] if elsewhere else [])
+    known, before = bool(of_runs) or not runs, _predict_preparation(kind, repeats)
     seconds = [Spread.of([row.seconds for row in of_runs], runs), Spread.of([row[0] for row in of_checks], checks)]
     cost = [Spread.of([row.cost for row in of_runs], runs), Spread.of([row[1] for row in of_checks], checks)]
-    requests = mean(row.rounds for row in of_runs) if of_runs else 0.0
     return Forecast(
         runs,
         checks,
-        add(seconds) if known else None,
+        add([*seconds, before]) if known else None,
         add(cost) if known else None,
-        len(of_runs),
-        len(of_checks),
-        requests,
+        len(recorded),
+        len(found),
+        mean(row.rounds for row in recorded) if recorded else 0.0,
+        before.usual,
+        elsewhere,
     )
+
+
+def _predict_preparation(kind: Kind, repeats: int) -> Spread:
+    """As long as the longest recorded one, since what is there already is not made again."""
+    rows = Evaluation.objects.filter(kind=kind.key, planned=True).order_by("-pk").values_list("prepared", "options")
+    took = [(prepared.get(PLANNING), max(1, options.get("repeats", 1))) for prepared, options in rows[:RECORDED]]
+    most = max((seconds / seeds for seconds, seeds in took if isinstance(seconds, float)), default=0.0)
+    return Spread(most * repeats, most * repeats) if most else Spread.of([kind.preparation], repeats) or Spread(0, 0)

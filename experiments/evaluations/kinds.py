@@ -28,6 +28,11 @@ class Kind:
     """What its items are ordered by, the worst first."""
     makes: tuple[str, ...] = ()
     """Sources of labels that it makes by itself, each of which is checked."""
+    run_seconds: float = 25.0
+    """Of the scripted scientist, as the two below measured on two cores: what to expect where nothing is recorded."""
+    check_seconds: float = 20.0
+    preparation: float = 0.0
+    """Seconds of one repeat before its first item: drawing, training, choosing."""
 
     @property
     def label(self) -> str:

@@ -15,6 +15,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.evaluations import actions, forecast
 from experiments.evaluations.form import NewEvaluation
+from experiments.evaluations.kinds import KINDS
 from experiments.models import AuditEntry, Backbone, Evaluation, EvaluationItem, Job, LabelCheck, Run
 from experiments.pairwise import sources
 from tests.support import trials
@@ -168,21 +169,27 @@ def test_a_deleted_one_leaves_its_runs_and_checks(owner: User, evaluation: Evalu
 # --- what it would take ---
 
 
-def test_a_forecast_rests_on_recorded_runs_or_says_that_there_are_none(
+def test_a_forecast_rests_on_recorded_runs_or_on_what_they_took_elsewhere(
     owner: User, scripted: Backbone, checks: list[LabelCheck]
 ) -> None:
     filled = form(units="10")
     assert filled.is_valid(), filled.problems
+    LabelCheck.objects.filter(status="done").update(seconds=2.0)
     unknown = forecast.predict(filled.draft())
     assert (unknown.runs, unknown.checks, unknown.recorded) == (10, 30, 0)
-    assert unknown.seconds is None
+    assert unknown.elsewhere
+    kind = KINDS["synthetic"]
+    assert unknown.seconds is not None
+    assert unknown.seconds.usual == 10 * kind.run_seconds + 30 * 2.0 + kind.preparation
     for seconds in (10.0, 20.0, 30.0):
         make_run(owner, status="concluded", seconds=seconds, cost=0.1)
-    LabelCheck.objects.filter(status="done").update(seconds=2.0)
+    Evaluation.objects.create(kind="synthetic", owner=owner, planned=True, prepared={forecast.PLANNING: 40.0})
     known = forecast.predict(filled.draft())
+    assert not known.elsewhere
     assert known.seconds is not None
     assert known.cost is not None
-    assert known.seconds.usual == 260.0
+    assert known.seconds.usual == 300.0, "with the time before the first item"
+    assert known.preparation == 40.0
     assert known.cost.usual == pytest.approx(1.0)
     assert known.cost.high == pytest.approx(1.0)  # each cost the same
 
@@ -213,7 +220,8 @@ def test_the_form_shows_what_it_would_take_and_starts_it(
 ) -> None:
     assert "Synthetic neurons" in as_owner.get("/evaluations/new/").content.decode()
     page = as_owner.get("/evaluations/new/?kind=synthetic&backbone=scripted&units=4").content.decode()
-    assert "Nobody has recorded a run of scripted" in page
+    assert "Nobody has recorded a run of scripted here: this is what it took" in page
+    assert "<dt>Work</dt>" in page
     assert not Evaluation.objects.exists()
     response = as_owner.post("/evaluations/new/", {"kind": "synthetic", "backbone": "scripted", "units": "4"})
     row = Evaluation.objects.get()

@@ -212,7 +212,10 @@ def _foretell(evaluation: Evaluation) -> str:
     took = f"about {_minutes(expected.seconds.usual)}, up to {_minutes(expected.seconds.high)} of work"
     cost = f", ${expected.cost.usual:.2f} to ${expected.cost.high:.2f}" if expected.cost else ""
     rests = f"{expected.recorded} recorded runs and {expected.recorded_checks} checks"
-    return f"{counts}{per_run}: {took}{cost}, judging by {rests}."
+    if expected.elsewhere:
+        rests = "a machine with two cores, since no run is recorded here"
+    before = f" {_minutes(expected.preparation)} of it come before the first item." if expected.preparation >= 1 else ""
+    return f"{counts}{per_run}: {took}{cost}, judging by {rests}.{before}"
 
 
 def _minutes(seconds: float) -> str:

@@ -18,6 +18,7 @@ from django.db.models import Count, F
 from experiments.core import transcript
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
+from experiments.evaluations.forecast import PLANNING
 from experiments.evaluations.people import add_items, list_waiting
 from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job
 from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
@@ -98,14 +99,18 @@ def _save_plan(evaluation: Evaluation, items: list[EvaluationItem]) -> None:
         item.evaluation, item.position = evaluation, position
     EvaluationItem.objects.bulk_create(items)
     evaluation.planned = True
-    evaluation.save(update_fields=["planned"])
+    evaluation.save(update_fields=["planned", "prepared"])
 
 
 def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> None:
+    began = time.monotonic()
     items = procedure.plan(evaluation, progress)
     if not items:
         raise RequestError("There is nothing to measure: no unit is left after what was asked for. Ask for others.")
+    took = time.monotonic() - began
+    evaluation.prepared = {**evaluation.prepared, PLANNING: took}
     _save_plan(evaluation, items)
+    Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + took)
 
 
 def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
