@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
+from pytest_django.fixtures import SettingsWrapper
 
 from experiments.core import notify
 from experiments.core.actors import Actor
@@ -127,6 +128,16 @@ def test_answers_measure_the_label(reviewers: list[User]) -> None:
     judge_all(wrong, reviewers[1], look_closely(wrong))
     wrong = go_on(wrong)
     assert wrong.pearson is None or wrong.pearson < 0.3
+
+
+def test_who_guesses_is_a_free_judge_of_the_images(settings: SettingsWrapper) -> None:
+    model, photos = "hf:microsoft/resnet-152", "folder:/photos"
+    assert choose_method("synthetic:toybox-eyes", people=1).options["guess"] == "toybox"
+    assert "guess" not in choose_method("synthetic:toybox-eyes").options, "its judge sees all images"
+    assert "guess" not in choose_method(model, dataset=photos, people=1).options
+    settings.LAB_PRESENCE_JUDGE = "clip:one"
+    assert choose_method(model, dataset=photos, people=1).options["guess"] == "clip:one"
+    assert "guess" not in choose_method(model, dataset=photos).options
 
 
 def test_a_rare_label_gets_an_interval_if_a_judge_guesses(
