@@ -49,6 +49,8 @@ class CheckMethod:
     """How many people judge each image, where people do."""
     split: str = PROBE
     """Of the dataset's images."""
+    guess: str = ""
+    """Who helps to draw the images that a language model or people judge: a free judge, or "" for nobody."""
 
     @property
     def options(self) -> dict[str, Scalar]:
@@ -57,6 +59,8 @@ class CheckMethod:
         del found["split"]
         if self.judge != PEOPLE:
             del found["judges"]
+        if not self.guess:
+            del found["guess"]
         return found
 
 
@@ -74,7 +78,10 @@ def choose_method(
     writer = compatibility.TOYBOX if toys else BACKBONE if asks else ""
     judge = compatibility.TOYBOX if toys else settings.LAB_PRESENCE_JUDGE or (BACKBONE if asks else "")
     asked = (backbone, backbone_model) if asks and not toys else ("", "")
-    return CheckMethod(images, fitting["toolset"], writer, PEOPLE if people else judge, *asked, judges=max(people, 1))
+    judge = PEOPLE if people else judge
+    free = compatibility.TOYBOX if images.startswith(compatibility.TOYBOX) else settings.LAB_PRESENCE_JUDGE
+    guess = free if judge in (BACKBONE, PEOPLE) else ""
+    return CheckMethod(images, fitting["toolset"], writer, judge, *asked, judges=max(people, 1), guess=guess)
 
 
 def request_check(

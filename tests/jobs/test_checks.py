@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +17,11 @@ from tests.support.provider import Provider, refuses, says
 from tests.support.synthetic_units import MODEL, unit
 from workers.errors import Cancelled
 from workers.jobs import laboratory as place
-from workers.jobs.checks import held_out, natural
+from workers.jobs.checks import held_out, looking, natural, sampling
 from workers.jobs.checks.check import finish, perform
-from workers.protocols import no_progress
+from workers.jobs.images import ImagesInDatabase
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Picture, Progress, no_progress
 from workers.record.label_checks import CheckResult
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
@@ -199,8 +201,8 @@ def provider(settings, tmp_path: Path) -> Iterator[Provider]:
     place.build_laboratory.cache_clear()
 
 
-def by_model(text: str = "balls") -> LabelCheck:
-    asked = CheckMethod("toybox", "toybox", BACKBONE, BACKBONE, "openai", "gpt-4o")
+def by_model(text: str = "balls", guess: str = "") -> LabelCheck:
+    asked = CheckMethod("toybox", "toybox", BACKBONE, BACKBONE, "openai", "gpt-4o", guess=guess)
     return request_check(unit(), text, asked, enqueue=False)
 
 
@@ -228,6 +230,32 @@ def test_a_model_looks_at_a_weighted_sample_and_writes_from_the_label_alone(prov
     assert result.natural.floors
     assert all("drawn at random" in floor.what for floor in result.natural.floors)
     assert row.cost > 0
+
+
+def test_a_model_looks_at_what_a_judge_guesses_so_that_a_rare_label_gets_an_interval(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_out, "PILOT", 60)
+    monkeypatch.setattr(sampling, "DRAWS", 90)
+    monkeypatch.setattr(looking, "look_at", see_scenes)
+    provider.answers[:] = [says(WRITTEN)]
+    guessed, plain = again(by_model(guess="toybox")), again(by_model())
+    assert (guessed.status, plain.status) == (CheckStatus.DONE, CheckStatus.DONE)
+    assert plain.pearson_low is None
+    assert guessed.pearson_low is not None
+    assert guessed.pearson is not None
+    assert guessed.pearson > 0.7
+    result = msgspec.convert(guessed.result, CheckResult).natural
+    assert result is not None
+    assert (result.images, len(result.expected), guessed.pk != plain.pk) == (90, 90, True)
+    assert result.base_rate == pytest.approx(result.positives / guessed.kept["sample"]["images"])
+
+
+def see_scenes(check: LabelCheck, label: str, keys: Sequence[str], progress: Progress) -> list[float | None]:
+    """A model that errs never: what the scenes behind images say."""
+    images, exact = ImagesInDatabase(), laboratory().presence_judge("toybox")
+    pictures = [Picture(images.load(key), known.scene if (known := images.recall(key)) else None) for key in keys]
+    return exact.judge(label, pictures, progress)
 
 
 def test_a_provider_that_refuses_midway_leaves_a_state_and_what_it_said(provider: Provider) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
+from pytest_django.fixtures import SettingsWrapper
 
 from experiments.core import notify
 from experiments.core.actors import Actor
 from experiments.core.label_checks import PEOPLE, CheckMethod, choose_method, request_check
 from experiments.evaluations import judging, judging_actions
-from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion, Unit
+from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion
 from tests.support.people import member
 from tests.support.synthetic_units import unit
 from workers.jobs import long
-from workers.jobs.checks import people
+from workers.jobs.checks import held_out, sampling
 from workers.jobs.checks.check import perform
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory
@@ -34,10 +36,10 @@ def reviewers(db: None) -> list[User]:
     return [member(name, "REVIEWER") for name in ("ada", "ben")]
 
 
-def ask(text: str = "balls", judges: int = 1, of: Unit | None = None) -> LabelCheck:
+def ask(text: str = "balls", judges: int = 1, guess: str = "toybox") -> LabelCheck:
     """The check as the worker leaves it when it has put the questions."""
-    row = request_check(of or unit(), text, choose_method("synthetic:toybox-eyes", people=judges), enqueue=False)
-    return go_on(row)
+    method = replace(choose_method("synthetic:toybox-eyes", people=judges), guess=guess)
+    return go_on(request_check(unit(), text, method, enqueue=False))
 
 
 def go_on(check: LabelCheck) -> LabelCheck:
@@ -81,7 +83,7 @@ def test_a_worker_draws_images_and_waits(reviewers: list[User]) -> None:
     assert check.waits_for_people
     assert check.reason == f"It waits for people: 0 of {len(every)} images judged."
     assert (check.result, check.pearson) == ({}, None)
-    assert sum(each.draws for each in natural) == people.DRAWS
+    assert len(natural) == sampling.DRAWS
     assert len({each.probe_position for each in natural}) == len(natural)
     assert sorted(each.expected for each in every if each.expected is not None) == [False] * 6 + [True] * 6
     kinds = [each.expected is None for each in every]
@@ -128,18 +130,57 @@ def test_answers_measure_the_label(reviewers: list[User]) -> None:
     assert wrong.pearson is None or wrong.pearson < 0.3
 
 
+def test_who_guesses_is_a_free_judge_of_the_images(settings: SettingsWrapper) -> None:
+    model, photos = "hf:microsoft/resnet-152", "folder:/photos"
+    assert choose_method("synthetic:toybox-eyes", people=1).options["guess"] == "toybox"
+    assert "guess" not in choose_method("synthetic:toybox-eyes").options, "its judge sees all images"
+    assert "guess" not in choose_method(model, dataset=photos, people=1).options
+    settings.LAB_PRESENCE_JUDGE = "clip:one"
+    assert choose_method(model, dataset=photos, people=1).options["guess"] == "clip:one"
+    assert "guess" not in choose_method(model, dataset=photos).options
+
+
+def test_a_rare_label_gets_an_interval_if_a_judge_guesses(
+    reviewers: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_out, "PILOT", 60)
+    monkeypatch.setattr(sampling, "DRAWS", 90)
+    found = []
+    for guess in ("toybox", "", "clip:nobody/no-such-siglip"):
+        check = ask(guess=guess)
+        judge_all(check, reviewers[0], look_closely(check))
+        found.append(go_on(check))
+    guessed, *others = found
+    assert guessed.kept["sample"]["images"] > 60
+    assert guessed.pearson_low is not None
+    assert natural_of(guessed).images == len(natural_of(guessed).activations) == 90
+    for plain in others:
+        assert plain.status == CheckStatus.DONE, "it does without the guess"
+        assert plain.kept["sample"]["images"] == natural_of(plain).images == 60
+        assert plain.pearson is not None
+        assert plain.pearson_low is None
+
+
+def test_answers_from_before_samples_were_kept_still_count(reviewers: list[User]) -> None:
+    check = ask()
+    judge_all(check, reviewers[0], look_closely(check))
+    LabelCheck.objects.filter(pk=check.pk).update(kept={})
+    found = natural_of(go_on(check))
+    assert found.images == check.questions.filter(expected=None).count()
+
+
 def test_half_of_the_answers_measure_it_with_fewer_images(reviewers: list[User]) -> None:
     check = ask()
-    judge_all(check, reviewers[0], look_closely(check), most=36)
+    judge_all(check, reviewers[0], look_closely(check), most=90)
     judging_actions.finish(Actor(member("boss", "RESEARCHER")), check.pk)
     found = natural_of(go_on(check))
     judged = check.questions.filter(expected=None, answers__isnull=False).count()
     assert check.status == CheckStatus.DONE
     assert found.images == judged
-    assert 20 < judged <= 36
+    assert 60 < judged < 90
     assert found.unread == 0, "what nobody was shown is not unread"
     assert found.judge_error is not None
-    assert found.judge_error.n == 36 - judged
+    assert found.judge_error.n == 90 - judged
 
 
 def test_two_people_are_averaged_and_compared(reviewers: list[User]) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from workers.metrics import natural
-from workers.metrics.importance import sample_by_importance
 from workers.metrics.natural import find_surprises, plan_images, score_natural
 from workers.metrics.ranking import average_precision
 
@@ -158,22 +157,6 @@ def test_weights_count_as_repeats_do() -> None:
         assert getattr(found, name).value == pytest.approx(getattr(repeated, name).value)
     assert found.f1 == pytest.approx(repeated.f1)
     assert found.base_rate == pytest.approx(repeated.base_rate)
-
-
-def test_the_answers_of_a_sample_by_importance_are_worth_more_than_uniform_ones() -> None:
-    activations, there = sample(5000, 0.03)
-    guess = np.clip(there + np.random.default_rng(3).normal(0, 0.3, 5000), 0, 1)
-    truth = score_natural(activations, there, resamples=0).r.value
-    errors: dict[float, list[float]] = {0.2: [], 1.0: []}
-    for uniform, found in errors.items():
-        for seed in range(60):
-            drawn = sample_by_importance(activations, guess, 180, seed=seed, uniform=uniform)
-            at = drawn.positions
-            r = score_natural(activations[at], there[at], drawn.weights, resamples=0).r.value
-            found.append(r - truth)
-    by_importance, plain = (np.sqrt(np.mean(np.square(each))) for each in (errors[0.2], errors[1.0]))
-    assert by_importance < 0.6 * plain
-    assert abs(np.mean(errors[0.2])) < 0.03, "no bias to speak of"
 
 
 def test_surprises_are_the_images_that_speak_most_against_a_label() -> None:

@@ -12,13 +12,13 @@ import numpy as np
 from scipy import stats
 
 from experiments.pairwise.proportions import measure_proportion
-from tests.support.simulated_units import SimulatedUnit
+from tests.support.simulated_units import Floats, SimulatedUnit
 from workers.lab.measured_splits import PILOT
 from workers.metrics import intervals
 from workers.metrics.generated import estimate_area
-from workers.metrics.importance import sample_by_importance
 from workers.metrics.natural import NaturalScores, plan_images, score_natural
 from workers.metrics.ranking import area_under_curve
+from workers.metrics.strata import draw_strata
 from workers.record.estimates import Estimate
 
 Rng = np.random.Generator
@@ -29,6 +29,9 @@ PROBE = 5_000
 """Images of a probe: at a base rate of 0.004 it has 20 positives."""
 RESAMPLES = 400
 """Checks take 1,000: the ends of an interval are the same on average, and samples come sooner."""
+GUESS = "guess"
+_FOUND = 0.85
+"""Share of the images that a label describes which a cheap judge finds."""
 _RATED = 0.7
 """True share of votes for the first of two labels."""
 
@@ -105,25 +108,29 @@ def _sum_up(case: Case, figure: str, rows: Sequence[tuple[float, Estimate]]) -> 
 
 def list_label_cases(rates: Sequence[float] = BASE_RATES) -> list[Case]:
     """As many images as a check takes of a probe of `PROBE`, of every kind of unit and label."""
+    return [Case(unit.name, f"{unit.base_rate:g}", partial(_check, unit)) for unit in _list_units(rates)]
+
+
+def list_weighted_cases() -> list[Case]:
+    """180 images drawn by strata, as a language model and people judge them, with a guess and without."""
+    rates = (0.1, 0.03, 0.01)
+    guessed = [unit for unit in _list_units(rates) if unit.kind != "null" or unit.base_rate > rates[-1]]
+    without = [SimulatedUnit(kind, 0.1) for kind in ("graded", "sparse")]  # type: ignore[arg-type]
+    return [
+        Case(f"{unit.name}, weighted, {words}", f"{unit.base_rate:g}", partial(_check_weighted, unit, words == GUESS))
+        for units, words in ((guessed, GUESS), (without, "no guess"))
+        for unit in units
+    ]
+
+
+def _list_units(rates: Sequence[float]) -> list[SimulatedUnit]:
     units = [
         SimulatedUnit(kind, rate, label)
         for kind in ("graded", "sparse")
         for label in ("right", "narrow", "broad")
         for rate in rates
     ]  # type: ignore[arg-type]
-    units += [SimulatedUnit("null", rate) for rate in rates]
-    return [Case(unit.name, f"{unit.base_rate:g}", partial(_check, unit)) for unit in units]
-
-
-def list_weighted_cases() -> list[Case]:
-    """180 draws by importance, as a model judges them (20 % uniform) and as people do (50 %)."""
-    units = [SimulatedUnit(kind, rate) for kind in ("sparse", "graded") for rate in (0.1, 0.01)]  # type: ignore[arg-type]
-    units.append(SimulatedUnit("sparse", 0.1, "broad"))
-    return [
-        Case(f"{unit.name}, weighted {uniform:.0%}", f"{unit.base_rate:g}", partial(_check_weighted, unit, uniform))
-        for unit in units
-        for uniform in (0.2, 0.5)
-    ]
+    return units + [SimulatedUnit("null", rate) for rate in rates]
 
 
 def _check(unit: SimulatedUnit, rng: Rng) -> list[tuple[str, float, Estimate]]:
@@ -133,13 +140,23 @@ def _check(unit: SimulatedUnit, rng: Rng) -> list[tuple[str, float, Estimate]]:
     return _name_figures(unit, score_natural(acts, there, seed=_seed(rng), resamples=RESAMPLES))
 
 
-def _check_weighted(unit: SimulatedUnit, uniform: float, rng: Rng) -> list[tuple[str, float, Estimate]]:
+def _check_weighted(unit: SimulatedUnit, is_guessed: bool, rng: Rng) -> list[tuple[str, float, Estimate]]:
     acts, there = unit.draw(rng, PILOT)
-    sample = sample_by_importance(acts, acts, 180, seed=int(rng.integers(2**31)), uniform=uniform)
-    asked, place = np.unique(sample.positions, return_inverse=True)
-    weights = np.bincount(place, sample.weights)
-    found = score_natural(acts[asked], there[asked], weights, seed=_seed(rng), resamples=RESAMPLES)
+    guess = _guess(unit, there, rng) if is_guessed else None
+    if guess is not None:
+        further = unit.draw(rng, min(plan_images(int(guess.sum()), PILOT), PROBE) - PILOT)
+        acts, there = np.append(acts, further[0]), np.append(there, further[1])
+        guess = np.append(guess, _guess(unit, further[1], rng))
+    sample = draw_strata(acts, guess, 180, seed=_seed(rng))
+    asked = sample.positions
+    found = score_natural(acts[asked], there[asked], sample.weights, seed=_seed(rng), resamples=RESAMPLES)
     return _name_figures(unit, found)
+
+
+def _guess(unit: SimulatedUnit, there: Floats, rng: Rng) -> Floats:
+    """What a cheap judge says: it finds `_FOUND` of what the label describes, and half as many images besides."""
+    chances = np.where(there > 0, _FOUND, unit.base_rate / 2)
+    return (rng.random(len(there)) < chances).astype(np.float64)
 
 
 def _name_figures(unit: SimulatedUnit, found: NaturalScores) -> list[tuple[str, float, Estimate]]:

@@ -92,8 +92,8 @@ def score_natural(
 ) -> NaturalScores:
     """Score a label by activations (n,) and presence (n,): bool, or a probability in [0, 1]; NaN where unknown.
 
-    `weights` (n,) are importance weights p/q of a sample that is not uniform (see `importance`), 0 and more. With no
-    `resamples` there are figures alone. Raises ValueError for unequal lengths or values out of range.
+    `weights` (n,) say how many images each stands for in a sample that is not uniform (see `strata`), on any scale, 0
+    and more. With no `resamples` there are figures alone. Raises ValueError for unequal lengths or values out of range.
     """
     every, kept = _read(activations, presence, weights)
     acts, there, heavy = (each[kept] for each in every)

@@ -88,7 +88,9 @@ def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> floa
     """The chance of an r so far from 0, either way, if presence had nothing to do with activation: a permutation test
     (Fisher 1935), which holds for any number of positives. Neither side is constant.
 
-    Of a weighted sample it holds where the draws depend on activations alone.
+    Of a weighted sample it holds where the draws depend on activations alone. Where they depend on a guess at presence
+    too, described images weigh little, and permuting gives their presence to heavier ones: the permuted r varies more
+    than the true one, so that p is too large rather than too small.
     """
     shares = sample.weights / sample.weights.sum()
     pull = shares * (sample.activations - shares @ sample.activations)

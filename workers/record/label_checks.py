@@ -108,9 +108,10 @@ class NaturalResult:
     agreement: Estimate = NONE
     """Share of equal pairs of answers to one image, where two people or more judge."""
     activations: tuple[float, ...] = ()
-    """Of the first 1,000 images, and after them of the others that the label describes."""
+    """Of the first 1,000 images, and after them of the others that the label describes; where a language model or
+    people judge, of the images that they were asked about."""
     expected: tuple[float | None, ...] = ()
-    """What the judge said of each of these, None where it could not be read."""
+    """What the judge said of each of these, None where it could not be read, or nobody has answered."""
     bright_without: tuple[CheckImage, ...] = ()
     """The brightest images that the label does not describe."""
     dark_with: tuple[CheckImage, ...] = ()

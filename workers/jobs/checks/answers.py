@@ -21,6 +21,6 @@ class JudgeAnswers:
     free: bool = True
     """Whether asking again costs nothing."""
     weights: Floats | None = None
-    """Importance weights, where only some were asked of."""
+    """How many images each stands for, on any scale, where only a sample was asked of."""
     unread: int = 0
     problem: str = ""

@@ -31,7 +31,6 @@ from workers.jobs.checks.people import measure_people, must_wait, try_generated
 from workers.jobs.checks.subject import CheckedUnit
 from workers.jobs.laboratory import laboratory
 from workers.jobs.routine import Routine
-from workers.lab.measured_splits import PILOT
 from workers.protocols import Progress
 from workers.record.label_checks import CheckResult
 
@@ -120,7 +119,7 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
             return CheckStatus.UNFINISHED, describe_waiting(check)
         natural = check_natural(check, unit, progress)
         generate = try_generated if by_people else check_generated
-        generated = generate(check, unit, natural.activations[:PILOT], progress)
+        generated = generate(check, unit, progress)
         if by_people:
             error, agreement = measure_people(check)
             natural = replace(natural, judge_error=error, agreement=agreement)

@@ -11,6 +11,7 @@ import numpy as np
 from experiments.core.label_checks import BACKBONE
 from experiments.models import GeneratedImage, LabelCheck
 from workers import registry
+from workers.jobs.checks.held_out import read_controls
 from workers.jobs.checks.images import Measured, draw, measure
 from workers.jobs.checks.looking import write_prompts
 from workers.jobs.checks.subject import CheckedUnit
@@ -28,11 +29,8 @@ SEEDS = 3
 NOBODY = "Nobody was named who could write prompts from the label: ask for the check of a run with a language model."
 
 
-def check_generated(
-    check: LabelCheck, unit: CheckedUnit, controls: tuple[float, ...], progress: Progress
-) -> GeneratedResult:
-    """`controls`: activations of the probe set. Raises RequestError for a label that cannot be tested, Cancelled, and
-    what the writer and the generator raise."""
+def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> GeneratedResult:
+    """Raises RequestError for a label that cannot be tested, Cancelled, and what the writer and the generator raise."""
     toolset = str(check.options["toolset"])
     if not check.options["writer"]:
         return GeneratedResult(problem=NOBODY)
@@ -42,7 +40,7 @@ def check_generated(
     drawn = [row for side in sides for rows in side for row in rows]
     answers = measure(unit.spec, [row.image_id for row in drawn if row.image_id], progress)
     positive, neutral = ([[_activation(row, answers) for row in rows] for rows in side] for side in sides)
-    scores = score_generated(_rows(positive[:MAIA]), _rows(neutral[:MAIA]), controls)
+    scores = score_generated(_rows(positive[:MAIA]), _rows(neutral[:MAIA]), read_controls(check, unit, progress))
     told = score_predictiveness([each[0] for each in positive], [each[0] for each in neutral], unit.exemplar_mean)
     generator = registry.TOOLSETS[toolset].generator
     return GeneratedResult(
@@ -114,11 +112,11 @@ def _images(side: list[list[GeneratedImage]], answers: dict[str, Measured], expe
 def find_foreign_images(check: LabelCheck, unit: CheckedUnit) -> tuple[str, list[str], list[str]]:
     """The label of another unit, and keys of images of its prompts, positive and neutral; none where none are there."""
     checks = LabelCheck.objects.filter(text=unit.other_label, options__toolset=check.options["toolset"])
-    other = checks.exclude(kept={}).exclude(pk=check.pk).order_by("pk").first() if unit.other_label else None
-    kept = other.kept.get("prompts") if other else None
-    if not other or not kept:
+    written = checks.filter(kept__has_key="prompts").exclude(pk=check.pk).order_by("pk")
+    other = written.first() if unit.other_label else None
+    if not other:
         return "", [], []
-    rows = GeneratedImage.objects.exclude(image=None)
+    kept, rows = other.kept["prompts"], GeneratedImage.objects.exclude(image=None)
     positive, neutral = (
         list(rows.filter(prompt__in=kept[name][:MAIA]).values_list("image", flat=True))
         for name in ("positive", "neutral")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from experiments.core.label_checks import DEVELOPMENT
 from experiments.models import LabelCheck
+from workers.errors import MissingPart
 from workers.jobs.checks.answers import Floats
 from workers.jobs.checks.subject import CheckedUnit
 from workers.lab.measured_splits import PILOT, MeasuredSplit
@@ -25,9 +26,9 @@ class HeldOut:
     activations: Floats
     """Of the checked unit, (n,)."""
 
-    def after(self, count: int) -> HeldOut:
-        """Without the first `count` images."""
-        return HeldOut(self.split, self.positions[count:], self.table[count:], self.activations[count:])
+    def only(self, places: NDArray[np.int64] | slice) -> HeldOut:
+        """The images in these places, in their order."""
+        return HeldOut(self.split, self.positions[places], self.table[places], self.activations[places])
 
 
 def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress, count: int = 0) -> HeldOut:
@@ -38,3 +39,12 @@ def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress, coun
     split = unit.lab.held_out(unit.spec.model, check.dataset, "development" if check.split == DEVELOPMENT else "probe")
     positions, table = split.activations(unit.spec.layer, count or PILOT, progress)
     return HeldOut(split, positions, table, table[:, unit.spec.unit].astype(np.float64))
+
+
+def read_controls(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> tuple[float, ...]:
+    """What the unit answers to the pilot, a uniform sample; empty if the dataset holds no image back. Raises
+    Cancelled."""
+    try:
+        return tuple(read_held_out(check, unit, progress).activations.tolist())
+    except MissingPart:
+        return ()

@@ -1,6 +1,5 @@
-"""A check by a language model: it writes prompts from the label, and looks at a sample of natural images.
+"""A check by a language model: it writes prompts from the label, and looks at the images of a sample (`sampling`).
 
-The sample is drawn where its answers decide the correlation and weighted back ("Beyond Top Activations", 2506.07985).
 Its error is measured on images that it should know: those drawn from its own prompts. Every answer is kept at once.
 """
 
@@ -21,12 +20,8 @@ from workers.jobs.checks.held_out import HeldOut
 from workers.jobs.checks.images import store
 from workers.jobs.laboratory import laboratory
 from workers.metrics import presence, prompt_writing
-from workers.metrics.importance import UNIFORM, ImportanceSample, sample_by_importance
 from workers.protocols import Backbone, Progress, WrittenPrompts
 from workers.record.limits import Usage
-
-SAMPLE = 180
-"""Draws of natural images that are judged (2506.07985)."""
 
 
 def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[str, WrittenPrompts]:
@@ -42,34 +37,22 @@ def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[st
     return backbone.label, prompts
 
 
-def look(check: LabelCheck, label: str, held: HeldOut, progress: Progress) -> JudgeAnswers:
-    """What the check's backbone says of a weighted sample of the images; NaN for all others."""
-    positions = held.positions
-    sample = draw_sample(check, held.activations, SAMPLE)
-    asked = np.unique(sample.positions)
+def look(check: LabelCheck, label: str, held: HeldOut, weights: Floats, progress: Progress) -> JudgeAnswers:
+    """What the check's backbone says of these images; those that it has answered for before are not asked about."""
+    names = [str(position) for position in held.positions.tolist()]
     kept: dict[str, float | None] = check.kept.setdefault("answers", {})
-    missing = [int(at) for at in asked if str(int(positions[at])) not in kept]
+    missing = [place for place, name in enumerate(names) if name not in kept]
     for start in range(0, len(missing), presence.MOST_IMAGES):
         progress("Asking what natural images show", start, len(missing))
         some = missing[start : start + presence.MOST_IMAGES]
-        said = look_at(check, label, store([held.split.picture(int(positions[at])) for at in some]), progress)
-        kept |= {str(int(positions[at])): answer for at, answer in zip(some, said, strict=True)}
+        pictures = [held.split.picture(int(held.positions[place])) for place in some]
+        said = look_at(check, label, store(pictures), progress)
+        kept |= {names[place]: answer for place, answer in zip(some, said, strict=True)}
         check.save(update_fields=["kept"])
-    answers, weights = np.full(len(positions), np.nan), np.zeros(len(positions))
-    for at in asked:
-        answer = kept[str(int(positions[at]))]
-        answers[at] = np.nan if answer is None else answer
-    np.add.at(weights, sample.positions, sample.weights)
-    unread = int(np.isnan(answers[asked]).sum())
+    found = [kept[name] for name in names]
+    answers = np.array([np.nan if each is None else each for each in found], np.float64)
     judge = _backbone_of(check, sees=True).label
-    return JudgeAnswers(judge, answers, free=False, weights=weights, unread=unread)
-
-
-def draw_sample(check: LabelCheck, activations: Floats, count: int, uniform: float = UNIFORM) -> ImportanceSample:
-    """So many draws of images, by what they add to the correlation; the share `uniform` of them evenly."""
-    guess = activations - float(np.median(activations))  # with no cheaper judge, the unit itself says where to look
-    seed = int(str(check.options.get("seed") or 0))
-    return sample_by_importance(activations, guess, count, seed=seed, uniform=uniform)
+    return JudgeAnswers(judge, answers, free=False, weights=weights, unread=found.count(None))
 
 
 def look_at(check: LabelCheck, label: str, keys: Sequence[str], progress: Progress) -> list[float | None]:

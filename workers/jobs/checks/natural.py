@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.core.label_checks import DEVELOPMENT
 from experiments.models import LabelCheck
 from workers.errors import MissingPart, RequestError
 from workers.jobs.checks.answers import JudgeAnswers
 from workers.jobs.checks.held_out import HeldOut, read_held_out
 from workers.jobs.checks.images import measure, store
 from workers.jobs.checks.presence import judge_presence
+from workers.jobs.checks.sampling import ask_free_judge
 from workers.jobs.checks.subject import CheckedUnit
 from workers.lab.measured_splits import PILOT
-from workers.metrics.natural import PRESENT, find_surprises, plan_images, score_natural
+from workers.metrics.natural import PRESENT, find_surprises, score_natural
 from workers.protocols import Progress
 from workers.record.label_checks import CheckImage, NaturalResult, Reference
 
@@ -34,14 +33,12 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
     """Raises RequestError if the label has no content that can be tested, Cancelled, and what the judge raises."""
     lab, spec = unit.lab, unit.spec
     try:
-        held = read_held_out(check, unit, progress)
+        pilot = read_held_out(check, unit, progress)
     except MissingPart as error:
         return NaturalResult(dataset=check.dataset, problem=str(error))
-    said = judge_presence(check, check.text, held, progress)
+    held, said = judge_presence(check, unit, pilot, progress)
     if said.problem:
         return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem)
-    if said.free and check.split != DEVELOPMENT:
-        held, said = _look_further(check, unit, held, said, progress)
     threshold = lab.index(spec.model, check.dataset).unit(spec.layer, spec.unit, progress).quantile
     scores = score_natural(
         held.activations, said.answers, said.weights, threshold=threshold, seed=int(check.key[:8], 16)
@@ -72,21 +69,9 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
     )
 
 
-def _look_further(
-    check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, said: JudgeAnswers, progress: Progress
-) -> tuple[HeldOut, JudgeAnswers]:
-    """More images, and what the judge says of them, where the label describes too few of the pilot."""
-    n = len(pilot.positions)
-    count = plan_images(int((said.answers >= PRESENT).sum()), n)
-    held = read_held_out(check, unit, progress, count) if count > n else pilot
-    if len(held.positions) == n:
-        return pilot, said
-    more = judge_presence(check, check.text, held.after(n), progress)
-    return held, replace(said, answers=np.append(said.answers, more.answers))
-
-
 def _choose_kept(said: JudgeAnswers) -> NDArray[np.int64]:
-    """Which images the result tells of: the pilot, and of those after it the ones that the label describes."""
+    """Which images the result tells of: as many as the pilot has, and of those after it the ones that the label
+    describes. A weighted sample is told of whole."""
     places = np.arange(len(said.answers))
     return places[(places < PILOT) | (said.answers >= PRESENT)]
 
@@ -119,10 +104,10 @@ class _Floors:
         if not self._said.free:
             return None
         try:
-            said = judge_presence(self._check, text, self._held, progress)
+            said = ask_free_judge(str(self._check.options["judge"]), text, self._held, progress)
         except RequestError:  # another unit's label may say nothing that can be tested
             return None
-        return None if said.problem else _reference(what, self._held.activations, said)
+        return _reference(what, self._held.activations, said)
 
 
 def _reference(what: str, activations: Sequence[float] | NDArray[np.floating], said: JudgeAnswers) -> Reference:

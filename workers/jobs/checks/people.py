@@ -1,7 +1,7 @@
 """A check whose judges are people: which images they are asked about, and what their answers come to.
 
-A weighted sample as for a language model, but smaller, with images of known truth among it (2506.07985: "Beyond Top
-Activations" asks three people about each of 180). The check then waits, which is a state and no error; actions of
+The weighted sample that a language model would look at (`sampling`), with images of known truth among it. The check
+then waits, which is a state and no error; actions of
 `experiments/evaluations` take the answers and have it go on.
 """
 
@@ -27,9 +27,9 @@ from experiments.reviews.lists import reviewers
 from workers.errors import MissingPart, RequestError
 from workers.jobs.checks.answers import JudgeAnswers
 from workers.jobs.checks.generated import check_generated
-from workers.jobs.checks.held_out import read_held_out
+from workers.jobs.checks.held_out import HeldOut, read_held_out
 from workers.jobs.checks.images import store
-from workers.jobs.checks.looking import draw_sample
+from workers.jobs.checks.sampling import draw_images
 from workers.jobs.checks.subject import CheckedUnit
 from workers.metrics.judge_agreement import measure_agreement
 from workers.metrics.judge_error import measure_judge_error
@@ -37,11 +37,6 @@ from workers.protocols import Progress
 from workers.record.estimates import Estimate
 from workers.record.label_checks import CheckImage, GeneratedResult, JudgeError
 
-DRAWS = 180
-"""Draws of natural images; one that is drawn twice is asked about once. On toybox the 95 % interval of r held the r of
-all 1,000 images in 95 of 100 samples, but in 90 with 60 draws (280 labels of units, 4 samples each)."""
-UNIFORM = 0.5
-"""Share of draws that are uniform: with the paper's 0.2 r erred a little more in the same samples."""
 KNOWN = 6
 """Known cases that show what the label says, and as many that do not."""
 PRESENCE = {PresenceChoice.YES.value: 1.0, PresenceChoice.NO.value: 0.0}
@@ -56,13 +51,11 @@ def must_wait(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> bool:
     return check.waits_for_people
 
 
-def try_generated(
-    check: LabelCheck, unit: CheckedUnit, controls: tuple[float, ...], progress: Progress
-) -> GeneratedResult:
+def try_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> GeneratedResult:
     """Images drawn for the label; a problem where nobody can write or draw them, since people can judge all the
     same."""
     try:
-        return check_generated(check, unit, controls, progress)
+        return check_generated(check, unit, progress)
     except (RequestError, MissingPart) as error:
         return GeneratedResult(problem=str(error))
 
@@ -72,18 +65,15 @@ def try_generated(
 
 def _put_questions(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> None:
     """Store the images and have reviewers know. The order is drawn by lot, known cases among the others."""
-    held = read_held_out(check, unit, progress)
-    sample = draw_sample(check, held.activations, DRAWS, UNIFORM)
-    asked, draws = np.unique(sample.positions, return_counts=True)
-    weights = np.zeros(len(held.positions))
-    np.add.at(weights, sample.positions, sample.weights)
-    progress("Storing images for people to judge", 0, len(asked))
-    keys = store([held.split.picture(int(held.positions[at])) for at in asked])
+    held, weights = draw_images(check, unit, read_held_out(check, unit, progress), progress)
+    positions = held.positions.tolist()
+    progress("Storing images for people to judge", 0, len(positions))
+    keys = store([held.split.picture(position) for position in positions])
     questions = [
-        PresenceQuestion(image_id=key, probe_position=int(held.positions[at]), draws=count, weight=float(weights[at]))
-        for key, at, count in zip(keys, asked, draws.tolist(), strict=True)
+        PresenceQuestion(image_id=key, probe_position=position, weight=weight)
+        for key, position, weight in zip(keys, positions, weights.tolist(), strict=True)
     ]
-    drawn = try_generated(check, unit, tuple(held.activations.tolist()), progress)
+    drawn = try_generated(check, unit, progress)
     questions += [
         PresenceQuestion(image_id=key, expected=expected)
         for expected, images in ((True, drawn.positive), (False, drawn.neutral))
@@ -114,6 +104,11 @@ def _notify_reviewers(check: LabelCheck, images: int) -> None:
 
 
 # --- what they said -------------------------------------------------------------------------------------------
+
+
+def list_asked(check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress) -> HeldOut:
+    """The images that people were asked about: all of the pilot where they were asked before samples were kept."""
+    return draw_images(check, unit, pilot, progress)[0] if "sample" in check.kept else pilot
 
 
 def read_answers(check: LabelCheck, positions: NDArray[np.int64]) -> JudgeAnswers:

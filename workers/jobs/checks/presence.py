@@ -1,8 +1,4 @@
-"""Who says whether an image shows what the label says: a plug-in that knows or sees, a backbone that looks, or people.
-
-A plug-in is asked of all images. A backbone costs money and people their time, so they are asked of a sample, drawn
-where answers decide the correlation (2506.07985) and weighted back; each answer is kept at once.
-"""
+"""Who says whether images show what the label says: a plug-in that knows or sees, a backbone that looks, or people."""
 
 from __future__ import annotations
 
@@ -10,13 +6,12 @@ import numpy as np
 
 from experiments.core.label_checks import BACKBONE, PEOPLE
 from experiments.models import LabelCheck
-from workers import registry
 from workers.jobs.checks.answers import JudgeAnswers
 from workers.jobs.checks.held_out import HeldOut
 from workers.jobs.checks.looking import look
-from workers.jobs.checks.people import read_answers
-from workers.jobs.laboratory import laboratory
-from workers.lab.presence import judge_images
+from workers.jobs.checks.people import list_asked, read_answers
+from workers.jobs.checks.sampling import draw_images, judge_enough_images
+from workers.jobs.checks.subject import CheckedUnit
 from workers.protocols import Progress
 
 NOBODY = (
@@ -25,15 +20,21 @@ NOBODY = (
 )
 
 
-def judge_presence(check: LabelCheck, label: str, held: HeldOut, progress: Progress) -> JudgeAnswers:
-    """Ask the check's judge about a label. Raises RequestError if the label has no content that can be tested."""
+def judge_presence(
+    check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress
+) -> tuple[HeldOut, JudgeAnswers]:
+    """The images that the check's judge is asked about, and its answers: all that it takes of a plug-in, a weighted
+    sample of others.
+
+    Raises RequestError if the label has no content that can be tested, Cancelled, and what a backbone raises.
+    """
     named = str(check.options.get("judge") or "")
     if not named:
-        return JudgeAnswers("", np.full(len(held.positions), np.nan), problem=NOBODY)
+        return pilot, JudgeAnswers("", np.full(len(pilot.positions), np.nan), problem=NOBODY)
     if named == PEOPLE:
-        return read_answers(check, held.positions)
+        held = list_asked(check, unit, pilot, progress)
+        return held, read_answers(check, held.positions)
     if named == BACKBONE:
-        return look(check, label, held, progress)
-    judge = laboratory().presence_judge(named)
-    answers = judge_images(judge, label, held.split.images, held.positions.tolist(), progress)
-    return JudgeAnswers(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=judge.kind == "exact")
+        held, weights = draw_images(check, unit, pilot, progress)
+        return held, look(check, check.text, held, weights, progress)
+    return judge_enough_images(check, unit, named, pilot, progress)

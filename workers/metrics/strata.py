@@ -1,0 +1,74 @@
+"""Which images to ask about where every answer costs: strata of described, bright and other images.
+
+Correlation and average precision are decided by few images: those that the label describes, and those that activate the
+unit. A uniform sample meets few of either where both are rare, so each kind is a stratum with a third of the draws, and
+answers are weighted back (Cochran, Sampling Techniques, 1977, chapter 5). `natural` takes the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from workers.metrics.natural import PRESENT
+
+MIN_BRIGHT, MIN_BRIGHT_SHARE = 50, 0.05
+"""The bright stratum has at least so many images, or this share of all, if so many are above the lowest activation."""
+_DESCRIBED, _BRIGHT, _REST = range(3)
+
+
+@dataclass(frozen=True)
+class StratifiedSample:
+    """Images drawn without replacement, by stratum: described, bright, rest."""
+
+    positions: NDArray[np.int64]
+    """(drawn,), each once."""
+    weights: NDArray[np.float64]
+    """(drawn,), of mean 1: in proportion to how many images of its stratum each stands for."""
+
+
+def draw_strata(activations: ArrayLike, guess: ArrayLike | None, count: int, *, seed: int = 0) -> StratifiedSample:
+    """Draw `count` of n images, or all n if there are no more.
+
+    `activations` (n,). `guess` (n,) is what a cheap judge says of presence, in [0, 1], NaN where it cannot tell;
+    without one no image counts as described. Strata get equal shares; what a small one cannot use goes to the others.
+    Raises ValueError for unequal or no lengths, and for fewer draws than strata.
+    """
+    acts = np.asarray(activations, np.float64).reshape(-1)
+    said = np.full(len(acts), np.nan) if guess is None else np.asarray(guess, np.float64).reshape(-1)
+    if len(acts) != len(said) or not len(acts):
+        raise ValueError(
+            f"{len(acts)} activations and {len(said)} guesses: give both for the same images, at least one."
+        )
+    if count <= _REST:
+        raise ValueError(f"{count} draws: there are 3 strata, and each needs one.")
+    strata = _split(acts, said >= PRESENT)
+    sizes = np.bincount(strata, minlength=_REST + 1)
+    quotas = _share_out(sizes, count)
+    rng = np.random.default_rng(seed)
+    drawn = np.concatenate(
+        [rng.choice(np.flatnonzero(strata == each), quota, replace=False) for each, quota in enumerate(quotas)]
+    )
+    weights = np.repeat(sizes / np.maximum(quotas, 1), quotas)
+    return StratifiedSample(drawn.astype(np.int64), weights / weights.mean())
+
+
+def _split(activations: NDArray[np.float64], described: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The stratum of each image, (n,). Bright are the brightest that are not described, as many as are described."""
+    strata = np.where(described, _DESCRIBED, _REST)
+    wanted = max(int(described.sum()), MIN_BRIGHT, round(MIN_BRIGHT_SHARE * len(activations)))
+    others = np.flatnonzero(~described)
+    brightest = others[np.argsort(-activations[others], kind="stable")[:wanted]]
+    # Most units are silent on most images: of equal ones at the lowest activation none is brighter than the rest
+    strata[brightest[activations[brightest] > np.nanmin(activations)]] = _BRIGHT
+    return strata
+
+
+def _share_out(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """How many images are drawn of each stratum, (strata,): smallest first, an equal share of what is not given yet."""
+    quotas, order = np.zeros_like(sizes), np.argsort(sizes, kind="stable")
+    for place, stratum in enumerate(order):
+        quotas[stratum] = min(sizes[stratum], (count - quotas.sum()) // (len(order) - place))
+    return quotas
