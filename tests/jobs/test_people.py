@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from pytest_django.fixtures import SettingsWrapper
 
 from experiments.core import notify
 from experiments.core.actors import Actor
@@ -130,7 +129,7 @@ def test_answers_measure_the_label(reviewers: list[User]) -> None:
     assert wrong.pearson is None or wrong.pearson < 0.3
 
 
-def test_who_guesses_is_a_free_judge_of_the_images(settings: SettingsWrapper) -> None:
+def test_who_guesses_is_a_free_judge_of_the_images(settings) -> None:
     model, photos = "hf:microsoft/resnet-152", "folder:/photos"
     assert choose_method("synthetic:toybox-eyes", people=1).options["guess"] == "toybox"
     assert "guess" not in choose_method("synthetic:toybox-eyes").options, "its judge sees all images"
