@@ -45,7 +45,7 @@ def test_it_concludes_and_keeps_everything(capsys: pytest.CaptureFixture[str]) -
     assert set(told) == {
         "run", "status", "reason", "rounds", "experiments", "observations", "description", "labels", "seconds",
         "question", "task", "bias", "reasoning", "hypotheses", "exemplar_mean", "best_activation",
-        "prompt_tokens", "completion_tokens", "cost", "check", "grades", "domain", "code",
+        "prompt_tokens", "completion_tokens", "cost", "check", "grades", "domain", "code", "biases",
     }  # fmt: skip
     assert told["check"]["status"] == "done"
     assert run.label_check is not None

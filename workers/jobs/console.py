@@ -12,6 +12,7 @@ from experiments.models import Run
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.run_log import DatabaseRunLog
 from workers.record import events, grades, limits
+from workers.record.bias_tests import BiasTest
 from workers.record.events import Event, ExperimentEnded, Payload
 from workers.record.figures import format_activation
 from workers.record.tasks import FUNCTION
@@ -89,6 +90,7 @@ def in_words(payload: Payload, kind: str) -> str:
             answer = payload.conclusion
             parts = [answer.description, answer.reasoning, answer.bias, *(f"Label: {label}" for label in answer.labels)]
             parts += [f"Domain: {answer.domain}" * bool(answer.domain), answer.code]
+            parts += map(_test_in_words, payload.biases)
             return heading(title_of(kind), payload.reason) + "\n".join(part for part in parts if part)
         case _:
             return _steering_in_words(payload, kind)
@@ -110,6 +112,14 @@ def _steering_in_words(payload: Payload, kind: str) -> str:
     texts = {name: value for name, value in vars(payload).items() if isinstance(value, str) and value}
     who = texts.pop("who", "")
     return heading(title_of(kind), who) + "".join(textwrap.indent(text, "  | ") + "\n" for text in texts.values())
+
+
+def _test_in_words(test: BiasTest) -> str:
+    """What the images of a run say of a bias that it states."""
+    if test.effect is None:
+        return f"Not tested: “{test.context}”. {test.why}"
+    verdict, images = "Holds" if test.holds else "Does not hold", "new images" if test.fresh else "what suggested it"
+    return f"{verdict} on {images}: “{test.context}”, effect {test.effect:.2f}, corrected p {test.adjusted_p:.2g}"
 
 
 def _captions_in_words(reply: events.Replied) -> str:

@@ -186,6 +186,7 @@ def _summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
         "run": run.pk,
         **{name: getattr(run, name) for name in (*plain, "prompt_tokens", "completion_tokens")},
         **{name: run.conclusion.get(name, "") for name in ("description", "bias", "reasoning", "domain", "code")},
+        "biases": run.biases,
         "experiments": run.experiment_count,
         "observations": run.observation_count,
         "hypotheses": list(hypotheses.values("number", "text", "status", "reason")),
