@@ -32,7 +32,7 @@ def sandbox():
 @pytest.mark.more
 def test_headline_metrics_fall_on_real_neurons_too(settings, capsys):
     real = read_real_units(settings.state, 12, 100)[:8]
-    shares = bench_metrics.print_table({"0.1": make_units(2, 0.1, seed=0, n=500), "toybox-eyes": real})
+    shares = bench_metrics.print_table({"0.1": make_units(2, 0.1, seed=0), "toybox-eyes": real})
     for metric in ("Pearson r", "AUPRC"):
         missing, extra = shares[metric][1]
         assert min(missing, extra) > 0.9

@@ -7,12 +7,14 @@ import pytest
 from tests.support.sanity import make_units, share_falling
 
 
-@pytest.mark.parametrize("frequency", [0.1, 0.01])
-@pytest.mark.parametrize("metric", ["Pearson r", "AUPRC"])
-def test_the_headline_figures_fall_for_labels_that_are_too_narrow_or_too_broad(metric: str, frequency: float) -> None:
-    missing, extra = share_falling(metric, make_units(60, frequency, seed=12))
-    assert missing > 0.9
-    assert extra > 0.9
+@pytest.mark.parametrize("frequency", [0.1, 0.01, 0.004, 0.001])
+def test_the_headline_figures_fall_for_labels_that_are_too_narrow_or_too_broad(frequency: float) -> None:
+    units = make_units(60, frequency, seed=12)
+    assert min(share_falling("Pearson r", units)) > 0.9
+    narrow, broad = share_falling("AUPRC", units)
+    assert broad >= 0.9
+    # Of something as rare as one image in a thousand 20 show it, too few for AUPRC to miss ten of them
+    assert (narrow > 0.9) == (frequency > 0.001)
 
 
 def test_the_tests_tell_metrics_apart() -> None:

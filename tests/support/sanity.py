@@ -16,8 +16,9 @@ from PIL import Image
 
 from workers import registry
 from workers.lab.laboratory import Laboratory
+from workers.lab.measured_splits import PILOT
 from workers.metrics.generated import score_generated, score_predictiveness
-from workers.metrics.natural import correlate
+from workers.metrics.natural import correlate, plan_images
 from workers.metrics.ranking import area_under_curve, average_precision
 from workers.protocols import LabSettings, Picture
 from workers.toybox.dataset import ToyboxScenes
@@ -27,6 +28,8 @@ Unit = tuple[NDArray, NDArray]
 """Activations (n,) and presence (n,), bool."""
 FEWEST, AT_ONCE = 10, 50
 """Scenes that show a real unit's concept, at least; scenes of a batch."""
+MOST = 20_000
+"""Held-out scenes of toybox."""
 LEAST = 0.001
 """By how much a score must fall, of the range of the metric."""
 
@@ -36,8 +39,8 @@ def pearson(activations: NDArray, there: NDArray) -> float:
 
 
 def _f1(activations: NDArray, there: NDArray) -> float:
-    """At the quantile of activation that leaves as many images as the unit truly has: 2 %."""
-    guessed = activations > np.quantile(activations, 0.98)
+    """At the threshold of the product, whatever the unit truly has."""
+    guessed = activations > np.quantile(activations, 0.99)
     return 2 * (guessed & there).sum() / (guessed.sum() + there.sum())
 
 
@@ -55,7 +58,7 @@ def _predictiveness(activations: NDArray, there: NDArray) -> float:
 METRICS: Mapping[str, tuple[Metric, float]] = {
     "Pearson r": (pearson, 2.0),
     "AUPRC": (average_precision, 1.0),
-    "F1 at a quantile of 0.98": (_f1, 1.0),
+    "F1 at a quantile of 0.99": (_f1, 1.0),
     "AUC, label against the rest (CoSy)": (lambda a, c: area_under_curve(a[c], a[~c]), 1.0),
     "MAD (CoSy)": (_mad, 1.0),
     "mean of the label's images (MAIA +)": (lambda a, c: float(a[c].mean()), 1.0),
@@ -65,9 +68,11 @@ METRICS: Mapping[str, tuple[Metric, float]] = {
 """Metric and the length of its range; of those without bounds, 1 standard deviation of the activations."""
 
 
-def make_units(count: int, frequency: float, seed: int, n: int = 20_000) -> list[Unit]:
-    """Synthetic units: the truth has a frequency, and excites the unit by 1 to 4 deviations over its noise."""
+def make_units(count: int, frequency: float, seed: int) -> list[Unit]:
+    """Synthetic units over as many images as a check takes: the truth has a frequency, and excites the unit by 1 to 4
+    deviations over its noise."""
     rng = np.random.default_rng(seed)
+    n = min(plan_images(round(frequency * PILOT), PILOT), MOST)
     made = []
     for _ in range(count):
         there = np.zeros(n, bool)
