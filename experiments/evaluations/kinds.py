@@ -29,8 +29,8 @@ class Kind:
     makes: tuple[str, ...] = ()
     """Sources of labels that it makes by itself, each of which is checked."""
     run_seconds: float = 36.0
-    """Of the scripted scientist: what to expect where nothing is recorded. As the two below measured on two cores beside
-    other work, so that less is likelier than more."""
+    """Of the scripted scientist: what to expect where nothing is recorded. Measured, as the two below, on two cores
+    beside other work, so that less is likelier than more."""
     check_seconds: float = 70.0
     preparation: float = 0.0
     """Seconds of one repeat before its first item: drawing, training, choosing."""
