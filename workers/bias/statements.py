@@ -100,7 +100,8 @@ def _list_cases(rows: Sequence[Observation]) -> Floats:
     """The mean activation of the images of each prompt, (prompts,)."""
     by_prompt: dict[str, list[float]] = defaultdict(list)
     for each in rows:
-        by_prompt[prompt_of(each)].append(each.activation)
+        if math.isfinite(each.activation):
+            by_prompt[prompt_of(each)].append(each.activation)
     return np.array([np.mean(values) for values in by_prompt.values()], dtype=np.float64)
 
 

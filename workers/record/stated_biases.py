@@ -21,6 +21,8 @@ Direction = Literal["weaker", "stronger"]
 
 LEAST = 8
 """Different prompts on each side from which a statement is tested on what was drawn after it."""
+MOST = 20
+"""Statements of a conclusion that are read, the first."""
 _LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*\**(weaker|stronger)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _QUOTED = re.compile(r'["“]([^"“”]{1,80})["”]')
 _NOT = re.compile(r'["”][^"“”]{0,20}\b(?:not|without|except)\b[^"“”]{0,12}(?=["“])', re.IGNORECASE)
@@ -92,7 +94,8 @@ class Sides(Generic[Row]):
 
 
 def read_statements(text: str) -> list[StatedBias]:
-    """The statements in a conclusion, in order; lines without quoted words cannot be counted again and are left out."""
+    """The first `MOST` statements in a conclusion; lines without quoted words cannot be counted again and are left
+    out."""
     found = []
     for match in _LINE.finditer(text):
         parted = _NOT.search(match[2])
@@ -103,7 +106,7 @@ def read_statements(text: str) -> list[StatedBias]:
             direction: Direction = "weaker" if match[1].casefold() == "weaker" else "stronger"
             subject, context = tuple(quoted[:-1]), quoted[-1]
             found.append(StatedBias(match[0].strip(), direction, subject, context, tuple(excluded)))
-    return found
+    return found[:MOST]
 
 
 def _quoted_in(text: str) -> list[str]:
