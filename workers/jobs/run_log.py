@@ -60,7 +60,7 @@ class DatabaseRunLog:
         self.images.flush()
         payload = score_end(self.run, kind, payload)
         if isinstance(payload, Ended):
-            payload = add_tests(payload, [each.payload for each in self.events()])
+            payload = add_tests(payload, [each.payload for each in self.known])
         if isinstance(payload, Replied):
             self._send_draft(
                 payload.text

@@ -107,10 +107,8 @@ def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> N
     items = procedure.plan(evaluation, progress)
     if not items:
         raise RequestError("There is nothing to measure: no unit is left after what was asked for. Ask for others.")
-    took = time.monotonic() - began
-    evaluation.prepared = {**evaluation.prepared, PLANNING: took}
+    evaluation.prepared = {**evaluation.prepared, PLANNING: time.monotonic() - began}
     _save_plan(evaluation, items)
-    Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + took)
 
 
 def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
