@@ -13,7 +13,7 @@ ENOUGH = 0.88
 LISTS = [
     lambda: [case for case in list_label_cases((0.1, 0.01, 0.004)) if case.name in {"null", "sparse, right"}],
     lambda: [case for case in list_label_cases((0.1,)) if case.name.startswith("graded")],
-    list_weighted_cases,
+    lambda: [case for case in list_weighted_cases() if case.setting != "0.03" and "narrow" not in case.name],
     list_summary_cases,
 ]
 
