@@ -16,14 +16,12 @@ from experiments.core.visibility import visible_to
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
 from experiments.models.stored import StoredScore
 from experiments.units.label_groups import LabelGroup, group_labels
-from workers.record.estimates import benjamini_hochberg
+from workers.record.estimates import benjamini_hochberg, is_beyond_chance
 from workers.record.statuses import ACTIVE, Status
 
 MOST_REASONS = 20
 """Reasons of failures that are listed."""
 REASON_CHARS = 300
-FALSE_DISCOVERIES = 0.05
-"""Share of the labels told to be beyond chance that are expected not to be."""
 STATUSES = dict(SweepStatus.choices)
 
 
@@ -145,7 +143,7 @@ class SweptRun:
     @property
     def beyond_chance(self) -> bool:
         """Whether its label says something of the unit; of all that do by this rule, 5 % are expected not to."""
-        return self.q is not None and self.q <= FALSE_DISCOVERIES and (self.r or 0.0) > 0
+        return is_beyond_chance(self.r, self.q)
 
 
 def read_runs(sweep: Sweep, names: Names) -> list[SweptRun]:

@@ -89,6 +89,8 @@ def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
         "count": len(numbers),
         "all_numbers": format_stretches(numbers),
         "is_filtered": len(numbers) < row.units,
+        "tested": facts.tested,
+        "beyond_chance": facts.beyond_chance,
         "place_key": key_of(row),
         "breadcrumbs": lists.list_breadcrumbs(row.model, row),
     }

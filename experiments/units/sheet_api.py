@@ -42,6 +42,10 @@ class SheetOut(Schema):
     count: int = Field(description="units that match")
     numbers: str = Field(description="all that match, as stretches: 0-11,40")
     items: list[TileOut]
+    tested: int = Field(description="checks of labels of the whole layer that tested r against 0")
+    beyond_chance: int = Field(
+        description="of these, those with r above 0 beyond chance: adjusted p of 0.05 at most (Benjamini and Hochberg)"
+    )
 
 
 class SheetFilters(Schema):
@@ -70,7 +74,13 @@ def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters])
     tiles = make_tiles([(layer, number) for number in some], facts)
     known = colouring.known[layer.pk]
     items = [_tile_out(tile, colouring.say(known.get(tile.number, colouring.rest))) for tile in tiles]
-    return {"count": len(numbers), "numbers": format_stretches(numbers), "items": items}
+    return {
+        "count": len(numbers),
+        "numbers": format_stretches(numbers),
+        "items": items,
+        "tested": facts.tested,
+        "beyond_chance": facts.beyond_chance,
+    }
 
 
 def _tile_out(tile: UnitTile, colour: str) -> TileOut:

@@ -17,6 +17,7 @@ from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, LabelCheck, Layer
 from experiments.units.lists import Numbers
+from workers.record.estimates import benjamini_hochberg, is_beyond_chance
 
 Place = tuple[int, int]
 """Id of a layer, number of a unit."""
@@ -65,15 +66,25 @@ class UnitTile:
 
 @dataclass(frozen=True)
 class UnitFacts:
-    """What is said of some units: by place the label that stands for each, and the best r of a check of its labels."""
+    """What is said of some units: by place the label that stands for each, and the best r of a check of its labels; of
+    all checks how many tested r against 0, and how many found it above 0 with all of them in mind."""
 
     labels: Mapping[Place, UnitLabel]
     scores: Mapping[Place, float]
+    tested: int = 0
+    beyond_chance: int = 0
 
 
 def read_facts(meant: Q, names: Names) -> UnitFacts:
     """Of the units that `meant` chooses, of rows that lead to theirs by `unit__`."""
-    return UnitFacts(choose_labels(meant, names), _find_scores(meant, names))
+    checks = _read_checks(meant, names)
+    adjusted = benjamini_hochberg([p for *_, p in checks])
+    return UnitFacts(
+        choose_labels(meant, names),
+        {place: r for place, r, _ in checks},
+        sum(q is not None for q in adjusted),
+        sum(is_beyond_chance(r, q) for (_, r, _), q in zip(checks, adjusted, strict=True)),
+    )
 
 
 def read_tiles(places: Sequence[tuple[Layer, int]], names: Names, pictures: int = 1) -> list[UnitTile]:
@@ -125,13 +136,12 @@ def _rank_label(key: int, run: int | None, position: int) -> tuple[bool, int, in
     return (False, 0, 0, key) if run is None else (True, run, -position, key)
 
 
-def _find_scores(meant: Q, names: Names) -> dict[Place, float]:
-    """By place the best r of a check of the unit's labels, of the checks that `meant` chooses; units without one are
-    left out."""
+def _read_checks(meant: Q, names: Names) -> list[tuple[Place, float, float | None]]:
+    """Place, r and p of the checks of labels that `meant` chooses, the best r last; those without r are left out."""
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
     checks = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(split=DEVELOPMENT).exclude(hidden)
-    found = visible_to(checks).order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson")
-    return {(layer, number): r for layer, number, r in found if r is not None}
+    found = visible_to(checks).order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson", "p_value")
+    return [((layer, number), r, p) for layer, number, r, p in found if r is not None]
 
 
 def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[Picture]]:

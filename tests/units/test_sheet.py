@@ -26,9 +26,9 @@ def tiles_of(client: Client, **query: str) -> list[int]:
     return [int(number) for number in re.findall(r'<input type="checkbox" name="unit" value="(\d+)"', text)]
 
 
-def scored(model: VisionModelRow, number: int, text: str, r: float) -> None:
+def scored(model: VisionModelRow, number: int, text: str, r: float, p: float | None = None) -> None:
     unit = labelled(layer_of(model), number, text)
-    LabelCheck.objects.create(key=f"{number}", unit=unit, text=text, options={}, pearson=r)
+    LabelCheck.objects.create(key=f"{number}", unit=unit, text=text, options={}, pearson=r, p_value=p)
 
 
 def test_a_tile_shows_exemplar_label_and_score(as_owner: Client, resnet: VisionModelRow) -> None:
@@ -131,6 +131,19 @@ def test_the_api_lists_the_units_of_a_layer_as_its_page_does(as_owner: Client, r
     assert found["items"][0] | {"name": ""} == found["items"][0]
     assert (found["items"][0]["label"], found["items"][0]["r"]) == ("fur", 0.8)
     assert as_owner.get(address, {"start": "2000", "limit": "200"}).json()["items"][-1]["number"] == 2047
+
+
+def test_labels_beyond_chance_are_counted_with_all_of_the_layer_in_mind(
+    as_owner: Client, resnet: VisionModelRow
+) -> None:
+    address = f"/api/v1/layers/{layer_of(resnet).pk}/sheet"
+    assert "Beyond chance" not in as_owner.get(SHEET).content.decode()
+    for number, (r, p) in enumerate(((0.9, 0.001), (0.4, 0.02), (0.2, 0.045), (-0.3, 0.001), (0.1, 0.9), (0.5, None))):
+        scored(resnet, number, f"label {number}", r, p)
+    told = as_owner.get(address, {"low": "0.8"}).json()
+    assert (told["count"], told["tested"], told["beyond_chance"]) == (1, 5, 2)
+    for view in ("", "map"):
+        assert "Beyond chance, 2 of 5 tested labels" in as_owner.get(SHEET, {"view": view}).content.decode()
 
 
 def test_a_sheet_tells_nothing_of_a_run_that_its_reader_is_to_judge_unseen(run: Run, first: User) -> None:

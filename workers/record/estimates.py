@@ -20,6 +20,8 @@ class Estimate:
     """Why there is no value or no interval; "" where both are there."""
 
 
+FALSE_DISCOVERIES = 0.05
+"""Expected share of false ones among what is called beyond chance where many tests are read at once."""
 NONE = Estimate()
 """What stands where nothing was measured."""
 
@@ -39,3 +41,8 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
         least = min(least, p * len(known) / rank)
         adjusted[place] = least
     return adjusted
+
+
+def is_beyond_chance(value: float | None, adjusted: float | None) -> bool:
+    """Whether a figure is above 0 by a p-value that was adjusted for all the tests beside it."""
+    return value is not None and value > 0 and adjusted is not None and adjusted <= FALSE_DISCOVERIES
