@@ -47,6 +47,7 @@ FOR_PLUGINS = (
     "workers.vision_models.single_file",
     "workers.vision_models.centre_crop",
     "workers.vision_models.rewriting",
+    "workers.vision_models.state_dicts",
     "workers.vision_models.torchvision_resnet.network",
 )
 OUTSIDE = ("management", "urls", "checks", "admin", "apps")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import zipfile
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,12 @@ from workers.vision_models.torchvision_resnet import weights as files
 from workers.vision_models.torchvision_resnet.network import BasicBlock, ResNet, ResNetBottleneck
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+class Options(dict[str, int]):
+    """What a library keeps its settings in."""
+
+
 LAYERS = ["conv1", *STAGES, "logits"]
 BASIC, DEEP = (2, 1, 1, 1), (1, 2, 1, 1)
 
@@ -115,10 +123,62 @@ def test_every_form_of_the_weights_gives_the_same(deep, file, tmp_path) -> None:
     folder.mkdir()
     saved(deep, folder / "model.safetensors")
     plain = {key: value for key, value in deep.items() if "num_batches_tracked" not in key}
-    wrapped = {"state_dict": {f"module.{key}": value for key, value in deep.items()}}
+    half = {key: value.half() if value.is_floating_point() else value for key, value in deep.items()}
     expected = load(file).maps(noise(1), ["layer4"])["layer4"]
-    for path in (folder, saved(plain, tmp_path / "old.pth"), saved(wrapped, tmp_path / "wrapped.pth")):
+    for path in (folder, saved(plain, tmp_path / "old.pth")):
         torch.testing.assert_close(load(path).maps(noise(1), ["layer4"])["layer4"], expected)
+    found = load(saved(half, tmp_path / "half.pth")).maps(noise(1), ["layer4"])["layer4"]
+    torch.testing.assert_close(found, expected, atol=0.05, rtol=0.05)
+
+
+def named(weights: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
+    return {f"{start}{key}": value for key, value in weights.items()}
+
+
+TRAINING = {"optimizer": {"state": {0: {"exp_avg": torch.zeros(2)}}, "param_groups": [{"lr": 0.1}]}, "epoch": 5}
+CHECKPOINTS: dict[str, Callable[[dict[str, Tensor]], object]] = {
+    "torchvision's script": lambda w: {"model": w, **TRAINING, "args": Namespace(lr=0.1, data=Path("/data"))},
+    "Places365": lambda w: {"arch": "resnet18", "state_dict": named(w, "module."), "best_prec1": torch.tensor(54.0)},
+    "torch.compile": lambda w: named(w, "_orig_mod."),
+    "compiled and parallel": lambda w: {"model_state_dict": named(w, "_orig_mod.module.")},
+    "Lightning": lambda w: {"state_dict": named(w, "model.backbone."), "callbacks": {}, "hyper_parameters": {"lr": 1}},
+    "a criterion beside": lambda w: {"state_dict": {**named(w, "net."), "criterion.weight": torch.ones(5)}},
+    "NumPy's numbers": lambda w: {"net": w, "acc": np.float64(54.3), "history": np.zeros(3)},
+    "any key": lambda w: {"checkpoint": {"weights_of_last_epoch": w}},
+}
+
+
+@pytest.mark.parametrize("form", CHECKPOINTS)
+def test_weights_are_found_in_checkpoints_of_training(form, deep, file, tmp_path) -> None:
+    torch.save(CHECKPOINTS[form](deep), tmp_path / "checkpoint.ckpt")
+    model, expected = load(tmp_path / "checkpoint.ckpt"), load(file).maps(noise(1), LAYERS)
+    found = model.maps(noise(1), LAYERS)
+    for layer in LAYERS:
+        torch.testing.assert_close(found[layer], expected[layer])
+
+
+def test_a_linear_head_may_have_any_name(deep, file, tmp_path) -> None:
+    expected = load(file).maps(noise(1), ["logits"])["logits"]
+    for at, name in enumerate(("fc.1.", "head.", "classifier.out.")):
+        renamed = {key.replace("fc.", name): value for key, value in deep.items()}
+        path = saved(renamed, tmp_path / f"{at}.pth")
+        torch.testing.assert_close(load(path).maps(noise(1), ["logits"])["logits"], expected)
+
+
+@pytest.mark.parametrize("head", [{}, {"fc.0.weight": (9, 256), "fc.0.bias": (9,), "fc.2.weight": (3, 9)}])
+def test_layers_are_studied_without_a_head_that_is_understood(head, deep, file, tmp_path) -> None:
+    trunk = {key: value for key, value in deep.items() if not key.startswith("fc.")}
+    path = saved(trunk | {name: torch.zeros(shape) for name, shape in head.items()}, tmp_path / "trunk.pth")
+    model = load(path)
+    assert [layer.name for layer in model.layers()] == LAYERS[:-1]
+    assert "without a head" in model.about()
+    found = model.maps(noise(2), ["layer4"])["layer4"]
+    torch.testing.assert_close(found, load(file).maps(noise(2), ["layer4"])["layer4"])
+    torch.testing.assert_close(model.outputs(noise(2), "layer2"), found.mean((2, 3)))
+    with pytest.raises(UnknownName, match="no head, so it knows no class 0"):
+        model.evidence(noise(1), 0)
+    with pytest.raises(UnknownName, match="no layer 'logits'"):
+        model.maps(noise(1), ["logits"])
 
 
 def test_the_part_seen_is_the_centre_that_is_cut_out(file) -> None:
@@ -163,11 +223,21 @@ def test_other_files_are_refused(deep, tmp_path, monkeypatch) -> None:
         with pytest.raises(MissingPart, match=words):
             load(tmp_path / name).layers()
 
-    refused(r"no ResNet of torchvision: it has no .*layer1", {"fc.weight": torch.zeros(2)})
+    layer1 = r"layer1\.0\.conv1\.weight"
+    refused(
+        rf"no ResNet of torchvision: none of its 1 tensors is called {layer1}.*“fc.weight”",
+        {"fc.weight": deep["bn1.bias"]},
+    )
+    refused(r"no ResNet of torchvision: it has no .*layer3", {k: v for k, v in deep.items() if "layer3" not in k})
+    refused("there is no tensor in it", {"state_dict": {"conv1.weight": 3}})
+    refused(
+        r"2 networks, whose names begin with “student.net.”, “teacher.”",
+        {"student": named(deep, "net."), "teacher": deep},
+    )
+    refused(r"objects that only code .*state_dict\(\)", {"model": deep, "options": Options(lr=1)})
     refused(r"does not fit.*layer2\.1\.bn2\.bias", {k: v for k, v in deep.items() if k != "layer2.1.bn2.bias"})
     refused(r"does not fit.*layer5", deep | {"layer5.weight": torch.zeros(1)})
     refused(r"does not fit.*size mismatch.*layer3", deep | {"layer3.0.conv2.weight": torch.zeros(3, 3)})
-    refused("not all of its values are tensors", deep | {"fc.bias": 3})
     (tmp_path / "text.pth").write_text("hello")
     refused("cannot be read as weights", name="text.pth")
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
@@ -176,7 +246,7 @@ def test_other_files_are_refused(deep, tmp_path, monkeypatch) -> None:
     refused("more than any ResNet", name="bomb.pth")
 
 
-def test_code_in_a_file_is_never_run(tmp_path) -> None:
+def test_code_in_a_file_is_never_run(deep, tmp_path) -> None:
     trace = tmp_path / "was here"
 
     class Trap:
@@ -184,8 +254,10 @@ def test_code_in_a_file_is_never_run(tmp_path) -> None:
             return Path.touch, (trace,)
 
     torch.save({"conv1.weight": Trap()}, tmp_path / "trap.pth", pickle_module=pickle)
-    with pytest.raises(MissingPart, match="cannot be read as weights"):
-        load(tmp_path / "trap.pth").layers()
+    torch.save({"model": deep, "note": Trap()}, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
+    for name, words in (("trap.pth", "objects that only code"), ("old.pth", r"objects \(getattr\) that only code")):
+        with pytest.raises(MissingPart, match=words):
+            load(tmp_path / name).layers()
     assert not trace.exists()
 
 

@@ -6,23 +6,21 @@ A plug-in says which file, which network reads it, how images are cropped and wh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from PIL import Image
-from safetensors.torch import load_file
 
 from workers import hub
-from workers.errors import MissingPart
 from workers.model_cache import Slot, in_batches
 from workers.protocols import Box, LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable
 from workers.vision_models.centre_crop import CentreCrop
 from workers.vision_models.rewriting import join_outputs, replace_output
-from workers.weights import check_finite, first_line
+from workers.weights import check_finite
 
 Network = TypeVar("Network", bound=torch.nn.Module)
 
@@ -40,23 +38,6 @@ def file_of(name: str) -> Path | None:
     """The file of that path, if there is one."""
     path = Path(name).expanduser()
     return path.resolve() if path.is_file() else None
-
-
-def load_dict(path: Path) -> Any:
-    """What PyTorch saved in a file, numbers alone: nothing in it is ever run."""
-    return torch.load(path, map_location="cpu", weights_only=True)
-
-
-def read_weights(path: Path, load: Callable[[Path], Any] = load_dict) -> dict[str, Any]:
-    """Names and values in a file of weights: safetensors, or what `load` makes of another. Raises MissingPart."""
-    try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        found = load(path)
-    except Exception as error:
-        raise MissingPart(f"{path} cannot be read as weights: {first_line(error)} Fetch the file again.") from error
-    found = found.get("state_dict", found) if isinstance(found, dict) else {"": found}
-    return {str(key).removeprefix("module."): value for key, value in found.items()}
 
 
 class SingleFileModel(ABC, Generic[Network]):

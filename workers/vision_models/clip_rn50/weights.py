@@ -8,7 +8,7 @@ from __future__ import annotations
 import pickle
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,21 +18,20 @@ from torch import Tensor
 
 from workers.errors import MissingPart
 from workers.vision_models.clip_rn50.network import ClipImageEncoder
-from workers.vision_models.single_file import load_dict, read_weights
+from workers.vision_models.state_dicts import load_pickle, read_state_dict
 
-SIDE = "visual."
-"""Begins the names of the image side's weights."""
+ANCHOR = "layer1.0.conv1.weight"
+_REMEDY = "Get one: hf download timm/resnet50_clip.openai"
 
 
 def load(path: Path) -> ClipImageEncoder:
     """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
-    weights = _image_side(read_weights(path, _read_archive_or_dict), path)
+    read = read_state_dict(path, ANCHOR, "ResNet of CLIP", _REMEDY, _read_archive_or_dict)
+    weights = {name: value.float() for name, value in read.items()}
     try:
         network = ClipImageEncoder.like(weights)
     except (KeyError, IndexError) as error:
-        raise MissingPart(
-            f"{path} holds no ResNet of CLIP: it has no {error}. Get one: hf download timm/resnet50_clip.openai"
-        ) from error
+        raise MissingPart(f"{path} holds no ResNet of CLIP: it has no {error}. {_REMEDY}") from error
     counters = {key for key in network.state_dict() if key.endswith("num_batches_tracked")}
     try:
         report = network.load_state_dict(weights, strict=False)
@@ -50,18 +49,9 @@ def _list_names(verb: str, names: list[str]) -> list[str]:
     return [f"{verb} {', '.join(names[:3])}{' …' if names[3:] else ''} ({len(names)})"] if names else []
 
 
-def _image_side(weights: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
-    """The weights of the image side by their names in the network; they may also be all there are."""
-    found = {key.removeprefix(SIDE): value for key, value in weights.items() if key.startswith(SIDE)}
-    found = found or dict(weights)
-    if not all(isinstance(value, Tensor) for value in found.values()):
-        raise MissingPart(f"{path} holds no state dict: not all of its values are tensors. Save `model.state_dict()`.")
-    return {key: value.float() for key, value in found.items()}
-
-
 def _read_archive_or_dict(path: Path) -> Any:
     is_archive = zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist())
-    return _read_archive(path) if is_archive else load_dict(path)
+    return _read_archive(path) if is_archive else load_pickle(path)
 
 
 class _Module:

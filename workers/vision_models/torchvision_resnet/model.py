@@ -58,12 +58,13 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
         The head is linear behind a mean, so Grad-CAM's weights are the head's over the number of places, and its map is
         the class activation map (Zhou et al., CVPR 2016). Raises UnknownName.
         """
-        classes = self.layers()[-1].units
+        classes = sum(layer.units for layer in self.layers() if layer.kind == "logit")
         if not 0 <= unit < classes:
-            raise UnknownName(f"{self.name} has classes from 0 to {classes - 1}, so it knows no class {unit}.")
+            known = f"classes from 0 to {classes - 1}" if classes else "no head"
+            raise UnknownName(f"{self.name} has {known}, so it knows no class {unit}.")
         found = self.maps(images, ["layer4", "logits"])
         with self._open().slot as network:
-            weights = network.fc.weight[unit].float() / max(1, found["layer4"][:1, 0].numel())
+            weights = network.get_parameter("fc.weight")[unit].float() / max(1, found["layer4"][:1, 0].numel())
         maps = torch.einsum("u,buhw->bhw", weights, found["layer4"]).relu()
         probabilities = found["logits"].flatten(1).softmax(1)[:, unit]
         return probabilities.numpy(force=True), maps.numpy(force=True)
@@ -72,26 +73,32 @@ class TorchvisionResNet(SingleFileModel[ResNet]):
         """Which weights they are, for people."""
         path = self._path()
         called = weights.PUBLISHED.get(hub.file_fingerprint(path)[:8], "")
-        if called or path.suffix != ".safetensors":
-            known = f"torchvision's own file of {called}" if called else "in a file that torchvision did not publish"
-            return f"{known}, by its hash"
-        return "in another form than torchvision's own, so that nothing proves which weights they are"
+        if called:
+            return f"torchvision's own file of {called}, by its hash"
+        known = "in another form than torchvision's own, so that nothing proves which weights they are"
+        if path.suffix != ".safetensors":
+            known = "in a file that torchvision did not publish, by its hash"
+        has_head = any(layer.kind == "logit" for layer in self.layers())
+        return known if has_head else f"{known}; without a head of one linear layer, so that there are no logits"
 
     def _network(self, path: Path) -> ResNet:
         return weights.load(path)
 
     def _layers(self, network: ResNet) -> list[LayerInfo]:
-        logits = LayerInfo("logits", "fc", "logit", network.fc.out_features, self._classes(network), "softmax")
-        return [*(LayerInfo(name, name, "conv", units) for name, units in network.widths.items()), logits]
+        layers = [LayerInfo(name, name, "conv", units) for name, units in network.widths.items()]
+        if network.fc is not None:
+            classes = network.fc.out_features
+            layers.append(LayerInfo("logits", "fc", "logit", classes, self._name_classes(classes), "softmax"))
+        return layers
 
-    def _classes(self, network: ResNet) -> tuple[str, ...]:
+    def _name_classes(self, count: int) -> tuple[str, ...]:
         """The names in a config.json of transformers beside the weights; none if it does not name each class."""
         try:
             named = json.loads((self._path().parent / "config.json").read_text("utf-8"))["id2label"]
             names = tuple(str(named[str(unit)]) for unit in range(len(named)))
         except (OSError, ValueError, KeyError, TypeError):
             return ()
-        return names if len(names) == network.fc.out_features else ()
+        return names if len(names) == count else ()
 
     def _crop(self, network: ResNet) -> CentreCrop:  # noqa: ARG002 - it is the same for all
         return CROP

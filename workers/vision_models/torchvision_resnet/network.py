@@ -59,10 +59,10 @@ def _short_cut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
 
 
 class ResNet(nn.Module):
-    """The network. `widths` gives the units of its layers."""
+    """The network, with a head unless it has no classes. `widths` gives the units of its layers before the head."""
 
     def __init__(
-        self, block: type[BasicBlock | ResNetBottleneck], width: int, depths: Mapping[str, int], classes: int
+        self, block: type[BasicBlock | ResNetBottleneck], width: int, depths: Mapping[str, int], classes: int | None
     ) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, width, 7, 2, 3, bias=False)
@@ -74,7 +74,7 @@ class ResNet(nn.Module):
             first = block(inputs, inner, 1 if at == 0 else 2)
             inputs = self.widths[name] = inner * block.expansion
             self.add_module(name, nn.Sequential(first, *(block(inputs, inner, 1) for _ in range(depths[name] - 1))))
-        self.fc = nn.Linear(inputs, classes)
+        self.fc = None if classes is None else nn.Linear(inputs, classes)
 
     @classmethod
     def like(cls, weights: Mapping[str, Tensor]) -> ResNet:
@@ -83,20 +83,24 @@ class ResNet(nn.Module):
         depths = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
         if absent := [name for name in STAGES if not depths[name]]:
             raise KeyError(f"{absent[0]}.0.conv1.weight")
-        return cls(block, weights["conv1.weight"].shape[0], depths, weights["fc.weight"].shape[0])
+        classes = weights["fc.weight"].shape[0] if "fc.weight" in weights else None
+        return cls(block, weights["conv1.weight"].shape[0], depths, classes)
 
     def maps(self, x: Tensor) -> dict[str, Tensor]:
         """conv1 before its batch norm, where the published code of MAIA, MILAN and CLIP-Dissect reads it; layer1 to
-        layer4 after their ReLU; the logits, before any softmax. All (batch, units, height, width); logits are 1 x 1.
+        layer4 after their ReLU; the logits, before any softmax, if it has a head. All (batch, units, height, width);
+        logits are 1 x 1.
         """
         raw = self.conv1(x)
         found = {"conv1": raw}
         x = nn.functional.max_pool2d(self.bn1(raw).relu(), 3, 2, 1)
         for name in STAGES:
             x = found[name] = self.get_submodule(name)(x)
-        found["logits"] = self.fc(x.mean((2, 3)))[:, :, None, None]
+        if self.fc is not None:
+            found["logits"] = self.fc(x.mean((2, 3)))[:, :, None, None]
         return found
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (batch, classes)."""
-        return self.maps(x)["logits"].flatten(1)
+        """Logits (batch, classes); without a head the means of layer4 (batch, units)."""
+        found = self.maps(x)
+        return found.get("logits", found[STAGES[-1]]).mean((2, 3))

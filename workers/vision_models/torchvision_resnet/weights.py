@@ -1,10 +1,12 @@
-"""Reads torchvision's ResNets from safetensors or a state dict of PyTorch, and names the published files.
+"""Reads torchvision's ResNets from safetensors or a checkpoint of PyTorch, with or without a head, and names the
+published files.
 
 Nothing in a file is ever run, and no file or archive larger than any ResNet is opened.
 """
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,11 +15,16 @@ import torch
 from torch import Tensor
 
 from workers.errors import MissingPart
-from workers.vision_models.single_file import read_weights
+from workers.vision_models.state_dicts import read_state_dict
 from workers.vision_models.torchvision_resnet.network import ResNet
 
 MOST_BYTES = 1 << 30
 """Four times ResNet-152 in float32."""
+ANCHOR = "layer1.0.conv1.weight"
+HEAD = "fc"
+_OF_THE_TRUNK = re.compile(r"(conv|bn|layer)\d+\.")
+"""How names begin that are of no head."""
+_REMEDY = "Name a file such as resnet152-394f9c45.pth."
 PAPER = "IMAGENET1K_V1"
 PUBLISHED: Mapping[str, str] = {
     "f37072fd": PAPER,
@@ -36,17 +43,15 @@ def load(path: Path) -> ResNet:
     """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
     if _bytes(path) > MOST_BYTES:
         raise MissingPart(f"{path} holds over {MOST_BYTES:,} bytes, more than any ResNet. Name the file of one.")
-    weights = read_weights(path)
-    if not all(isinstance(value, Tensor) for value in weights.values()):
-        raise MissingPart(f"{path} holds no state dict: not all of its values are tensors. Save `model.state_dict()`.")
-    floats = {key: value.float() if value.is_floating_point() else value for key, value in weights.items()}
+    weights = read_state_dict(path, ANCHOR, "ResNet of torchvision", _REMEDY)
+    floats = {
+        name: value.float() if value.is_floating_point() else value for name, value in _find_parts(weights).items()
+    }
     try:
         with torch.device("meta"):  # without numbers of its own: they are about to come from the weights
             network = ResNet.like(floats)
     except (KeyError, IndexError) as error:
-        raise MissingPart(
-            f"{path} holds no ResNet of torchvision: it has no {error}. Name a file such as resnet152-394f9c45.pth."
-        ) from error
+        raise MissingPart(f"{path} holds no ResNet of torchvision: it has no {error}. {_REMEDY}") from error
     counters = {key: torch.tensor(0) for key in network.state_dict() if key.endswith("num_batches_tracked")}
     try:
         network.load_state_dict(counters | floats, strict=True, assign=True)
@@ -56,6 +61,20 @@ def load(path: Path) -> ResNet:
             f"{path} does not fit a ResNet of torchvision: {wrong} Fetch the whole file again."
         ) from error
     return network
+
+
+def _find_parts(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The trunk and, as "fc", its head: the one linear layer behind it, whatever it is called. What is no such layer
+    cannot be told to be the head, so it is left out."""
+    trunk = {name: value for name, value in weights.items() if _OF_THE_TRUNK.match(name)}
+    others = [name for name in weights if name not in trunk]
+    behind = {name.rpartition(".")[0] for name in others}
+    usual = {layer for layer in behind if layer.partition(".")[0] == HEAD}
+    for layer in (usual or behind) if len(usual or behind) == 1 else ():
+        weight, bias = weights.get(f"{layer}.weight"), weights.get(f"{layer}.bias")
+        if weight is not None and bias is not None and weight.ndim == 2 and bias.shape == weight.shape[:1]:
+            trunk |= {f"{HEAD}.weight": weight, f"{HEAD}.bias": bias}
+    return trunk
 
 
 def _bytes(path: Path) -> int:
