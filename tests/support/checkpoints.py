@@ -229,3 +229,28 @@ def noise(count: int, seed: int = 0, size: tuple[int, int] = (48, 48)) -> list[I
     """Images of `size` (width, height), coarse enough to survive being scaled."""
     pixels = np.random.default_rng(seed).integers(0, 256, (count, 6, 6, 3), dtype=np.uint8)
     return [Image.fromarray(each).resize(size, Image.Resampling.BILINEAR) for each in pixels]
+
+
+def yolos(folder: Path, detections: int = 3) -> Path:
+    """A class token in front and tokens of detections behind."""
+    config = transformers.YolosConfig(**BLOCKS, image_size=[32, 32], patch_size=8, num_detection_tokens=detections)
+    return saved(transformers.YolosForObjectDetection, config, SQUARE, folder)
+
+
+def beit(folder: Path) -> Path:
+    config = transformers.BeitConfig(**BLOCKS, image_size=32, patch_size=8, use_relative_position_bias=True, **LABELS)
+    return saved(transformers.BeitForImageClassification, config, SQUARE, folder)
+
+
+def segformer(folder: Path) -> Path:
+    """Four stages without a class token."""
+    config = transformers.SegformerConfig(
+        depths=[1] * 4, hidden_sizes=[8, 12, 16, 20], num_attention_heads=[1, 2, 2, 2], decoder_hidden_size=8, **LABELS
+    )
+    return saved(transformers.SegformerForImageClassification, config, SQUARE, folder)
+
+
+def see(folder: Path, height: int, width: int) -> Path:
+    """Have a checkpoint's processor squeeze images into another size."""
+    transformers.ViTImageProcessorPil(size={"height": height, "width": width}, **FLAT).save_pretrained(folder)
+    return folder

@@ -22,7 +22,7 @@ from workers.protocols import LayerInfo, Scale
 from workers.vision_models.huggingface.tensors import (
     Size,
     TensorLayout,
-    count_extra_tokens,
+    TokenLayouts,
     count_units,
     find_layout,
     tensor_in,
@@ -62,6 +62,7 @@ NATURAL: Sequence[tuple[tuple[str, ...], str, str]] = (
 )
 """Architectures (none means any), module path, name. MLP units are read before their non-linearity, as in the paper."""
 
+_DOUBT = ", which are no map, or whose places in the image nobody knows"
 MLP = re.compile(r"\b(?:mlp|intermediate|ffn)\b")
 LAST_MIXING = re.compile(r".*\.(?:layernorm_before|norm1|layer_norm_?1)")
 
@@ -71,7 +72,7 @@ class LayerTap:
     """A layer and how its output is laid out."""
 
     info: LayerInfo
-    form: TensorLayout
+    layout: TensorLayout
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,6 @@ class NetworkLayers:
     """The last place where every class still has a map; None without logits."""
     others: Mapping[str, str]
     """What the modules give that are not listed as layers, by path."""
-    patch: int
-    """Side of a transformer's patches in pixels; 0 if it has none."""
 
     def layers(self) -> list[LayerInfo]:
         return [*(tap.info for tap in self.taps.values()), *([self.logits] if self.logits else [])]
@@ -106,17 +105,17 @@ class NetworkLayers:
 def find_layers(network: Any, size: Size) -> NetworkLayers:
     """The layers of a network that takes images of `size`. Raises what its forward pass raises."""
     outputs, result = _outputs(network, size)
-    patch = _patch(_vision(network))
+    tokens = TokenLayouts.of(network, outputs, size, getattr(network.config, "num_queries", 0))
     modules = dict(network.named_modules())
     found: dict[str, LayerTap] = {}
     wide: dict[str, LayerTap] = {}
     for path, output in outputs.items():
         tensor = tensor_in(output)
-        form = None if tensor is None else find_layout(modules[path], tensor, BLANKS, size, patch)
-        if tensor is not None and form:
-            info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, form))
-            found[path] = LayerTap(info, form)
-            if to_maps(tensor, form, size, patch)[0, 0].numel() > 1:
+        layout = None if tensor is None else find_layout(modules[path], tensor, BLANKS, size, tokens)
+        if tensor is not None and layout:
+            info = LayerInfo(path, path, "mlp" if MLP.search(path) else "conv", count_units(tensor, layout))
+            found[path] = LayerTap(info, layout)
+            if to_maps(tensor, layout)[0, 0].numel() > 1:
                 wide[path] = found[path]
     taps = _name_layers(found, network) or {
         path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
@@ -125,9 +124,9 @@ def find_layers(network: Any, size: Size) -> NetworkLayers:
     others = {path: f"no tensor but {type(output).__name__}" for path, output in outputs.items() if path not in listed}
     for path in others:
         if (tensor := tensor_in(outputs[path])) is not None:
-            others[path] = f"numbers of shape {tuple(tensor.shape[1:])}"
+            others[path] = f"numbers of shape {tuple(tensor.shape[1:])}{'' if path in found else _DOUBT}"
     logits = _logits(network, result)
-    return NetworkLayers(taps, logits, _evidence(wide, outputs, size, patch) if logits else None, others, patch)
+    return NetworkLayers(taps, logits, _evidence(wide) if logits else None, others)
 
 
 def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
@@ -178,7 +177,7 @@ def _name_layers(found: Mapping[str, LayerTap], network: Any) -> dict[str, Layer
             if (not kinds or kind in kinds) and (match := re.fullmatch(pattern, inner)):
                 known = match.expand(name)
                 info = LayerInfo(known, path, "mlp" if MLP.search(known) else tap.info.kind, tap.info.units)
-                named.setdefault(info.name, LayerTap(info, tap.form))
+                named.setdefault(info.name, LayerTap(info, tap.layout))
                 break
     return named
 
@@ -208,13 +207,10 @@ def scale_of(config: Any) -> Scale:
     return "sigmoid" if kind == "multi_label_classification" or config.num_labels == 1 else "softmax"
 
 
-def _evidence(wide: dict[str, LayerTap], outputs: Mapping[str, Any], size: Size, patch: int) -> LayerTap | None:
+def _evidence(wide: dict[str, LayerTap]) -> LayerTap | None:
     """The last map; but if a token of the class speaks for it, the last one that this token still draws from."""
     last = next(reversed(wide.values()), None)
-    if last is None or last.form != "tokens":
-        return last
-    tensor = tensor_in(outputs[last.info.path])
-    if tensor is None or not count_extra_tokens(tensor.shape[1], size, patch):
+    if last is None or not last.layout.extra:
         return last
     return next((wide[path] for path in reversed(wide) if LAST_MIXING.fullmatch(path)), last)
 

@@ -27,7 +27,7 @@ from workers.vision_models.huggingface.preparation import ImagePreparation
 from workers.vision_models.huggingface.reading import grad_cam, read_layers, read_output
 from workers.vision_models.rewriting import join_outputs
 
-READING = 2
+READING = 3
 """Counts up whenever a layer of a name is read elsewhere than before: what was measured by then is measured anew."""
 
 

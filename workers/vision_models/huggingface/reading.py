@@ -23,11 +23,10 @@ def read_layers(
 ) -> dict[str, torch.Tensor]:
     """Float32 maps (batch, units, height, width) of the layers of these names; logits are 1 x 1."""
     found: dict[str, torch.Tensor] = {}
-    size = (pixels.shape[2], pixels.shape[3])
 
     def keep(name: str, tap: LayerTap) -> Callable[[torch.Tensor], None]:
         def copy_output(output: torch.Tensor) -> None:  # a copy, since what follows may write into the output
-            maps = to_maps(output, tap.form, size, layout.patch)
+            maps = to_maps(output, tap.layout)
             found[name] = maps.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
 
         return copy_output
@@ -50,13 +49,13 @@ def read_output(
     `rewrite` replaces the maps of the layer; tokens in front, such as the class token, stay. Raises MissingPart for a
     network that gives neither.
     """
-    tap, size = layout.taps[layer], (pixels.shape[2], pixels.shape[3])
+    tap = layout.taps[layer]
 
     def replace(output: torch.Tensor) -> torch.Tensor | None:
         if rewrite is None:
             return None
         new = output.clone()
-        maps = to_maps(new, tap.form, size, layout.patch)  # a view: what is written there stands in `new`
+        maps = to_maps(new, tap.layout)  # a view: what is written there stands in `new`
         maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
         return new
 
@@ -80,7 +79,7 @@ def grad_cam(
     The map is Grad-CAM's (Selvaraju et al., ICCV 2017, equations 1 and 2): the activations of the last maps, each
     weighted by the mean gradient of the class's logit with respect to it, summed, and cut off below 0.
     """
-    tap, size = layout.evidence, (pixels.shape[2], pixels.shape[3])
+    tap = layout.evidence
     if tap is None:
         raise MachineryError(f"{model} has no map from which its classes follow, so it cannot say where it sees one.")
     kept: list[torch.Tensor] = []
@@ -92,7 +91,7 @@ def grad_cam(
     with torch.enable_grad(), _hook(network, [(tap, grow)]):
         logits = network(**forward_arguments(network, pixels)).logits.float()
         (gradient,) = torch.autograd.grad(logits[:, unit].sum(), kept[0])
-    activations, slopes = (to_maps(each.float(), tap.form, size, layout.patch) for each in (kept[0].detach(), gradient))
+    activations, slopes = (to_maps(each.float(), tap.layout) for each in (kept[0].detach(), gradient))
     maps = (slopes.mean((2, 3), keepdim=True) * activations).sum(1).relu()
     shares = probabilities(logits.detach(), layout.logits.scale if layout.logits else "softmax")[:, unit]
     check_finite(shares, LOGITS, model)

@@ -1,22 +1,84 @@
 """How the outputs of modules are laid out, and how to lay them out as maps (batch, units, height, width).
 
-Knows tensors alone. Sizes are (height, width).
+Knows tensors alone. Sizes are (height, width). Where tokens stand is never guessed from their number alone: rows and
+columns are those of a convolution of the network, and tokens that stand for no place are those it has parameters for.
 """
 
 from __future__ import annotations
 
-from math import isqrt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import nn
 
-TensorLayout = Literal["first", "last", "tokens"]
-"""Units in the second dimension (b, c, h, w), in the last one (b, h, w, c), or tokens (b, others + h * w, c)."""
 Size = tuple[int, int]
 
-MOST_OTHERS = 16
-"""Most tokens in front that stand for no place: the class, the distillation token, registers."""
+_IN_FRONT = ("cls_token", "class_token", "class_embedding", "distillation_token", "register_tokens")
+_BEHIND = ("detection_tokens",)
+"""Parameters that are tokens for no place, by the ends of their names in transformers."""
+_MERGING = "PatchMerging"
+"""Ends the name of a class that merges two by two tokens into one, as Swin's does."""
+
+
+@dataclass(frozen=True)
+class TensorLayout:
+    """Units in the second dimension (b, c, h, w), in the last one (b, h, w, c), or tokens, row by row
+    (b, front + h * w + behind, c)."""
+
+    form: Literal["first", "last", "tokens"]
+    grid: Size = (0, 0)
+    """Of tokens: rows and columns."""
+    front: int = 0
+    behind: int = 0
+
+    @property
+    def extra(self) -> int:
+        """Tokens that stand for no place."""
+        return self.front + self.behind
+
+
+@dataclass(frozen=True)
+class TokenLayouts:
+    """The ways in which the tokens of a network may be laid out."""
+
+    grids: Sequence[Size]
+    extra: Sequence[tuple[int, int]]
+    """How many may stand in front and behind, together."""
+    queries: int = 0
+    """Tokens that ask for objects: they have no places."""
+
+    @classmethod
+    def of(cls, network: nn.Module, outputs: Mapping[str, Any], size: Size, queries: int = 0) -> TokenLayouts:
+        """From what its modules give for images of `size`, and from its parameters."""
+        modules = dict(network.named_modules())
+        mergings = sum(type(each).__name__.endswith(_MERGING) for each in modules.values())
+        grids: dict[Size, None] = {}
+        for path, output in outputs.items():
+            tensor = tensor_in(output)
+            if not isinstance(modules[path], nn.Conv2d) or tensor is None or tensor.ndim != 4:
+                continue
+            if _fits((tensor.shape[2], tensor.shape[3]), size):
+                rows, columns = tensor.shape[2:]
+                for _ in range(1 + mergings):
+                    grids[rows, columns] = None
+                    rows, columns = (rows + 1) // 2, (columns + 1) // 2
+        counts: dict[str, list[int]] = {}
+        for path, weight in network.named_parameters():
+            owner, _, name = path.rpartition(".")
+            for at, known in enumerate((_IN_FRONT, _BEHIND)):
+                if name in known:
+                    counts.setdefault(owner, [0, 0])[at] += weight.numel() // weight.shape[-1]
+        return cls(tuple(grids), tuple((front, behind) for front, behind in counts.values()), queries)
+
+    def find(self, tokens: int) -> TensorLayout | None:
+        """How so many tokens are laid out; None if that is not known."""
+        for front, behind in ((0, 0), *self.extra):
+            for rows, columns in self.grids:
+                if tokens == front + rows * columns + behind and 1 < tokens != self.queries:
+                    return TensorLayout("tokens", (rows, columns), front, behind)
+        return None
 
 
 def tensor_in(output: Any) -> torch.Tensor | None:
@@ -25,51 +87,34 @@ def tensor_in(output: Any) -> torch.Tensor | None:
     return first if isinstance(first, torch.Tensor) else None
 
 
-def find_layout(module: nn.Module, output: torch.Tensor, batch: int, size: Size, patch: int) -> TensorLayout | None:
-    """How the output for images of `size` is laid out; None if it is no map. `patch` is 0 if the network has none."""
+def find_layout(
+    module: nn.Module, output: torch.Tensor, batch: int, size: Size, tokens: TokenLayouts
+) -> TensorLayout | None:
+    """How the output for images of `size` is laid out; None if it is no map, or nobody knows."""
     if output.shape[0] != batch:  # windows of an image, parameters
         return None
     if output.ndim == 3:
-        return "tokens" if output.shape[2] > 1 and _find_grid(output.shape[1], size, patch) else None
+        return tokens.find(output.shape[1]) if output.shape[2] > 1 else None
     if output.ndim != 4:
         return None
     _, a, b, c = output.shape
     if not isinstance(module, nn.Linear) and _fits((b, c), size):
-        return "first"
-    return "last" if _fits((a, b), size) else None
+        return TensorLayout("first")
+    return TensorLayout("last") if _fits((a, b), size) else None
 
 
-def _find_grid(tokens: int, size: Size, patch: int) -> Size | None:
-    """Rows and columns of that many tokens over an image of `size`, those in front left out; None if they fit none."""
-    height, width = size
-    rows, columns = (height // patch, width // patch) if patch else (0, 0)
-    if rows and 0 <= tokens - rows * columns <= MOST_OTHERS:
-        return rows, columns
-    for places in (tokens, tokens - 1):
-        rows = isqrt(max(0, places) * height // width)
-        if rows and places % rows == 0 and rows * width == places // rows * height:
-            return rows, places // rows
-    return None
+def count_units(output: torch.Tensor, layout: TensorLayout) -> int:
+    return output.shape[1] if layout.form == "first" else output.shape[-1]
 
 
-def count_extra_tokens(tokens: int, size: Size, patch: int) -> int:
-    """Tokens in front that stand for no place."""
-    rows, columns = _find_grid(tokens, size, patch) or (0, 0)
-    return tokens - rows * columns
-
-
-def count_units(output: torch.Tensor, form: TensorLayout) -> int:
-    return output.shape[1] if form == "first" else output.shape[-1]
-
-
-def to_maps(output: torch.Tensor, form: TensorLayout, size: Size, patch: int) -> torch.Tensor:
+def to_maps(output: torch.Tensor, layout: TensorLayout) -> torch.Tensor:
     """A view of the output as maps (batch, units, height, width), tokens that stand for no place left out."""
-    if form == "first":
+    if layout.form == "first":
         return output
-    if form == "last":
+    if layout.form == "last":
         return output.permute(0, 3, 1, 2)
-    rows, columns = _find_grid(output.shape[1], size, patch) or (1, output.shape[1])
-    return output[:, output.shape[1] - rows * columns :].transpose(1, 2).unflatten(2, (rows, columns))
+    places = output[:, layout.front : output.shape[1] - layout.behind]
+    return places.transpose(1, 2).unflatten(2, layout.grid)
 
 
 def _fits(area: Size, size: Size) -> bool:

@@ -1,0 +1,118 @@
+"""Where tokens stand: maps of transformers against hooks of the test's own, which know each family's tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from torch import Tensor, nn
+
+from tests.support import checkpoints
+from tests.support.checkpoints import noise
+from workers.errors import UnknownName
+from workers.vision_models.huggingface import tensors
+from workers.vision_models.huggingface.tensors import TensorLayout, TokenLayouts, to_maps
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+SIZES = ((32, 32), (48, 64))
+"""Heights and widths that processors give."""
+PATCH = 8
+FAMILIES: dict[str, tuple[str, str, int, int]] = {
+    "dino": ("ViTModel", "blocks.1.mlp.fc1", 1, 0),
+    "vit": ("ViTForImageClassification", "blocks.1.mlp.fc1", 1, 0),
+    "distilled": ("DeiTForImageClassificationWithTeacher", "blocks.1.mlp.fc1", 2, 0),
+    "dinov2": ("Dinov2WithRegistersForImageClassification", "blocks.1.mlp.fc1", 5, 0),
+    "dinov3": ("DINOv3ViTModel", "blocks.1.mlp.up_proj", 5, 0),
+    "clip": ("CLIPVisionModel", "blocks.1.mlp.fc1", 1, 0),
+    "siglip_classifier": ("SiglipForImageClassification", "blocks.1.mlp.fc1", 0, 0),
+    "beit": ("BeitForImageClassification", "blocks.1.mlp.fc1", 1, 0),
+    "yolos": ("YolosModel", "blocks.1.mlp.fc1", 1, 3),
+}
+"""Class of transformers, a layer, and how many tokens that are no patches stand in front and behind."""
+
+
+def read_tokens(kind: str, folder: Path, path: str) -> Tensor:
+    """What a module gives for two images, by a hook of the test's own."""
+    network: Any = getattr(transformers, kind).from_pretrained(folder).eval()
+    seen: list[Tensor] = []
+    modules = dict(network.named_modules())
+    own = path if path in modules else path.partition(".")[2]
+    modules[own].register_forward_hook(lambda _, __, output: seen.append(output))
+    more = {} if "Yolos" in kind or "DINOv3" in kind else {"interpolate_pos_encoding": True}
+    processor = transformers.ViTImageProcessorPil.from_pretrained(folder)
+    with torch.no_grad():
+        network(**processor(noise(2), return_tensors="pt"), **more)
+    return seen[0]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["square", "wide"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_maps_are_the_patches_where_they_stand(family: str, size: tuple[int, int], tmp_path: Path) -> None:
+    kind, layer, front, behind = FAMILIES[family]
+    folder = checkpoints.see(getattr(checkpoints, family)(tmp_path / "net"), *size)
+    model = checkpoints.model(folder)
+    (info,) = (each for each in model.layers() if each.name == layer)
+    found = model.maps(noise(2), [layer])[layer]
+    rows, columns = size[0] // PATCH, size[1] // PATCH
+    tokens = read_tokens(kind, folder, info.path)
+    assert tokens.shape[1] == front + rows * columns + behind
+    for row in range(rows):
+        for column in range(columns):
+            torch.testing.assert_close(
+                found[:, :, row, column], tokens[:, front + row * columns + column], atol=1e-4, rtol=1e-4
+            )
+
+
+@pytest.mark.parametrize("size", [(64, 64), (64, 96)], ids=["square", "wide"])
+@pytest.mark.parametrize(
+    ("family", "layer", "scale"),
+    [("swin", "layers.1.blocks.0.mlp.fc1", 8), ("segformer", "stages.2", 16)],
+)
+def test_stages_have_grids_of_their_own(
+    family: str, layer: str, scale: int, size: tuple[int, int], tmp_path: Path
+) -> None:
+    model = checkpoints.model(checkpoints.see(getattr(checkpoints, family)(tmp_path / "net"), *size))
+    names = [each.name for each in model.layers()]
+    found = model.maps(noise(1), names)
+    assert found[layer].shape[2:] == (size[0] // scale, size[1] // scale)
+
+
+def test_detections_that_make_a_square_with_the_patches_are_no_places(tmp_path: Path) -> None:
+    """1 + 50 x 50 + 100 tokens are 51 x 51."""
+    folder = checkpoints.see(checkpoints.yolos(tmp_path / "net", detections=100), 400, 400)
+    model = checkpoints.model(folder)
+    found = model.maps(noise(1), ["blocks.0.mlp.fc1"])["blocks.0.mlp.fc1"]
+    assert found.shape[2:] == (50, 50)
+    tokens = read_tokens("YolosModel", folder, model.layers()[0].path)[:1, 1:2501]
+    torch.testing.assert_close(found.flatten(2), tokens.transpose(1, 2), atol=1e-4, rtol=1e-4)
+
+
+def test_tokens_whose_places_are_not_known_are_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As registers were before anybody had heard of them."""
+    monkeypatch.setattr(tensors, "_IN_FRONT", ("cls_token",))
+    model = checkpoints.model(checkpoints.dinov2(tmp_path / "net"))
+    unknown = "dinov2_with_registers.encoder.layer.0.mlp.fc1"
+    assert not [each.name for each in model.layers() if "fc1" in each.name]
+    with pytest.raises(UnknownName, match=r"shape \(21, 24\).* whose places in the image nobody knows"):
+        model.maps(noise(1), [unknown])
+
+
+def test_a_number_of_tokens_alone_says_nothing() -> None:
+    known = TokenLayouts(grids=((4, 4), (2, 8)), extra=((1, 3),), queries=16)
+    assert known.find(20) == TensorLayout("tokens", (4, 4), 1, 3)
+    assert [known.find(tokens) for tokens in (16, 17, 19, 25)] == [None] * 4
+    assert TokenLayouts(grids=((4, 4),), extra=()).find(16) == TensorLayout("tokens", (4, 4))
+
+
+def test_grids_are_those_of_convolutions_over_the_whole_image() -> None:
+    network = nn.ModuleDict(
+        {"patches": nn.Conv2d(3, 2, 8, 8), "strip": nn.Conv2d(3, 2, (1, 32)), "line": nn.Linear(3, 2)}
+    )
+    image = torch.zeros(1, 3, 32, 64)
+    outputs = {name: module(image) for name, module in network.items() if name != "line"}
+    known = TokenLayouts.of(network, outputs | {"line": torch.zeros(1, 7, 2)}, (32, 64))
+    assert known.grids == ((4, 8),)
+    assert to_maps(torch.arange(64.0).reshape(1, 32, 2), TensorLayout("tokens", (4, 8)))[0, 0, 1, 0] == 16
