@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -124,6 +126,18 @@ def test_a_model_of_ones_own_has_its_layers_and_is_not_loaded_again(checkpoint: 
     assert place.laboratory().settings.model_cache.loaded() == []
     row.refresh_from_db()
     assert row.available
+
+
+@pytest.mark.parametrize(("precision", "rounds"), [("float32", False), ("bfloat16", True)])
+def test_float32_is_not_rounded_to_tf32(
+    precision: str, rounds: bool, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    settings.LAB_PRECISION = precision
+    place.build_laboratory.cache_clear()
+    place.laboratory()
+    assert torch.backends.cudnn.allow_tf32 is rounds
+    place.build_laboratory.cache_clear()
 
 
 def test_an_older_row_learns_how_its_logits_become_probabilities(checkpoint: Path) -> None:

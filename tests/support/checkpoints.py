@@ -160,11 +160,11 @@ def poolformer(folder: Path) -> Path:
     return saved(transformers.PoolFormerForImageClassification, config, processor, folder)
 
 
-def pvt(folder: Path) -> Path:
-    """The first PVT: four stages, and a class token in the last."""
+def pvt(folder: Path, side: int = 64) -> Path:
+    """The first PVT: four stages, a class token in the last; it takes images of its own size alone."""
     sizes = {"depths": [1, 2, 1, 1], "hidden_sizes": [8, 12, 16, 20], "num_attention_heads": [1, 2, 2, 2]}
-    config = transformers.PvtConfig(**sizes, image_size=64, num_labels=len(CLASSES), **LABELS)
-    processor = transformers.ViTImageProcessorPil(size={"height": 64, "width": 64}, **FLAT)
+    config = transformers.PvtConfig(**sizes, image_size=side, num_labels=len(CLASSES), **LABELS)
+    processor = transformers.ViTImageProcessorPil(size={"height": side, "width": side}, **FLAT)
     return saved(transformers.PvtForImageClassification, config, processor, folder)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -17,21 +19,22 @@ from workers.vision_models.huggingface import tensors
 from workers.vision_models.huggingface.tensors import TensorLayout, TokenLayouts, to_maps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-SIZES = ((32, 32), (48, 64))
+SIZES = ((64, 64), (64, 96))
 """Heights and widths that processors give."""
-PATCH = 8
-FAMILIES: dict[str, tuple[str, str, int, int]] = {
-    "dino": ("ViTModel", "blocks.1.mlp.fc1", 1, 0),
-    "vit": ("ViTForImageClassification", "blocks.1.mlp.fc1", 1, 0),
-    "distilled": ("DeiTForImageClassificationWithTeacher", "blocks.1.mlp.fc1", 2, 0),
-    "dinov2": ("Dinov2WithRegistersForImageClassification", "blocks.1.mlp.fc1", 5, 0),
-    "dinov3": ("DINOv3ViTModel", "blocks.1.mlp.up_proj", 5, 0),
-    "clip": ("CLIPVisionModel", "blocks.1.mlp.fc1", 1, 0),
-    "siglip_classifier": ("SiglipForImageClassification", "blocks.1.mlp.fc1", 0, 0),
-    "beit": ("BeitForImageClassification", "blocks.1.mlp.fc1", 1, 0),
-    "yolos": ("YolosModel", "blocks.1.mlp.fc1", 1, 3),
+FAMILIES: dict[str, tuple[str, str, int, int, int]] = {
+    "dino": ("ViTModel", "blocks.1.mlp.fc1", 8, 1, 0),
+    "vit": ("ViTForImageClassification", "blocks.1.mlp.fc1", 8, 1, 0),
+    "distilled": ("DeiTForImageClassificationWithTeacher", "blocks.1.mlp.fc1", 8, 2, 0),
+    "dinov2": ("Dinov2WithRegistersForImageClassification", "blocks.1.mlp.fc1", 8, 5, 0),
+    "dinov3": ("DINOv3ViTModel", "blocks.1.mlp.up_proj", 8, 5, 0),
+    "clip": ("CLIPVisionModel", "blocks.1.mlp.fc1", 8, 1, 0),
+    "siglip_classifier": ("SiglipForImageClassification", "blocks.1.mlp.fc1", 8, 0, 0),
+    "beit": ("BeitForImageClassification", "blocks.1.mlp.fc1", 8, 1, 0),
+    "yolos": ("YolosModel", "blocks.1.mlp.fc1", 8, 1, 3),
+    "swin": ("SwinForImageClassification", "layers.1.blocks.0.mlp.fc1", 8, 0, 0),
 }
-"""Class of transformers, a layer, and how many tokens that are no patches stand in front and behind."""
+"""Class of transformers, a layer, the side of a place in pixels, and how many tokens that are no places stand in front
+and behind."""
 
 
 def read_tokens(kind: str, folder: Path, path: str) -> Tensor:
@@ -41,7 +44,8 @@ def read_tokens(kind: str, folder: Path, path: str) -> Tensor:
     modules = dict(network.named_modules())
     own = path if path in modules else path.partition(".")[2]
     modules[own].register_forward_hook(lambda _, __, output: seen.append(output))
-    more = {} if "Yolos" in kind or "DINOv3" in kind else {"interpolate_pos_encoding": True}
+    takes = signature(network.forward).parameters
+    more = {"interpolate_pos_encoding": True} if "interpolate_pos_encoding" in takes else {}
     processor = transformers.ViTImageProcessorPil.from_pretrained(folder)
     with torch.no_grad():
         network(**processor(noise(2), return_tensors="pt"), **more)
@@ -51,33 +55,40 @@ def read_tokens(kind: str, folder: Path, path: str) -> Tensor:
 @pytest.mark.parametrize("size", SIZES, ids=["square", "wide"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_maps_are_the_patches_where_they_stand(family: str, size: tuple[int, int], tmp_path: Path) -> None:
-    kind, layer, front, behind = FAMILIES[family]
+    kind, layer, side, front, behind = FAMILIES[family]
     folder = checkpoints.see(getattr(checkpoints, family)(tmp_path / "net"), *size)
+    check_places(folder, kind, layer, (size[0] // side, size[1] // side), front, behind)
+
+
+def check_places(folder: Path, kind: str, layer: str, grid: tuple[int, int], front: int, behind: int = 0) -> None:
+    """The maps of a layer hold each token where the test says it stands."""
     model = checkpoints.model(folder)
     (info,) = (each for each in model.layers() if each.name == layer)
-    found = model.maps(noise(2), [layer])[layer]
-    rows, columns = size[0] // PATCH, size[1] // PATCH
-    tokens = read_tokens(kind, folder, info.path)
-    assert tokens.shape[1] == front + rows * columns + behind
-    for row in range(rows):
-        for column in range(columns):
-            torch.testing.assert_close(
-                found[:, :, row, column], tokens[:, front + row * columns + column], atol=1e-4, rtol=1e-4
-            )
+    found, tokens = model.maps(noise(2), [layer])[layer], read_tokens(kind, folder, info.path)
+    assert found.shape[2:] == grid
+    assert tokens.shape[1] == front + grid[0] * grid[1] + behind
+    for row, column in np.ndindex(grid):
+        expected = tokens[:, front + row * grid[1] + column]
+        torch.testing.assert_close(found[:, :, row, column], expected, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("size", [(64, 64), (64, 96)], ids=["square", "wide"])
-@pytest.mark.parametrize(
-    ("family", "layer", "scale"),
-    [("swin", "layers.1.blocks.0.mlp.fc1", 8), ("segformer", "stages.2", 16)],
-)
-def test_stages_have_grids_of_their_own(
-    family: str, layer: str, scale: int, size: tuple[int, int], tmp_path: Path
-) -> None:
-    model = checkpoints.model(checkpoints.see(getattr(checkpoints, family)(tmp_path / "net"), *size))
-    names = [each.name for each in model.layers()]
-    found = model.maps(noise(1), names)
-    assert found[layer].shape[2:] == (size[0] // scale, size[1] // scale)
+@pytest.mark.parametrize("side", [64, 96])
+def test_a_class_token_of_the_last_stage_is_left_out(side: int, tmp_path: Path) -> None:
+    folder = checkpoints.pvt(tmp_path / "net", side)
+    check_places(folder, "PvtForImageClassification", "stages.2.blocks.0.mlp.fc1", (side // 16, side // 16), 0)
+    check_places(folder, "PvtForImageClassification", "stages.3.blocks.0.mlp.fc1", (side // 32, side // 32), 1)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["square", "wide"])
+def test_stages_that_give_maps_need_no_tokens(size: tuple[int, int], tmp_path: Path) -> None:
+    folder = checkpoints.see(checkpoints.segformer(tmp_path / "net"), *size)
+    model = checkpoints.model(folder)
+    path = next(each.path for each in model.layers() if each.name == "stages.2")
+    found = model.maps(noise(2), ["stages.2"])["stages.2"]
+    assert found.shape[2:] == (size[0] // 16, size[1] // 16)
+    torch.testing.assert_close(
+        found, read_tokens("SegformerForImageClassification", folder, path), atol=1e-4, rtol=1e-4
+    )
 
 
 def test_detections_that_make_a_square_with_the_patches_are_no_places(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from workers.model_cache import ModelCache
 from workers.prices import PriceList
 from workers.protocols import AutoSwitch, CacheHint, LabSettings, Precision, Provider, Sandbox, Surroundings
 from workers.sandbox.host import ZygoteSandbox
-from workers.weights import find_device
+from workers.weights import compute_in_float32, find_device
 
 building = threading.Lock()
 
@@ -28,6 +28,8 @@ building = threading.Lock()
 @cache
 def build_laboratory() -> Laboratory:
     device = find_device(settings.LAB_DEVICE)
+    if settings.LAB_PRECISION == "float32":
+        compute_in_float32()
     known = LabSettings(
         state=settings.STATE,
         device=device,

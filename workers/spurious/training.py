@@ -141,7 +141,7 @@ def _resume(checkpoint: Path, keep: dict[str, nn.Module | torch.optim.Optimizer]
     """Restore what a checkpoint holds, and return the epoch to go on with."""
     if not checkpoint.exists():
         return 0
-    saved = torch.load(checkpoint, weights_only=True)
+    saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
     for name, part in keep.items():
         part.load_state_dict(saved[name])
     return int(saved["epoch"])

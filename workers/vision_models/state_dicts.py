@@ -6,7 +6,7 @@ Nothing in a file is ever run: numbers and text are read, and whatever else a tr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -93,6 +93,6 @@ def _list_tensors(found: Any, before: str = "", depth: int = DEPTH) -> Iterator[
             yield from _list_tensors(value, f"{before}{key}.", depth - 1)
 
 
-def _quote(names: Mapping[str, Tensor] | list[str]) -> str:
+def _quote(names: Collection[str]) -> str:
     quoted = [f"“{name}”" for name in [*names][:_SHOWN]]
     return f"{', '.join(quoted)}{' …' if len(names) > _SHOWN else ''}"

@@ -46,7 +46,7 @@ def read_output(
 ) -> torch.Tensor:
     """Logits (batch, classes), or the mean of the last hidden state over its places, float32.
 
-    `rewrite` replaces the maps of the layer; tokens in front, such as the class token, stay. Raises MissingPart for a
+    `rewrite` replaces the maps of the layer; tokens that stand for no place stay. Raises MissingPart for a
     network that gives neither.
     """
     tap = layout.taps[layer]

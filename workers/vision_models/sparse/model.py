@@ -109,6 +109,7 @@ class SparseModel:
         batch, units, height, width = found.shape
         positions = found.permute(0, 2, 3, 1).reshape(-1, units)
         with self._slot as network, torch.no_grad():
+            positions = positions.to(network.decoder.device)  # the model below may give its maps on the processor
             active = torch.cat([network.encode(each)[:, latents] for each in positions.split(_AT_ONCE)])
         return active.reshape(batch, height, width, active.shape[1]).permute(0, 3, 1, 2).contiguous()
 

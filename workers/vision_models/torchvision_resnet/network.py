@@ -83,7 +83,8 @@ class ResNet(nn.Module):
         depths = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
         if absent := [name for name in STAGES if not depths[name]]:
             raise KeyError(f"{absent[0]}.0.conv1.weight")
-        classes = weights["fc.weight"].shape[0] if "fc.weight" in weights else None
+        head = weights.get("fc.weight")
+        classes = None if head is None else head.shape[0]
         return cls(block, weights["conv1.weight"].shape[0], depths, classes)
 
     def maps(self, x: Tensor) -> dict[str, Tensor]:

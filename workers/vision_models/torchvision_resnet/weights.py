@@ -67,14 +67,15 @@ def _find_parts(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The trunk and, as "fc", its head: the one linear layer behind it, whatever it is called. What is no such layer
     cannot be told to be the head, so it is left out."""
     trunk = {name: value for name, value in weights.items() if _OF_THE_TRUNK.match(name)}
-    others = [name for name in weights if name not in trunk]
-    behind = {name.rpartition(".")[0] for name in others}
+    behind = {name.rpartition(".")[0] for name in weights if name not in trunk}
     usual = {layer for layer in behind if layer.partition(".")[0] == HEAD}
-    for layer in (usual or behind) if len(usual or behind) == 1 else ():
-        weight, bias = weights.get(f"{layer}.weight"), weights.get(f"{layer}.bias")
-        if weight is not None and bias is not None and weight.ndim == 2 and bias.shape == weight.shape[:1]:
-            trunk |= {f"{HEAD}.weight": weight, f"{HEAD}.bias": bias}
-    return trunk
+    if len(candidates := usual or behind) != 1:
+        return trunk
+    (layer,) = candidates
+    weight, bias = weights.get(f"{layer}.weight"), weights.get(f"{layer}.bias")
+    if weight is None or bias is None or weight.ndim != 2 or bias.shape != weight.shape[:1]:
+        return trunk
+    return trunk | {f"{HEAD}.weight": weight, f"{HEAD}.bias": bias}
 
 
 def _bytes(path: Path) -> int:
