@@ -142,7 +142,7 @@ class SweptRun:
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether its label says something of the unit; of all that do by this rule, at most 5 % are expected not to."""
+        """Whether its label says something of the unit; of all that do so, at most 5 % are expected not to."""
         return is_beyond_chance(self.r, self.q)
 
 

@@ -56,5 +56,9 @@ def test_a_test_that_could_not_be_made_does_not_count(adjust, missing) -> None:
     assert [one, two] == adjust([0.01, 0.02])
     assert none is None or math.isnan(none)
     assert adjust([]) == []
+
+
+def test_what_is_no_p_value_is_refused_or_left_out() -> None:
     with pytest.raises(ValueError, match="no p-values"):
-        adjust([1.2])
+        significance.holm([1.2])
+    assert benjamini_hochberg([1e300, 0.02, -1.0, math.nan]) == [None, 0.02, None, None]

@@ -138,7 +138,9 @@ def test_labels_beyond_chance_are_counted_with_all_of_the_layer_in_mind(
 ) -> None:
     address = f"/api/v1/layers/{layer_of(resnet).pk}/sheet"
     assert "Beyond chance" not in as_owner.get(SHEET).content.decode()
-    for number, (r, p) in enumerate(((0.9, 0.001), (0.4, 0.02), (0.2, 0.045), (-0.3, 0.001), (0.1, 0.9), (0.5, None))):
+    for number, (r, p) in enumerate(
+        ((0.9, 0.001), (0.4, 0.02), (0.2, 0.045), (-0.3, 0.001), (0.1, 0.9), (0.5, None), (0.6, 7.0))
+    ):
         scored(resnet, number, f"label {number}", r, p)
     told = as_owner.get(address, {"low": "0.8"}).json()
     assert (told["count"], told["tested"], told["beyond_chance"]) == (1, 5, 2)

@@ -30,11 +30,9 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     """p-values adjusted for the share of false discoveries (Benjamini and Hochberg 1995), for many tests at once.
 
     In the order given, in [0, 1]; among those up to 0.05 at most 5 % are expected to be false. None, a test that could
-    not be made, stays None and does not count. Raises ValueError for one outside [0, 1].
+    not be made, becomes None and does not count, nor does what no test can give: an imported row may hold any number.
     """
-    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    if known and not (known[0][0] >= 0 and known[-1][0] <= 1):
-        raise ValueError(f"{list(p_values)} are no p-values: they lie in [0, 1].")
+    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None and 0 <= p <= 1)
     adjusted: list[float | None] = [None] * len(p_values)
     least = 1.0
     for rank, (p, place) in reversed(list(enumerate(known, 1))):
