@@ -75,14 +75,14 @@ IMAGE_EDITORS: Plugins = {
 }
 
 DESCRIBERS: Plugins = {
-    "toybox": ("toybox-eyes, a small segmentation network", "workers.toybox.describer.load"),
+    "toybox": ("toybox-describer, a small segmentation network", "workers.toybox.describer.load"),
     "none": ("None", "workers.image_models.no_describer.load"),
 }
 
 PROMPT_WRITERS: Plugins = {"toybox": ("Toybox's grammar", "workers.toybox.judging.load_writer")}
 """Who writes prompts from a label, where no language model does."""
 
-ONE_SHOT_LABELLERS: Plugins = {"toybox": ("toybox-eyes on exemplars alone", "workers.toybox.one_shot.load")}
+ONE_SHOT_LABELLERS: Plugins = {"toybox": ("toybox-describer on exemplars alone", "workers.toybox.one_shot.load")}
 """Who labels a unit from its exemplars alone, where no language model does."""
 
 CONCEPT_MATCHERS: Plugins = {"toybox": ("Words of labels after synonyms", "workers.toybox.concept_match.match")}
@@ -175,7 +175,7 @@ SCALES: Mapping[str, str] = {
 }
 """How logits become probabilities: what the activation of a logit is."""
 
-TRAINERS: Plugins = {"toybox": ("toybox-net and toybox-eyes", "workers.toybox.networks.train.main")}
+TRAINERS: Plugins = {"toybox": ("the networks of toybox", "workers.toybox.networks.train.main")}
 """What trains networks of ours again; takes the arguments of a command line."""
 
 # Factory takes (settings, model): the provider's name of the model, "" for the default.

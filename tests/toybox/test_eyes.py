@@ -1,4 +1,4 @@
-"""What toybox-eyes see and say, on their real weights and on images whose content is known."""
+"""What toybox-describer sees and says, on its real weights and on images whose content is known."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def spot_on(scene: Scene, thing: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def eyes() -> nets.ToyboxEyes:
-    return nets.load_eyes()
+    return nets.load_eyes(nets.DESCRIBER_FILE)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from workers.protocols import LabSettings
 from workers.record.systems import SystemSpec
 from workers.sandbox.host import ZygoteSandbox
 from workers.toybox.dataset import ToyboxScenes
-from workers.toybox.networks import nets
 from workers.toybox.world.scenes import NOUNS
 
 
@@ -42,7 +41,6 @@ def test_toybox_draws_edits_and_measures(toybox):
     assert context.system.neuron(masked) == (activations, masked)
 
 
-@pytest.mark.skipif(not nets.EYES_FILE.exists(), reason="toybox-eyes is not trained; run `manage.py train_toybox`")
 def test_toybox_puts_masked_images_into_words(toybox):
     context = toybox.experiment_context(SystemSpec("unit", "toybox", "layer4", 3), ImagesInMemory(), 0)
     _, masked = context.system.neuron(context.tools.text2image(["a red ball on grass", "a blue car on snow"]))
@@ -77,7 +75,6 @@ def test_toybox_refuses_a_prompt_with_unknown_words_and_says_what_it_knows(toybo
 
 
 @pytest.mark.more
-@pytest.mark.skipif(not nets.EYES_FILE.exists(), reason="toybox-eyes is not trained; run `manage.py train_toybox`")
 @pytest.mark.parametrize(
     ("toolset", "steps"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def learnt(state: Path) -> examples.Examples:
-    return examples.load("train", 12, state, processes=1)
+    return examples.load("train", range(12), state, processes=1)
 
 
 # --- shapes and weights -------------------------------------------------------------------------------
@@ -153,11 +154,11 @@ def test_drawing_stopped_half_way_goes_on_where_it_stopped(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        examples.load("train", 12, tmp_path, 1, stop)
+        examples.load("train", range(12), tmp_path, 1, stop)
     (done,) = tmp_path.rglob("done.npy")
     assert 1 <= np.load(done).sum() < 3
     reports: list[int] = []
-    again = examples.load("train", 12, tmp_path, 1, lambda _what, count, _total: reports.append(count))
+    again = examples.load("train", range(12), tmp_path, 1, lambda _what, count, _total: reports.append(count))
     assert len(reports) < 3
     assert np.array_equal(again.images, learnt.images)
     assert np.array_equal(again.things, learnt.things)
@@ -215,23 +216,36 @@ def _course() -> TrainingTask:
 # --- what is committed --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [nets.NET_FILE, nets.EYES_FILE], ids=["net", "eyes"])
+@pytest.mark.parametrize("path", [nets.NET_FILE, nets.EYES_FILE, nets.DESCRIBER_FILE], ids=list(train.PLANS))
 def test_the_committed_weights_know_todays_words(path: Path) -> None:
-    network = nets.load_net() if path == nets.NET_FILE else nets.load_eyes()
+    network = nets.load_net() if path == nets.NET_FILE else nets.load_eyes(path)
     assert network.vocabulary == examples.vocabulary()
     assert path.stat().st_size < 4_000_000
 
 
 def test_the_committed_figures_reach_the_goals() -> None:
     net = json.loads(nets.NET_FILE.with_suffix(".json").read_text())["figures"]
-    eyes = json.loads(nets.EYES_FILE.with_suffix(".json").read_text())["figures"]
+    eyes, describer = (_read_record(path) for path in (nets.EYES_FILE, nets.DESCRIBER_FILE))
     assert net["top1_accuracy_one_toy"] >= 0.95
     assert net["mean_average_precision_nouns"] >= 0.9
-    assert eyes["mean_iou_nouns"] >= 0.75
+    assert eyes["figures"]["mean_iou_nouns"] >= 0.75
+    assert describer["figures"]["mean_iou_nouns"] >= 0.75
+
+
+def test_describer_and_synthetic_neurons_share_no_network_and_no_training_scene() -> None:
+    assert nets.fingerprint(nets.EYES_FILE) != nets.fingerprint(nets.DESCRIBER_FILE)
+    eyes, describer = (_read_record(path)["recipe"] for path in (nets.EYES_FILE, nets.DESCRIBER_FILE))
+    assert eyes["seed"] != describer["seed"]
+    assert describer["first"] >= eyes.get("first", 0) + eyes["scenes"]
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
+    return found
 
 
 def test_the_committed_network_names_the_toy_in_fresh_scenes(state: Path) -> None:
-    shown = examples.load("single", 60, state, 1, no_progress)
+    shown = examples.load("single", range(60), state, 1, no_progress)
     nouns = len(NOUNS)
     with torch.no_grad():
         scores = nets.load_net()(nets.normalise(torch.from_numpy(np.asarray(shown.images)))).numpy()

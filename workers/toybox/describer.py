@@ -1,4 +1,4 @@
-"""Puts toybox images into words with toybox-eyes, knowing nothing of the hypotheses. Loaded through the registry.
+"""Puts toybox images into words with toybox-describer, knowing nothing of the hypotheses. Loaded through the registry.
 
 Seeing is in `workers.toybox.networks.detection`; here are only the sentences.
 """
@@ -31,7 +31,7 @@ _MOST_AROUND = 4
 
 def load(settings: LabSettings) -> ToyboxDescriber:
     """The describer with its committed weights. Raises MachineryError if they are missing."""
-    return ToyboxDescriber(nets.EYES_FILE, settings)
+    return ToyboxDescriber(nets.DESCRIBER_FILE, settings)
 
 
 class ToyboxDescriber:
@@ -39,18 +39,18 @@ class ToyboxDescriber:
 
     def __init__(self, weights: Path, settings: LabSettings) -> None:
         # So small a network runs on the processor everywhere.
-        self._eyes = settings.model_cache.slot("toybox-eyes, describing", lambda: nets.load_eyes(weights))
+        self._eyes = settings.model_cache.slot("toybox-describer", lambda: nets.load_eyes(weights))
         with self._eyes as eyes:
             self._words = eyes.vocabulary
         self._seen: dict[str, DetectedScene] = {}
 
     def refusal(self, scene: Json) -> str:
-        """Why an image behind which is this scene, or none, is not described; "" if it is: the eyes saw toys alone."""
+        """Why an image behind which is this scene, or none, is not described; "" if it is: it saw toys alone."""
         try:
             Scene.from_json(scene)
         except ToolMisuse:
             return (
-                "toybox-eyes have only ever seen pictures that toybox drew, and would take anything else for toys. "
+                "toybox-describer has only ever seen pictures that toybox drew, and would take all else for toys. "
                 "Describe images that tools.text2image, tools.edit_images or tools.dataset_exemplars gave with toybox; "
                 "log others and look at them. A vision-language model as the agent describes images of every kind."
             )

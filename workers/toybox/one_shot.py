@@ -1,8 +1,8 @@
 """Labels a unit of toybox once, from its masked exemplars alone and without an experiment, as MILAN does.
 
-toybox-eyes say what the bright regions show, and what stands around them; what the exemplars share beyond chance is the
-label: up to a few alternatives, or a thing with a condition, as the agent may say. The baseline that experiments must
-beat. Loaded through the registry.
+toybox-describer says what the bright regions show, and what stands around them; what the exemplars share beyond chance
+is the label: up to a few alternatives, or a thing with a condition, as the agent may say. The baseline that experiments
+must beat. Loaded through the registry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Train toybox-net and toybox-eyes again, and print how good they are."""
+"""Train the networks of toybox again, and print how good they are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Command(BaseCommand):
     help = "Train the built-in networks again, with the committed recipe; Ctrl+C stops it, the same command goes on."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--only", choices=("net", "eyes"), help="train this network alone")
+        parser.add_argument("--only", choices=("net", "eyes", "describer"), help="train this network alone")
         parser.add_argument("--into", help="folder for weights and figures (default: the committed ones)")
         parser.add_argument("--scenes", help="training scenes (default: the recipe's)")
         parser.add_argument("--epochs", help="passes over the scenes (default: the recipe's)")

@@ -1,1 +1,1 @@
-"""toybox-net and toybox-eyes: shapes, training, measurement, detection."""
+"""toybox-net, toybox-eyes and toybox-describer: shapes, training, measurement, detection."""

@@ -1,4 +1,5 @@
-"""From pixels to the toys they show: undoes the masking of an image, and reads what toybox-eyes make of it.
+"""From pixels to the toys they show: undoes the masking of an image, and reads what toybox-eyes or
+toybox-describer make of it.
 
 Knows the look of masked images (`lab.imaging.mask_image`) and nothing of hypotheses, units or scenes.
 Called by `toybox.describer`.

@@ -71,12 +71,13 @@ class Examples:
         return table
 
 
-def load(split: Split, count: int, state: Path, processes: int = 2, progress: Progress = no_progress) -> Examples:
-    """The first `count` examples of a split; draws those that `state` does not hold yet.
+def load(split: Split, numbers: range, state: Path, processes: int = 2, progress: Progress = no_progress) -> Examples:
+    """The examples of a split with these numbers, one after another; draws those that `state` does not hold yet.
 
     May be stopped at any time: what was drawn stays. An exception of `progress` passes through.
     """
-    folder = state / "toybox" / f"{split}-{pictures_revision()}-{count}"
+    count = len(numbers)
+    folder = state / "toybox" / f"{split}-{pictures_revision()}-{numbers.start}-{count}"
     folder.mkdir(parents=True, exist_ok=True)
     images = _array(folder / "images.npy", (count, INPUT, INPUT, 3))
     things = _array(folder / "things.npy", (count, EYES_OUTPUT, EYES_OUTPUT))
@@ -85,7 +86,7 @@ def load(split: Split, count: int, state: Path, processes: int = 2, progress: Pr
     alone = processes == 1  # one worker needs no process of its own
     spawn = multiprocessing.get_context("spawn")
     with ThreadPoolExecutor(1) if alone else ProcessPoolExecutor(processes, spawn) as pool:
-        futures = {pool.submit(_draw, split, range(c * _CHUNK, min(count, (c + 1) * _CHUNK))): c for c in missing}
+        futures = {pool.submit(_draw, split, numbers[c * _CHUNK : (c + 1) * _CHUNK]): c for c in missing}
         try:
             for future in as_completed(futures):
                 chunk = futures[future]
@@ -96,7 +97,7 @@ def load(split: Split, count: int, state: Path, processes: int = 2, progress: Pr
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return Examples(images, things, tuple(scene(split, number) for number in range(count)))
+    return Examples(images, things, tuple(scene(split, number) for number in numbers))
 
 
 def close_ups(whole: Examples, seed: int = 0) -> Examples:

@@ -1,4 +1,5 @@
-"""The two toybox networks: toybox-net, which is studied, and toybox-eyes, which sees for the scripted scientist.
+"""The networks of toybox: toybox-net, which is studied; toybox-eyes, which synthetic neurons see with; and
+toybox-describer, of the same shape as the eyes, which tells agents and baselines what images show.
 
 Shapes, names and the weights files; no training (`train`), no images of its own (`examples`). Called by toybox's
 plug-ins and by `train`.
@@ -31,6 +32,7 @@ EYES_OUTPUT = 48
 WEIGHTS = Path(__file__).parents[1] / "weights"
 NET_FILE = WEIGHTS / "toybox-net.safetensors"
 EYES_FILE = WEIGHTS / "toybox-eyes.safetensors"
+DESCRIBER_FILE = WEIGHTS / "toybox-describer.safetensors"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Trains toybox-net and toybox-eyes on drawn scenes; writes their weights and, beside them, how good they are.
+"""Trains the networks of toybox on drawn scenes; writes their weights and, beside them, how good they are.
 
-    python -m workers.toybox.networks.train                          both, with the recipes below
+    python -m workers.toybox.networks.train                          all, with the recipes below
     python -m workers.toybox.networks.train --only net --epochs 2    a quick one
 
 Ctrl+C stops it; the same command goes on after the last whole epoch and comes to the same result. The Django command
@@ -27,7 +27,7 @@ from workers.files import atomic_write
 from workers.toybox.networks import examples
 from workers.toybox.networks.evaluation import Metrics, evaluate_eyes, evaluate_net
 from workers.toybox.networks.examples import Examples
-from workers.toybox.networks.nets import EYES_FILE, NET_FILE, save_weights
+from workers.toybox.networks.nets import DESCRIBER_FILE, EYES_FILE, NET_FILE, save_weights
 from workers.toybox.networks.training_tasks import (
     TrainingRecipe,
     TrainingStage,
@@ -52,6 +52,8 @@ class Plan:
 PLANS = {
     "net": Plan(TrainingRecipe(), net_task, evaluate_net, NET_FILE),
     "eyes": Plan(TrainingRecipe(epochs=3), eyes_task, evaluate_eyes, EYES_FILE),
+    # Of other weights and other scenes: what the eyes get wrong, the describer of images does not get wrong with them
+    "describer": Plan(TrainingRecipe(epochs=3, first=10_000, seed=1), eyes_task, evaluate_eyes, DESCRIBER_FILE),
 }
 HELD_OUT = {"mixed": 2_000, "single": 1_000}
 """Scenes of each held-out split that figures are measured on."""
@@ -60,8 +62,8 @@ HELD_OUT = {"mixed": 2_000, "single": 1_000}
 def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OUT) -> Metrics:
     """Train the network of a plan, write weights and figures, and return the figures."""
     recipe = plan.recipe
-    learnt = _examples("train", recipe.scenes, state, recipe)
-    mixed, single = (_examples(split, held_out[split], state, recipe) for split in ("mixed", "single"))
+    learnt = _examples("train", range(recipe.first, recipe.first + recipe.scenes), state, recipe)
+    mixed, single = (_examples(split, range(held_out[split]), state, recipe) for split in ("mixed", "single"))
     torch.manual_seed(recipe.seed)
     course = plan.course(recipe)
     fingerprint = sha256(f"{recipe} {splits.pictures_revision()}".encode()).hexdigest()[:12]
@@ -76,13 +78,13 @@ def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OU
     return figures
 
 
-def _examples(split: splits.Split, count: int, state: Path, recipe: TrainingRecipe) -> Examples:
-    with tqdm(total=count, desc=f"drawing {split} scenes", unit="scene") as bar:
+def _examples(split: splits.Split, numbers: range, state: Path, recipe: TrainingRecipe) -> Examples:
+    with tqdm(total=len(numbers), desc=f"drawing {split} scenes", unit="scene") as bar:
 
         def show(_what: str, done: int, _total: int) -> None:
             bar.update(done - bar.n)
 
-        return examples.load(split, count, state, recipe.threads, show)
+        return examples.load(split, numbers, state, recipe.threads, show)
 
 
 def train_network(

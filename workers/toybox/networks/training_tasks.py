@@ -23,6 +23,8 @@ class TrainingRecipe:
     """How a network is trained: first on close-ups, where a toy cannot be missed, then on whole scenes."""
 
     scenes: int = 10_000
+    first: int = 0
+    """Number of the first training scene."""
     close_up_epochs: int = 6
     epochs: int = 5
     close_up_batch: int = 128
