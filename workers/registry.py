@@ -56,7 +56,8 @@ DATASETS: Plugins = {
     "toybox": ("toybox validation scenes", "workers.toybox.dataset.load"),
     "toybox-grounds:": ("Four toys, each on a ground of its own in training", "workers.toybox.grounds.load"),
     "spawrious:": ("Spawrious: four dogs, each in a place of its own in training", "workers.datasets.spawrious.load"),
-    "folder:": ("A folder of images", "workers.datasets.folder.load"),
+    "folder:": ("A folder of images", "workers.datasets.folder.dataset.load"),
+    "links:": ("A folder of images whose links are followed", "workers.datasets.folder.dataset.load_linked"),
     "saved:": ("An image dataset saved by the library `datasets`", "workers.datasets.saved.load"),
     "published:": ("Exemplars that others have published", "workers.datasets.published.load"),
 }

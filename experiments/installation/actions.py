@@ -106,12 +106,13 @@ def add_model(actor: Actor, name: str) -> Job:
     return _ask(actor, JobKind.MODEL, name)
 
 
-def add_dataset(actor: Actor, path: str, label: str) -> Job:
-    """Have a worker look at a folder on its disks."""
+def add_dataset(actor: Actor, path: str, label: str, *, follow_links: bool = False) -> Job:
+    """Have a worker look at a folder on its disks. `follow_links`: also at what links in it lead to outside."""
     if not 0 < len(path) <= PATH_CHARS or len(label) > LABEL_CHARS:
         words = "Write the full path of a folder on the worker's machine, such as /data/photographs, in at most 480 "
         raise InvalidInput(f"{words}characters, and a name in at most 200.", "place")
-    return _ask(actor, JobKind.DATASET, path, label=label)
+    links = {"follow_links": True} if follow_links else {}
+    return _ask(actor, JobKind.DATASET, path, label=label, **links)
 
 
 @transaction.atomic

@@ -173,6 +173,7 @@ class DatasetIn(Body):
 
     place: Path = Field(description="a folder on the worker's machine", examples=["/data/photographs"])
     label: Label = ""
+    follow_links: bool = Field(False, description="read what links in a folder lead to outside it, too")
 
 
 class IndexIn(Body):
@@ -242,7 +243,8 @@ def add_model(request: HttpRequest, model: ModelIn, response: HttpResponse) -> S
 def add_dataset(request: HttpRequest, given: DatasetIn, response: HttpResponse) -> Status[Any]:
     """Have a worker look at a folder on its disks."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
-    return ask_once(request, response, actor, lambda: actions.add_dataset(actor, given.place, given.label))
+    asked = partial(actions.add_dataset, actor, given.place, given.label, follow_links=given.follow_links)
+    return ask_once(request, response, actor, asked)
 
 
 @router.post("/indexes", response={202: JobOut}, summary="Index a dataset for a model", tags=WORK)

@@ -185,11 +185,12 @@ def add_dataset(request: HttpRequest) -> HttpResponse:
     """Have a worker look at a place on its disks; what comes of it stands on the page."""
     actor = Actor.of(request, Role.ADMIN)
     path, label = request.POST.get("place", "").strip(), request.POST.get("label", "").strip()
+    follow_links = bool(request.POST.get("follow_links"))
     try:
-        actions.add_dataset(actor, path, label)
+        actions.add_dataset(actor, path, label, follow_links=follow_links)
     except ActionRefused as error:
         context = lists.datasets(Role.ADMIN, request.GET)
-        context |= {"problem": str(error), "typed": path, "typed_label": label}
+        context |= {"problem": str(error), "typed": path, "typed_label": label, "follow_links": follow_links}
         return render(request, "installation/datasets.html", context, status=400)
     return redirect("settings-datasets")
 

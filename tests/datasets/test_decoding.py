@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from tests.support.image_folders import RED, opened, plain, reason
-from workers.lab import imaging
+from workers.lab import decoding, imaging
 
 GREEN = (10, 250, 20)
 
@@ -37,7 +37,7 @@ def is_near(pixel, colour, within=12):
 # --- formats and modes ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000"])
 def test_the_content_says_what_a_file_is_whatever_its_name(root, kind):
     plain().save(root / "picture.txt", kind)
     image = only(root)
@@ -154,11 +154,21 @@ def test_images_that_would_fill_the_memory_are_left_out_unread(root, size, said)
     assert reason(opened(root)) == f"huge.png: {said}."
 
 
+@pytest.mark.parametrize(("kind", "values"), [(b"P1", 1), (b"P2", 1), (b"P3", 3)])
+def test_a_ppm_of_written_numbers_is_read_while_it_is_small(root, kind, values):
+    depth = b"" if kind == b"P1" else b"1\n"
+    (root / "a.ppm").write_bytes(kind + b"\n4 2\n" + depth + b"1 " * 8 * values)
+    (root / "b.ppm").write_bytes(kind + b"\n2000 2000\n" + depth + b"1 " * 8)
+    dataset = opened(root)
+    assert dataset[0].image.size == (4, 2)
+    assert reason(dataset, 1) == "b.ppm: it is a plain PPM of over 2,000,000 pixels; save it in binary form."
+
+
 MEASURED = """
 import resource, sys, warnings
 from pathlib import Path
 from workers.errors import BrokenImage
-from workers.lab.imaging import decode_file
+from workers.lab.decoding import decode_file
 
 warnings.simplefilter("ignore")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -187,4 +197,4 @@ def test_images_of_30_000_pixels_a_side_take_little_memory(root):
 
 
 def test_limits_are_what_the_messages_say():
-    assert (imaging.MAX_FILE_PIXELS, imaging.MAX_ASPECT_RATIO, imaging.MAX_SIDE) == (50_000_000, 50, 1024)
+    assert (decoding.MAX_FILE_PIXELS, imaging.MAX_ASPECT_RATIO, imaging.MAX_SIDE) == (50_000_000, 50, 1024)

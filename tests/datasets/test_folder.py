@@ -14,7 +14,8 @@ from tests import ROOT
 from tests.support.image_folders import opened, plain, reason
 from tests.support.tiny_lab import TinyModel
 from workers import registry
-from workers.datasets import folder as folders
+from workers.datasets.folder import file_list
+from workers.datasets.folder.file_list import FileList
 from workers.errors import Cancelled, MissingPart
 from workers.lab.exemplars import ExemplarIndex
 from workers.protocols import LabSettings
@@ -44,21 +45,33 @@ def test_what_cannot_be_read_keeps_its_position_and_says_why(root):
     assert reasons["cut.jpg"].startswith("cut.jpg: it is damaged (")
     assert reasons["cut.png"].startswith("cut.png: it is damaged (")
     assert reasons["empty.png"] == "empty.png: it is empty."
-    assert reasons["notes.txt"] == "notes.txt: it is no JPEG, PNG, WebP, GIF, BMP or TIFF image."
+    assert (
+        reasons["notes.txt"]
+        == "notes.txt: it is no JPEG, PNG, WebP, GIF, BMP, TIFF, PPM, PGM, AVIF or JPEG 2000 image."
+    )
     assert dataset[0].image.size == (20, 10)
     assert dataset[6].image.size == (300, 300)
 
 
-def test_what_is_no_image_by_its_name_is_not_counted_and_bundles_of_images_are_refused(root):
-    for name in ("a.png", "b.JPG", "without ending", "notes.txt", "labels.csv"):
-        (root / name).touch()
-    assert (opened(root).count(), len(opened(root))) == (3, 5)
-    bundles = root / "bundles"
-    bundles.mkdir()
-    for name in ("shard-000.tar", "train.parquet"):
-        (bundles / name).touch()
-    with pytest.raises(MissingPart, match=r"no images but 2 files such as 'shard-000.tar'.*save_to_disk"):
-        opened(bundles).count()
+def test_what_its_header_says_is_no_image_is_not_counted_whatever_its_name(root):
+    plain().save(root / "without ending", "PNG")
+    plain((9, 9)).save(root / "b.txt", "JPEG")
+    plain((600, 10)).save(root / "slim.png")
+    for name in ("a.png", "notes.txt", "labels.csv"):
+        (root / name).write_text("no image")
+    assert (opened(root).count(), len(opened(root))) == (2, 6)
+    assert opened(root, dataset_images=2).count() == 1
+
+
+def test_a_folder_without_an_image_is_refused_with_the_reason_and_the_remedy(root):
+    with pytest.raises(MissingPart, match=r"has 0 files, and none is an image that can be read. Put images there"):
+        opened(root).count()
+    (root / "notes.txt").write_text("no image")
+    with pytest.raises(MissingPart, match=r"has 1 files, .*The first: notes.txt: it is no JPEG.* Put images there"):
+        opened(root).count()
+    (root / "shard-000.TAR").touch()
+    with pytest.raises(MissingPart, match=r"Files such as 'shard-000.TAR' are not looked into: .*save_to_disk"):
+        opened(root).count()
 
 
 def test_links_out_of_the_folder_pipes_and_sockets_are_not_read(root, monkeypatch):
@@ -78,9 +91,10 @@ def test_links_out_of_the_folder_pipes_and_sockets_are_not_read(root, monkeypatc
         listener.bind("i")
         dataset = opened(root)
         found = {dataset.source(at): at for at in range(len(dataset))}
-        assert dataset[found.pop("c")].image == dataset[found.pop("inside.png")].image
+        assert dataset[found.pop("c")].image == plain()
+        assert reason(dataset, found.pop("inside.png")) == "inside.png: it is the same file as c."
         said = {name: reason(dataset, at).removeprefix(f"{name}: ") for name, at in found.items()}
-    out = "it is a link that leads out of the folder."
+    out = "it is a link that leads out of the folder, and this dataset does not follow such links."
     loop = "it cannot be read (Too many levels of symbolic links)."
     assert {name: said[name] for name in "abe"} == dict.fromkeys("abe", out)
     assert (said["d"], said["c-loop"]) == (loop, loop)
@@ -114,7 +128,7 @@ LISTED = """
 import os, sys
 from pathlib import Path
 from PIL import Image
-from workers.datasets import folder
+from workers.datasets.folder import dataset as folder
 from workers.errors import BrokenImage
 from workers.protocols import LabSettings
 
@@ -184,8 +198,8 @@ def test_files_come_in_the_order_of_their_paths_however_deep(root):
 
 def test_the_list_is_made_once_and_again_when_the_folder_changes(root, monkeypatch):
     made = []
-    of = folders.FileList.of.__func__
-    monkeypatch.setattr(folders.FileList, "of", classmethod(lambda *args: made.append(1) or of(*args)))
+    of = FileList.of.__func__
+    monkeypatch.setattr(FileList, "of", classmethod(lambda *args, **named: made.append(1) or of(*args, **named)))
     (root / "sub").mkdir()
     plain().save(root / "sub" / "a.png")
     first = opened(root).revision
@@ -225,12 +239,14 @@ def test_the_limit_takes_the_first_files_and_has_a_revision_of_its_own(root):
 
 
 def test_listing_says_how_far_it_is_and_can_be_stopped(root, monkeypatch):
-    monkeypatch.setattr(folders, "_OFTEN", 2)
+    monkeypatch.setattr(file_list, "_OFTEN", 2)
     for name in "abc":
-        plain().save(root / f"{name}.png")
+        plain().save(root / f"{name}.png")  # the same file, so that each is read to its end
     said = []
     opened(root).list_files(lambda *each: said.append(each))
-    assert said == [("Listing the files of photos, 0 so far", 0, 1), ("Listing the files of photos, 2 so far", 0, 1)]
+    listing = [("Listing the files of photos, 0 so far", 0, 1), ("Listing the files of photos, 2 so far", 0, 1)]
+    looking = [("Looking at the files of photos", 0, 3), ("Looking at the files of photos", 3, 3)]
+    assert said == [*listing, *looking]
     plain().save(root / "d.png")
 
     def stop(what, done, total):
@@ -248,5 +264,5 @@ def test_a_mixed_folder_is_indexed_and_what_was_left_out_is_reported(root):
     index = ExemplarIndex(LabSettings(root.parent / "state"), TinyModel(), opened(root))
     assert index.unit("patches", 0).positions == (0,)
     assert [(each.position, each.file, each.reason) for each in index.skipped().first] == [
-        (1, "b.txt", "b.txt: it is no JPEG, PNG, WebP, GIF, BMP or TIFF image.")
+        (1, "b.txt", "b.txt: it is no JPEG, PNG, WebP, GIF, BMP, TIFF, PPM, PGM, AVIF or JPEG 2000 image.")
     ]

@@ -110,7 +110,7 @@ def test_rows_that_are_no_image_say_why(tmp_path):
         with pytest.raises(BrokenImage) as caught:
             dataset[at]
         said.append(str(caught.value))
-    assert said[0] == "row 1: it is no JPEG, PNG, WebP, GIF, BMP or TIFF image."
+    assert said[0] == "row 1: it is no JPEG, PNG, WebP, GIF, BMP, TIFF, PPM, PGM, AVIF or JPEG 2000 image."
     assert said[1] == "row 2: the dataset holds no image there, at most the path of one."
     assert said[2].startswith("row 3: it is damaged (")
 
@@ -121,12 +121,14 @@ def test_paths_in_a_dataset_are_not_followed(tmp_path):
     dataset = opened_table(linked)
     with pytest.raises(BrokenImage, match="holds no image there"):
         dataset[0]
+    with pytest.raises(MissingPart, match=r"has 1 rows, and none holds an image in 'photo'"):
+        dataset.count()
 
 
 def opened_table(rows):
     from workers.datasets.saved import SavedImages
 
-    return SavedImages("rows", rows)
+    return SavedImages("rows", rows, "photo")
 
 
 def test_rows_outside_are_refused(saved):
@@ -139,6 +141,29 @@ def test_a_dataset_without_images_names_its_columns(tmp_path):
     table().remove_columns("photo").save_to_disk(tmp_path / "words")
     with pytest.raises(MissingPart, match="has no column of images, only: text, kind"):
         opened(tmp_path / "words")
+
+
+def test_of_several_columns_of_images_a_person_picks_one(tmp_path):
+    blue = table([(0, 0, 255)] * 3).select_columns("photo").rename_column("photo", "other")
+    two = datasets.concatenate_datasets([table(), blue], axis=1)
+    datasets.DatasetDict({"train": two, "test": two.select([1])}).save_to_disk(tmp_path / "two")
+    path = tmp_path / "two"
+    names = f"saved:{path}#train/photo or saved:{path}#train/other"
+    with pytest.raises(MissingPart, match=f"several columns of images: photo, other. Name one: {names}"):
+        opened(path)
+    with pytest.raises(UnknownName, match=f"has no column of images 'text'. Choose saved:{path}#test/photo or "):
+        opened(tmp_path / "two#test/text")
+    photo, other = opened(tmp_path / "two#/photo"), opened(tmp_path / "two#test/other")
+    assert (len(photo), photo[2].image.getpixel((0, 0))) == (3, COLOURS[2])
+    assert (len(other), other[0].image.getpixel((0, 0))) == (1, (0, 0, 255))
+    assert photo.revision != opened(tmp_path / "two#/other").revision
+
+
+def test_rows_without_an_image_are_not_counted(tmp_path):
+    photos = [Image.new("RGB", (8, 8)), None, Image.new("RGB", (8, 8), "red")]
+    table(photo=photos).save_to_disk(tmp_path / "gaps")
+    assert (opened(tmp_path / "gaps").count(), len(opened(tmp_path / "gaps"))) == (2, 3)
+    assert opened(tmp_path / "gaps", dataset_images=2).count() == 1
 
 
 @pytest.mark.parametrize("path", ["nowhere", ".", "#", ""])

@@ -37,6 +37,7 @@ FOR_PLUGINS = (
     "workers.hub",
     "workers.weights",
     "workers.registry",
+    "workers.lab.decoding",
     "workers.lab.imaging",
     "workers.metrics.intervals",  # pure numbers
     "workers.metrics.ranking",

@@ -75,7 +75,7 @@ def test_datasets_stand_there_with_their_indexes_and_broken_files(admin: Client)
     page = text(admin, DATASETS)
     assert "Birds &lt;b&gt;" in page
     assert page.count("it is no image") == 50
-    assert "1,234 files could not be read" in page
+    assert "1,234 files left out" in page
     assert "and 1184 more" in page
     assert "<script>0" not in page
     assert page.count('<span class="label">layer5</span>') == 2
@@ -111,10 +111,12 @@ def test_adding_is_asked_of_a_worker_and_nothing_is_touched_here(
         assert admin.post(f"{MODELS}add/", {"name": " hf:own/model "})["Location"] == MODELS
         admin.post(f"{MODELS}add/", {"name": "hf:own/model"})
         assert admin.post(f"{DATASETS}add/", {"place": "/data/x", "label": "X"})["Location"] == DATASETS
+        admin.post(f"{DATASETS}add/", {"place": "/data/y", "follow_links": "1"})
     jobs = Job.objects.order_by("pk")
     assert [(job.kind, job.subject, job.options) for job in jobs] == [
         ("model", "hf:own/model", {}),
         ("dataset", "/data/x", {"label": "X"}),
+        ("dataset", "/data/y", {"label": "", "follow_links": True}),
     ]
     assert sorted(waiting(redis_url)) == sorted(("workers.jobs.long.work", f"({job.pk},)") for job in jobs)
     assert "hf:own/model" in text(admin, MODELS)

@@ -40,6 +40,17 @@ def test_a_model_and_a_dataset_are_added_by_whoever_asked(owner: User, checkpoin
     assert (Dataset.objects.get().label, Dataset.objects.get().key) == ("Photographs", f"folder:{photographs}")
 
 
+def test_links_out_of_a_folder_are_followed_if_the_job_says_so(owner: User, photographs: Path, tmp_path: Path) -> None:
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "all").symlink_to(photographs)
+    refused = done("dataset", tmp_path / "linked", owner)
+    assert refused.status == JobStatus.FAILED
+    assert "none is an image that can be read. The first: all: it is a link that leads out" in refused.result
+    job = done("dataset", tmp_path / "linked", owner, follow_links=True)
+    assert job.result.startswith("linked has 10 images.")
+    assert Dataset.objects.get().key == f"links:{tmp_path / 'linked'}"
+
+
 @pytest.mark.parametrize(
     ("kind", "subject", "says"),
     [
@@ -66,7 +77,7 @@ def test_an_index_is_made_and_names_what_could_not_be_read(
     model, dataset = parts
     job = done("index", dataset.key, model=model.name, layers=["layer1", "logits"])
     assert job.status == JobStatus.DONE, job.result
-    assert "2 could not be read" in job.result
+    assert "10 images indexed. 2 files are left out." in job.result
     assert set(LayerIndex.objects.values_list("layer__name", flat=True)) == {"layer1", "logits"}
     dataset.refresh_from_db()
     assert dataset.broken_count == 2

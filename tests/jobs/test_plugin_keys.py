@@ -45,6 +45,17 @@ def test_the_kind_of_a_folder_is_found_out(tmp_path: Path, inside: str, family: 
     assert plugin_keys.dataset_key(f"{tmp_path / 'set'}#test") == f"{family}:{tmp_path / 'set'}#test"
 
 
+def test_links_are_followed_where_somebody_says_so_in_folders_of_images_alone(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "state.json").touch()
+    key = f"links:{tmp_path / 'images'}"
+    assert plugin_keys.dataset_key(str(tmp_path / "images"), follow_links=True) == key
+    assert plugin_keys.dataset_key(key) == plugin_keys.dataset_key(key, follow_links=True) == key
+    with pytest.raises(UnknownName, match="is no folder of images, so there are no links in it to follow"):
+        plugin_keys.dataset_key(str(tmp_path / "saved"), follow_links=True)
+
+
 def test_a_path_is_made_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own#1").mkdir()
     monkeypatch.chdir(tmp_path)

@@ -12,7 +12,7 @@ from tests.support.exemplar_index import index_of
 from tests.support.hostile_images import as_text, many_scans, solid_png
 from tests.support.tiny_lab import TinyContext, square
 from workers.errors import BrokenImage, Cancelled, ToolMisuse
-from workers.lab import imaging, program_api
+from workers.lab import decoding, imaging, program_api
 from workers.lab.image_headers import MAX_SCANS, count_scans
 from workers.lab.memory import ImagesInMemory, StorageBudget, look_up
 from workers.protocols import Bounds, Provenance
@@ -90,7 +90,7 @@ def test_a_jpeg_of_very_many_scans_is_refused(sandbox, context):
     with pytest.raises(ToolMisuse, match="over 100 scans"):  # what a bundle brings is decoded by the same function
         imaging.decode_image(data)
     with pytest.raises(BrokenImage, match="over 100 scans"):
-        imaging.decode_file(BytesIO(data))
+        decoding.decode_file(BytesIO(data))
 
 
 def test_a_progressive_jpeg_is_taken():

@@ -1,4 +1,5 @@
-"""An image dataset saved by the library `datasets` (`save_to_disk`): "saved:PATH", or "saved:PATH#SPLIT".
+"""An image dataset saved by the library `datasets` (`save_to_disk`): "saved:PATH", "saved:PATH#SPLIT", or, where there
+are several columns of images, "saved:PATH#SPLIT/COLUMN", of the usual split "saved:PATH#/COLUMN".
 
 Images are decoded here: the library would decode anything of any size. Loaded through the registry.
 """
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets  # type: ignore[import-untyped]
+import pyarrow.compute
 
 from workers.errors import BrokenImage, MissingPart, UnknownName
-from workers.lab.imaging import decode_file
+from workers.lab.decoding import decode_file
 from workers.protocols import LabSettings, Picture
 
 _MARKS = ("dataset_info.json", "dataset_dict.json", "state.json")
@@ -23,7 +25,7 @@ _MARKS = ("dataset_info.json", "dataset_dict.json", "state.json")
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
     """Says so if there is no such dataset."""
-    folder, _ = _split_path(path)
+    folder, _, _ = _split_path(path)
     if any((folder / mark).is_file() for mark in _MARKS):
         return ""
     return (
@@ -33,10 +35,14 @@ def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the regi
 
 
 def load(settings: LabSettings, path: str) -> SavedImages:
-    """The dataset. Raises MissingPart if it is none, is damaged or has no images; UnknownName for a wrong split."""
+    """The dataset.
+
+    Raises MissingPart if it is none, is damaged, has no images, or several columns of them of which none is named;
+    UnknownName for a wrong split or column.
+    """
     if message := missing(settings, path):
         raise MissingPart(message)
-    folder, split = _split_path(path)
+    folder, split, column = _split_path(path)
     try:
         found = datasets.load_from_disk(str(folder))
     except Exception as error:
@@ -48,31 +54,31 @@ def load(settings: LabSettings, path: str) -> SavedImages:
         found = found[split]
     elif split:
         raise UnknownName(f"{str(folder)!r} has no splits, so {split!r} is none of them. Leave out #{split}.")
-    return SavedImages(folder.resolve().name, found, settings.dataset_images)
+    column = _choose_column(found, column, f"{folder}#{split}")
+    return SavedImages(folder.resolve().name, found, column, settings.dataset_images)
 
 
 class SavedImages:
     """The dataset "saved:PATH". See `protocols.Dataset`. Safe for threads."""
 
-    def __init__(self, name: str, table: Any, limit: int = 0) -> None:
-        column = _column(table, datasets.Image)
-        if column is None:
-            raise MissingPart(f"The dataset {name!r} has no column of images, only: {', '.join(table.column_names)}.")
+    def __init__(self, name: str, table: Any, column: str, limit: int = 0) -> None:
         self.name = name
         self._column = column
         self._table = table.with_format(None).cast_column(column, datasets.Image(decode=False))
-        self._labels = _column(table, datasets.ClassLabel)
+        self._labels = next(iter(_columns(table, datasets.ClassLabel)), "")
         self.classes: tuple[str, ...] = tuple(table.features[self._labels].names) if self._labels else ()
         """Names of the labels, if it has some."""
         self._length = min(limit or len(table), len(table))
         limited = "" if self._length == len(table) else f"-{self._length}"
-        self.revision = f"{re.sub(r'[^0-9A-Za-z]', '', table._fingerprint)[:32]}-{table.split or 'all'}{limited}"
+        chosen = f"-{column}" if len(_columns(table, datasets.Image)) > 1 else ""
+        fingerprint = re.sub(r"[^0-9A-Za-z]", "", table._fingerprint)[:32]
+        self.revision = f"{fingerprint}-{table.split or 'all'}{chosen}{limited}"
 
     def __len__(self) -> int:
         return self._length
 
     def __getitem__(self, index: int) -> Picture:
-        """The image at a position, reduced as `imaging.decode_file` says. Raises BrokenImage, IndexError."""
+        """The image at a position, reduced as `decoding.decode_file` says. Raises BrokenImage, IndexError."""
         row = self._row(index, self._column)
         if not row or not row["bytes"]:
             raise BrokenImage(f"{self.source(index)}: the dataset holds no image there, at most the path of one.")
@@ -80,6 +86,16 @@ class SavedImages:
             return Picture(decode_file(BytesIO(row["bytes"])))
         except BrokenImage as error:
             raise BrokenImage(f"{self.source(index)}: {error}.") from error
+
+    def count(self) -> int:
+        """Rows that hold an image, not the path of one alone. Raises MissingPart where there are none."""
+        rows = self._table.select_columns(self._column).with_format("arrow")[: self._length][self._column]
+        if found := self._length - pyarrow.compute.struct_field(rows, "bytes").null_count:
+            return found
+        raise MissingPart(
+            f"The dataset {self.name!r} has {self._length:,} rows, and none holds an image in {self._column!r}, at "
+            "most the path of one. Save it with its images, or name another column."
+        )
 
     def label(self, index: int) -> int | None:
         """The label, as a position in `classes`; None if it has none."""
@@ -95,14 +111,28 @@ class SavedImages:
         return self._table.select_columns(column)[index][column]
 
 
-def _column(table: Any, kind: type) -> str | None:
-    """The first column whose feature is of a kind."""
-    return next((name for name, feature in table.features.items() if isinstance(feature, kind)), None)
+def _columns(table: Any, kind: type) -> list[str]:
+    """The columns whose feature is of a kind."""
+    return [name for name, feature in table.features.items() if isinstance(feature, kind)]
 
 
-def _split_path(path: str) -> tuple[Path, str]:
-    """Folder and split; a folder may have a # in its name."""
-    folder, _, split = path.rpartition("#")
+def _choose_column(table: Any, column: str, path: str) -> str:
+    """The named column of images, or the only one; `path` is what names the table."""
+    there = _columns(table, datasets.Image)
+    if not there:
+        raise MissingPart(f"{path.rstrip('#')!r} has no column of images, only: {', '.join(table.column_names)}.")
+    if column in there or (not column and len(there) == 1):
+        return column or there[0]
+    names = " or ".join(f"saved:{path}/{name}" for name in there)
+    if column:
+        raise UnknownName(f"{path.rstrip('#')!r} has no column of images {column!r}. Choose {names}.")
+    raise MissingPart(f"{path.rstrip('#')!r} has several columns of images: {', '.join(there)}. Name one: {names}.")
+
+
+def _split_path(path: str) -> tuple[Path, str, str]:
+    """Folder, split and column; a folder may have a # in its name."""
+    folder, _, chosen = path.rpartition("#")
     if not folder or Path(os.path.expanduser(path)).is_dir():
-        folder, split = path, ""
-    return Path(os.path.expanduser(folder)), split
+        folder, chosen = path, ""
+    split, _, column = chosen.partition("/")
+    return Path(os.path.expanduser(folder)), split, column

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.errors import MissingPart, UnknownName
-from workers.lab.imaging import decode_file
+from workers.lab.decoding import decode_file
 from workers.protocols import GROUP_SPLITS, GroupSplit, LabSettings, Picture
 
 DOGS = ("bulldog", "corgi", "dachshund", "labrador")

@@ -18,6 +18,7 @@ from experiments.models import Backbone, Dataset, Layer, LayerIndex, Run, Toolse
 from workers import registry
 from workers.errors import MaiaError, MissingPart
 from workers.jobs.laboratory import laboratory
+from workers.lab.exemplars import ask_dataset
 from workers.protocols import LabSettings, LayerInfo, Progress, VisionModel, no_progress
 
 log = logging.getLogger(__name__)
@@ -51,8 +52,9 @@ def dataset_keys() -> list[str]:
 
 
 def name_plugin(plugins: registry.Plugins, key: str) -> str:
-    """What people call a plug-in; a member of a family by the last part of its name."""
-    return registry.label(plugins, key) if key in plugins else key.rpartition("/")[2] or key
+    """What people call a plug-in; a member of a family by the last part of its name, with what it says of a part."""
+    whole, mark, part = key.partition("#")
+    return registry.label(plugins, key) if key in plugins else whole.rpartition("/")[2] + mark + part or key
 
 
 # --- models -----------------------------------------------------------------------------------------
@@ -125,15 +127,20 @@ def write_dataset(key: str) -> None:
         Dataset.objects.update_or_create(key=key, defaults=lacks, create_defaults=lacks | {"label": label})
 
 
-def look_at_dataset(key: str, **added: Any) -> Dataset:
-    """Write a dataset down; its images are counted, not read. Raises MissingPart, UnknownName, as `look_at_model`."""
+def look_at_dataset(key: str, progress: Progress = no_progress, **added: Any) -> Dataset:
+    """Write a dataset down; its images are counted, not decoded.
+
+    Raises MissingPart, also where there is no image, and UnknownName, as `look_at_model`; Cancelled if `progress` does.
+    """
     require(registry.DATASETS, key)
     dataset = laboratory().dataset(key)
+    ask_dataset(dataset, "list_files", progress)
     named = {"label": label} if (label := added.pop("label", "")) else {}
-    # How many images it has, as far as that can be told without reading them
+    # How many images it has, as far as that can be told without decoding them
     count: Callable[[], int] | None = getattr(dataset, "count", None)
     here = {"available": True, "remedy": "", "images": (count() if count else len(dataset))} | named
-    fresh = {"label": name_plugin(registry.DATASETS, key), "revision": dataset.revision} | added
+    usual: str = getattr(dataset, "title", "") or name_plugin(registry.DATASETS, key)
+    fresh = {"label": usual, "revision": dataset.revision} | added
     with transaction.atomic():
         row, _ = Dataset.objects.update_or_create(key=key, defaults=here, create_defaults=fresh | here)
         if row.revision != dataset.revision:  # other images: what was measured is out of date

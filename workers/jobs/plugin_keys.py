@@ -18,6 +18,8 @@ SAVED_SIGNS = ("dataset_info.json", "dataset_dict.json", "state.json")
 """Files that the library `datasets` leaves at the top of what it saves."""
 PUBLISHED_SIGN = "images.npy"
 """What a folder of published exemplars holds, or each of the folders of layers in it."""
+FOLLOWING = "links"
+"""Family of the folders whose links are followed."""
 PUBLISHED_DEPTH = 3
 """Folders of model, dataset and layer that may lie between."""
 
@@ -33,8 +35,21 @@ def model_key(written: str) -> str:
     return _check_key("model", make_absolute(f"hf:{text}"), LONGEST_MODEL)
 
 
-def dataset_key(written: str) -> str:
-    """The key of a dataset; of a folder, finds out of what kind it is. Raises UnknownName."""
+def dataset_key(written: str, *, follow_links: bool = False) -> str:
+    """The key of a dataset; of a folder, finds out of what kind it is. Raises UnknownName.
+
+    `follow_links`: of a folder of images, links that lead out of it are followed.
+    """
+    key = _find_key(written)
+    family, _, path = key.partition(":")
+    if follow_links and family != FOLLOWING:
+        if family != "folder":
+            raise UnknownName(f"{key} is no folder of images, so there are no links in it to follow.")
+        return _check_key("dataset", f"{FOLLOWING}:{path}", LONGEST_DATASET)
+    return key
+
+
+def _find_key(written: str) -> str:
     text = written.strip()
     if names_plugin(registry.DATASETS, text):
         return _check_key("dataset", make_absolute(text), LONGEST_DATASET)
@@ -119,5 +134,5 @@ def dataset_named(name: str) -> str:
 def find_dataset(name: str) -> Dataset | None:
     """The row of a dataset that was added, by its key, its path or its name."""
     rows = Dataset.objects.all()
-    paths = rows.filter(key__in=[f"{family}:{name}" for family in ("folder", "saved", "published")])
+    paths = rows.filter(key__in=[f"{family}:{name}" for family in ("folder", FOLLOWING, "saved", "published")])
     return rows.filter(key=name).first() or paths.first() or rows.filter(label=name).first()

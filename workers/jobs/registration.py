@@ -15,7 +15,7 @@ from workers.jobs import catalogue, plugin_keys
 from workers.jobs.laboratory import laboratory
 from workers.jobs.plugin_keys import find_dataset
 from workers.jobs.unit_profiles import note_index, write_layers
-from workers.protocols import Progress
+from workers.protocols import Progress, no_progress
 
 
 def model(written: str, by: User | None = None) -> VisionModelRow:
@@ -27,9 +27,9 @@ def model(written: str, by: User | None = None) -> VisionModelRow:
     return catalogue.look_at_model(key, **sign(key in registry.VISION_MODELS, by))
 
 
-def dataset(key: str, label: str = "", by: User | None = None) -> Dataset:
-    """The row of a dataset, from then on offered by the form. Raises UnknownName, MissingPart."""
-    return catalogue.look_at_dataset(key, label=label.strip(), **sign(key in registry.DATASETS, by))
+def dataset(key: str, label: str = "", by: User | None = None, progress: Progress = no_progress) -> Dataset:
+    """The row of a dataset, from then on offered by the form. Raises UnknownName, MissingPart, Cancelled."""
+    return catalogue.look_at_dataset(key, progress, label=label.strip(), **sign(key in registry.DATASETS, by))
 
 
 def sign(named: bool, by: User | None) -> dict[str, Any]:
@@ -50,7 +50,8 @@ def add_dataset(job: Job, progress: Progress) -> str:
     if not written.startswith(("/", "~")) and not plugin_keys.names_plugin(registry.DATASETS, written):
         raise UnknownName(f"{written!r} is no full path. Write it from the top, as /data/photographs.")
     progress(f"Counting the images of {written}", 0, 1)
-    row = dataset(plugin_keys.dataset_key(written), str(job.options.get("label", "")), job.asked_by)
+    key = plugin_keys.dataset_key(written, follow_links=bool(job.options.get("follow_links")))
+    row = dataset(key, str(job.options.get("label", "")), job.asked_by, progress)
     return f"{row.label} has {row.images:,} images. Index it for a model here, or let the first query do so."
 
 
@@ -92,10 +93,11 @@ def index_layers(
         {"file": each.file, "reason": each.reason.removeprefix(f"{each.file}: ")} for each in skipped.first
     ]
     dataset.save(update_fields=["broken_count", "broken"])
-    rest = f" {skipped.count:,} could not be read and are left out." if skipped.count else ""
+    rest = f" {skipped.count:,} files are left out." if skipped.count else ""
     rest += f" Nothing was published of {', '.join(layer.name for layer in left)}, so that is left out." if left else ""
     notes = dict.fromkeys(note for layer in layers if (note := made.note(layer.name)))
-    words = f"{row.name} {', '.join(layer.name for layer in layers)}: {dataset.images:,} images indexed.{rest}"
+    images = len(laboratory().dataset(dataset.key)) - skipped.count
+    words = f"{row.name} {', '.join(layer.name for layer in layers)}: {images:,} images indexed.{rest}"
     return " ".join([words, *notes])
 
 

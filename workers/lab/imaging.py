@@ -11,16 +11,15 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cache
 from io import BytesIO
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageDraw, ImageOps
 
-from workers.errors import BrokenImage, ToolMisuse
+from workers.errors import ToolMisuse
 from workers.lab.image_headers import FORMATS, decode_base64, explain_scans
 from workers.lab.png import encode_rgb
 from workers.protocols import WHOLE_IMAGE, Box, LabSettings, MapImage, Picture, Surroundings
@@ -51,8 +50,6 @@ Each look has its own red: who has the pixels alone can tell how the rest was tr
 
 MAX_SIDE = 1024
 """Most pixels a side of images of datasets, and of those that programs bring: larger ones are reduced."""
-MAX_FILE_PIXELS = 50_000_000
-"""Most pixels of an image file of a dataset."""
 MAX_ASPECT_RATIO = 50
 """Most times that one side of it may be as long as the other: networks enlarge the shorter one."""
 
@@ -65,7 +62,6 @@ _HALF_DIMMED = tuple(
     for column in range(4)
 )
 _TWICE = [min(2 * value, 255) for value in range(256)] * 3
-_FILE_FORMATS = (*FORMATS, "GIF", "BMP", "TIFF")
 _FAST = 1
 _PLACEHOLDER = 224
 _THREADS = 8
@@ -113,39 +109,6 @@ def decode_image(data: bytes) -> Image.Image:
         raise ToolMisuse(
             f"These {len(data)} bytes are not an image that can be read. Send PNG, JPEG or WebP."
         ) from error
-
-
-def decode_file(file: IO[bytes]) -> Image.Image:
-    """The image in an untrusted file of a dataset: upright, RGB, the first frame, no metadata.
-
-    It is reduced until no side is over `MAX_SIDE`, JPEG while it is decoded. Raises BrokenImage with the
-    reason if the file is no JPEG, PNG, WebP, GIF, BMP or TIFF image, is damaged, too large or too slim.
-    """
-    try:
-        with Image.open(file, formats=_FILE_FORMATS) as image:
-            width, height = image.size
-            if not 0 < width * height <= MAX_FILE_PIXELS:
-                raise BrokenImage(f"it is {width} x {height} pixels, over {MAX_FILE_PIXELS:,} in all; make it smaller")
-            if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
-                long = f"over {MAX_ASPECT_RATIO} times as long as wide"
-                raise BrokenImage(f"it is {width} x {height} pixels, {long}; crop it")
-            if reason := explain_scans(image):
-                raise BrokenImage(reason)
-            image.draft(None, (2 * MAX_SIDE, 2 * MAX_SIDE))
-            image.load()
-            with suppress(Exception):  # broken metadata says nothing of the pixels
-                ImageOps.exif_transpose(image, in_place=True)
-            small = _resizable(image)
-            small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=2.0)
-            return to_rgb(small)
-    except BrokenImage:
-        raise
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise BrokenImage(f"it has over {MAX_FILE_PIXELS:,} pixels; make it smaller") from None
-    except UnidentifiedImageError:
-        raise BrokenImage("it is no JPEG, PNG, WebP, GIF, BMP or TIFF image") from None
-    except Exception as error:
-        raise BrokenImage(f"it is damaged ({error})") from error
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
@@ -334,15 +297,6 @@ def thumbnail(image: Image.Image, side: int) -> Image.Image:
 def has_valid_size(width: int, height: int) -> bool:
     """Whether an image of so many pixels is neither too large nor too slim, nor empty."""
     return 0 < width * height <= MAX_PIXELS and max(width, height) <= MAX_ASPECT_RATIO * min(width, height)
-
-
-def _resizable(image: Image.Image) -> Image.Image:
-    """The image in a mode whose pixels can be averaged."""
-    if image.mode in {"L", "LA", "RGB", "RGBA", "CMYK", "YCbCr"} and "transparency" not in image.info:
-        return image
-    if image.mode in {"I", "F"} or image.mode.startswith("I;16"):
-        return to_rgb(image)
-    return image.convert("RGBA" if image.has_transparency_data else "RGB")
 
 
 _WANTED = "Pass a PIL image, or a Base64 string as system.neuron returns."

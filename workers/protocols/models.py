@@ -169,8 +169,10 @@ class Dataset(Protocol):
     """Images in a fixed order. Safe for threads.
 
     It may have `list_files(progress)`, called before its length and revision are first needed; `prepare(progress)`,
-    called before an index is computed; `source(index)`: what to call the image at a position, such as its file; and
-    `held_out(split)`: fresh images of the same world for the split "development" or "probe", none of them its own.
+    called before an index is computed; `source(index)`: what to call the image at a position, such as its file;
+    `count()`: how many of its positions hold an image, as far as that can be told without decoding them all; raises
+    MissingPart where none does; `title`: what people call it, where its key does not tell; and `held_out(split)`: fresh
+    images of the same world for the split "development" or "probe", none of them its own.
     """
 
     name: str

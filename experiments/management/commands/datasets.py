@@ -23,6 +23,8 @@ class Command(FetchingCommand):
         add = actions.add_parser("add", help="take up a dataset; its images stay where they are")
         add.add_argument("place", help="the path of a folder, or a key such as saved:/data/birds")
         add.add_argument("--name", default="", help="what pages call it (default: the name of its folder)")
+        links = "read what links lead to outside the folder: any image that the worker may read"
+        add.add_argument("--follow-links", action="store_true", help=links)
         index = actions.add_parser("index", help="measure every unit of a model's layers on every image")
         index.add_argument("name", help="key, name or path of the dataset")
         index.add_argument("--model", required=True, help="manage.py models lists them")
@@ -42,7 +44,9 @@ def add_dataset(options: dict[str, Any]) -> str:
     """Raises RequestError if there is no dataset at this place."""
     from workers.jobs import plugin_keys, registration
 
-    row = registration.dataset(plugin_keys.dataset_key(options["place"]), label=options["name"])
+    key, line = plugin_keys.dataset_key(options["place"], follow_links=options["follow_links"]), ProgressLine()
+    with line.until_ctrl_c("Nothing was added; the same command begins anew."):
+        row = registration.dataset(key, label=options["name"], progress=line)
     return f"{row.key}: {row.images:,} images, called {row.label}."
 
 

@@ -1,0 +1,1 @@
+"""The plug-ins "folder:" and "links:": any folder of images."""

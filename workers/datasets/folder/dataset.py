@@ -1,0 +1,150 @@
+"""Any folder of images as a dataset: every file in it, however deep, in the order of their paths.
+
+"folder:PATH" reads what lies in the folder, or in the cache of the hub that it is part of. "links:PATH" follows links
+out of it too, which whoever may add datasets allows for this one. Nothing in the folder is trusted: what a path leads
+to and what a file holds is looked at when it is read. Whatever is no image, or the same file once more, keeps its
+position and is a `BrokenImage`. Loaded through the registry.
+"""
+
+# ruff: noqa: PTH111 - Path.expanduser raises for a user who does not exist
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from pathlib import Path
+
+from workers.datasets.folder import hub_cache
+from workers.datasets.folder.file_checks import Reach
+from workers.datasets.folder.file_list import FileList
+from workers.errors import BrokenImage, MissingPart
+from workers.lab.decoding import decode_file
+from workers.protocols import LabSettings, Picture, Progress, no_progress
+
+BUNDLES = (b".tar", b".parquet", b".arrow", b".zip", b".tar.gz", b".tgz", b".tfrecord")
+"""How names of files end that hold many images, which are not looked into."""
+
+
+def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
+    """Says so if there is no such folder."""
+    if Path(os.path.expanduser(path)).is_dir():
+        return ""
+    return f"There is no folder {path!r}. Name one that holds images and that the worker may read."
+
+
+def load(settings: LabSettings, path: str) -> ImageFolder:
+    """The dataset "folder:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
+    return _open_folder(settings, path, follows=False)
+
+
+def load_linked(settings: LabSettings, path: str) -> ImageFolder:
+    """The dataset "links:PATH"; nothing is listed yet. Raises MissingPart if there is no such folder."""
+    return _open_folder(settings, path, follows=True)
+
+
+def _open_folder(settings: LabSettings, path: str, *, follows: bool) -> ImageFolder:
+    if message := missing(settings, path):
+        raise MissingPart(message)
+    return ImageFolder(Path(os.path.expanduser(path)).resolve(), settings, follows=follows)
+
+
+class ImageFolder:
+    """The dataset "folder:PATH" or "links:PATH". See `protocols.Dataset`. Safe for threads."""
+
+    def __init__(self, root: Path, settings: LabSettings, *, follows: bool = False) -> None:
+        self._root = hub_cache.find_snapshot(root)
+        self.title = hub_cache.repository_name(self._root)
+        """What people call it, where it is of the hub's cache: its path ends in a revision."""
+        self.name = self.title or root.name or "root"
+        self._follows = follows
+        self._reach = _reach(self._root, follows)
+        self._limit = settings.dataset_images
+        digest = hashlib.sha256(os.fsencode(self._root)).hexdigest()[:16]
+        kept = f"{'links' if follows else 'folder'}-{digest}.npz"
+        self._kept = settings.state / "datasets" / kept
+        self._lock = threading.Lock()
+        self._known: FileList | None = None
+
+    @property
+    def revision(self) -> str:
+        """Names paths, sizes and times of all files, and the limit if it leaves some out."""
+        listing = self._listing()
+        return listing.digest if len(self) == len(listing) else f"{listing.digest}-{len(self)}"
+
+    def __len__(self) -> int:
+        """Files, whether they are images or not."""
+        found = len(self._listing())
+        return min(self._limit or found, found)
+
+    def __getitem__(self, index: int) -> Picture:
+        """The image at a position, reduced as `decoding.decode_file` says.
+
+        Raises BrokenImage, naming the file and the reason; IndexError; MissingPart if the folder is gone.
+        """
+        if not 0 <= index < len(self):
+            raise IndexError(f"There is no file {index}: they are numbered 0 to {len(self) - 1}.")
+        listing = self._listing()
+        if (same := int(listing.first[index])) != index:
+            raise BrokenImage(f"{self.source(index)}: it is the same file as {self.source(same)}.")
+        try:
+            with self._reach.open(listing.path(index)) as file:
+                return Picture(decode_file(file))
+        except BrokenImage as error:
+            raise BrokenImage(f"{self.source(index)}: {error}.") from error
+        except OSError as error:
+            if not self._root.is_dir():
+                raise MissingPart(f"The folder {str(self._root)!r} is no longer there. Bring it back.") from error
+            raise BrokenImage(f"{self.source(index)}: it cannot be read ({error.strerror}).") from error
+
+    def count(self) -> int:
+        """Images by their headers, each once; what else is wrong with a file only decoding tells.
+
+        Raises MissingPart where there are none.
+        """
+        listing = self._listing()
+        if found := listing.count_images(len(self)):
+            return found
+        what = f"The folder {str(self._root)!r} has {len(self):,} files, and none is an image that can be read."
+        names = (listing.path(at).rpartition(b"/")[2] for at in range(len(self)))
+        bundle = next((os.fsdecode(name) for name in names if name.lower().endswith(BUNDLES)), "")
+        if bundle:
+            raise MissingPart(
+                f"{what} Files such as {bundle!r} are not looked into: unpack them into a folder, or save the dataset "
+                "with the library `datasets` (load_dataset, then save_to_disk) and name that."
+            )
+        raise MissingPart(f"{what}{self._first_reason()} Put images there, or choose another folder.")
+
+    def _first_reason(self) -> str:
+        """Why the first file cannot be read, as a sentence; "" if there is no file."""
+        if not len(self):
+            return ""
+        try:
+            self[0]
+        except BrokenImage as error:
+            return f" The first: {error}"
+        return ""
+
+    def source(self, index: int) -> str:
+        """The file's path within the folder, fit to be shown."""
+        path = os.fsdecode(self._listing().path(index)) or "."
+        return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in path)
+
+    def list_files(self, progress: Progress = no_progress) -> None:
+        """List the files, if no list is kept or the folder has changed. What `progress` raises passes through."""
+        self._listing(progress)
+
+    def _listing(self, progress: Progress = no_progress) -> FileList:
+        with self._lock:
+            if self._known is None:
+                kept = FileList.read(self._kept)
+                if kept is None or not kept.is_current(self._root):
+                    kept = FileList.of(self._root, self._reach, progress, follows=self._follows)
+                    kept.write(self._kept)
+                self._known = kept
+            return self._known
+
+
+def _reach(root: Path, follows: bool) -> Reach:
+    """Where files may lie: in the folder and in the blobs of the cache that it is part of, or anywhere."""
+    homes = (Path("/"),) if follows else (root, hub_cache.find_blobs(root) or root)
+    return Reach(os.fsencode(root), tuple(map(os.fsencode, homes)))
