@@ -19,7 +19,7 @@ from experiments.core.params import (
     parse_key,
     parse_number,
 )
-from experiments.core.spreadsheets import cell, csv_line, json_line
+from experiments.core.spreadsheets import cell, csv_header, csv_line, json_line
 from experiments.models import AuditEntry, Run
 
 PER_PAGE = 50
@@ -131,7 +131,7 @@ FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charse
 async def stream_entries(asked: AuditQuery, form: str) -> AsyncIterator[bytes]:
     """The filtered entries as a file, the newest first, in pieces. Each chunk is a query of its own: a slow reader
     holds no transaction open."""
-    yield csv_line(COLUMNS) if form == "csv" else b""
+    yield csv_header(COLUMNS) if form == "csv" else b""
     entries = asked.entries
     while found := [each async for each in entries[:CHUNK]]:
         rows = [{name: getattr(each, name) for name in COLUMNS} for each in found]

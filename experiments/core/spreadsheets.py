@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -22,12 +23,28 @@ def cell(value: Any) -> str:
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.lstrip().startswith(FORMULA) or text.startswith(("\t", "\r", "\n")) else text
+    return f"'{text}" if _wants_guard(text) else text
+
+
+def unguard(text: str) -> str:
+    """What was given to `cell`, of the text that it made."""
+    return text[1:] if text.startswith("'") and _wants_guard(text[1:]) else text
+
+
+def _wants_guard(text: str) -> bool:
+    """Also what looks as if it had its guard already, so that a guard can be taken off again."""
+    bare = text.lstrip("'")
+    return bare.lstrip().startswith(FORMULA) or bare.startswith(("\t", "\r", "\n"))
 
 
 def json_line(row: dict[str, Any]) -> bytes:
     shown = {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in row.items()}
     return json.dumps(shown, ensure_ascii=False).encode() + b"\n"
+
+
+def csv_header(cells: Iterable[str]) -> bytes:
+    """The first line of a file, behind the mark by which spreadsheets know UTF-8."""
+    return codecs.BOM_UTF8 + csv_line(cells)
 
 
 def csv_line(cells: Iterable[str]) -> bytes:

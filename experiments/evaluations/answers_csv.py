@@ -26,7 +26,7 @@ def send_answers(check: LabelCheck) -> HttpResponse:
         raise StateConflict("People were not asked about images of this check.")
     out = io.StringIO()
     _write_answers(check, out)
-    response = HttpResponse(out.getvalue(), content_type="text/csv; charset=utf-8")
+    response = HttpResponse(out.getvalue().encode("utf-8-sig"), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-check-{check.pk}-answers.csv"'
     response["X-Content-Type-Options"] = "nosniff"
     return response

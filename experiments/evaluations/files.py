@@ -50,7 +50,7 @@ def _write_csv(row: Any, names: Names) -> str:
         writer.writerow([cell(value) for value in values])
     writer.writerow([cell("Progress"), "", "", "", "", "", "", cell(describe_progress(row))])
     writer.writerow([cell("Note"), "", "", "", "", "", "", cell(CAVEAT)])
-    return out.getvalue()
+    return f"\ufeff{out.getvalue()}"  # the mark by which spreadsheets know UTF-8
 
 
 def _write_json(row: Any, names: Names) -> str:

@@ -1,59 +1,46 @@
 """The lines of a file of labels, whatever method wrote it: columns are found by their headers.
 
 Known are the tables of MILAN and CLIP-Dissect (layer, unit, description), Describe-and-Dissect (several columns of
-labels), INVERT (neuron, concept), Network Dissection (unit, label) and FALCON (lists of words with scores), and JSON
-that maps layers to units to labels. What is no label, no number and no place is named as left out.
+labels), INVERT (neuron, concept), Network Dissection (unit, label) and FALCON (lists of words with scores), the same as
+records in JSON or JSON Lines, JSON that maps layers to units to labels, and our own export. Lines that cannot be used
+are named and the others are read; so are columns that hold no numbers.
 """
 
 from __future__ import annotations
 
-import ast
 import csv
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from experiments.core.params import clean_text, parse_number
+from experiments.core.spreadsheets import unguard
+from experiments.exchange import label_cells as cells
+from experiments.exchange.label_cells import LONGEST, UnusableLine
+from experiments.exchange.label_columns import LAYER, UNIT, Columns, bare, find_columns
 from experiments.exchange.safe_zip import ExchangeError, parse_json, text_lines
 
-LAYER = ("layer", "layername", "layerid", "module")
-UNIT = ("unit", "neuron", "channel", "feature", "unitid", "neuronid", "unitnumber", "unitindex", "neuronindex", "index")
-UNIT_LAST = ("group",)
-"""Taken for the unit where nothing else is: so FALCON calls it."""
-TEXT = ("description", "label", "caption", "explanation", "annotation", "text", "summary", "concept", "prediction")
-LISTS = ("conceptsetnounphrases", "conceptsetwords")
-"""Columns of FALCON: lists of (word, score)."""
-NUMBERED = re.compile(r"(label|description|caption|candidate)[0-9]{1,2}")
-COLUMNS, LINE, ROWS, LONGEST = 100, 200_000, 1_000_000, 10_000
-MOST_WORDS = 10
-"""Words that are kept of a list."""
-LARGEST = 1e30
-"""No score of a word is larger."""
-JSON_BYTES = 64 << 20
+_LINE, _ROWS = 200_000, 1_000_000
+_JSON_BYTES = 64 << 20
+_LISTED = 10
+"""Lines that cannot be used, of which each is told."""
 
 
 @dataclass(frozen=True)
 class LabelLine:
-    """One label of the file, and where it stands: "Line 7"."""
+    """One label of the file, and where it stands: "Line 7". Model, source and position are said by our own export
+    alone."""
 
     where: str
     layer: str
     unit: int
     text: str
     scores: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which column holds what; `layer` is None where the file names none."""
-
-    names: Sequence[str]
-    layer: int | None
-    unit: int
-    texts: Sequence[int]
+    model: str = ""
+    source: str = ""
+    position: int | None = None
 
 
 @dataclass
@@ -64,83 +51,121 @@ class LabelFile:
     layer: str = ""
     left: set[str] = field(default_factory=set)
     """Columns that are left out, once the lines have been read."""
+    unusable: list[str] = field(default_factory=list)
+    """The first lines that cannot be used, and why."""
+    unusable_lines: int = 0
+
+    def skip(self, error: UnusableLine) -> None:
+        self.unusable_lines += 1
+        if len(self.unusable) < _LISTED:
+            self.unusable.append(str(error))
+
+    def describe_unusable(self) -> str:
+        """In words; "" if every line was of use."""
+        if not self.unusable_lines:
+            return ""
+        more = self.unusable_lines - len(self.unusable)
+        told = " ".join([*self.unusable, *([f"And {more:,} more."] if more else [])])
+        return f"Not usable: {self.unusable_lines:,}. {told}"
 
     def __iter__(self) -> Iterator[LabelLine]:
-        """Raises ExchangeError naming the line."""
+        """Raises ExchangeError naming the line, if nothing behind it can be read."""
         with self.path.open("rb") as file:
-            start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-        return self.of_json() if start[:1] in {b"{", b"["} else self.of_table()
+            start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+        if start.startswith((b"PAR1", b"PK\x03\x04")):
+            raise ExchangeError("The file is Parquet or a workbook. Save the labels as “CSV UTF-8” or JSON Lines.")
+        if start[:1] not in {b"{", b"["}:
+            return self._of_table()
+        return self._of_records(self._read_lines()) if self._is_json_lines() else self._of_json()
 
-    def of_table(self) -> Iterator[LabelLine]:
-        texts = text_lines(self.path, LINE)
+    def _of_table(self) -> Iterator[LabelLine]:
+        texts = text_lines(self.path, _LINE)
         header = next(texts, "")
-        comma = max(",;\t|", key=header.count)
-        names = next(csv.reader([header], delimiter=comma), [])
-        if len(names) > COLUMNS:
-            raise ExchangeError(f"The file has {len(names):,} columns, at most {COLUMNS} are possible: leave some out.")
-        columns = self.columns(names)
+        separator = max(",;\t|", key=header.count)
+        columns = find_columns(next(csv.reader([header], delimiter=separator), []), self.layer)
         try:
-            for number, row in enumerate(csv.reader(texts, delimiter=comma, strict=True), 2):
+            for number, row in enumerate(csv.reader(texts, delimiter=separator, strict=True), 2):
                 if any(row):
-                    yield from self.of_row(columns, row, number)
+                    yield from self._of_row(columns, [unguard(cell) for cell in row], number, separator)
         except csv.Error as error:
             raise ExchangeError(f"The file is no CSV: {error}.") from None
 
-    def columns(self, names: Sequence[str]) -> Columns:
-        """Raises ExchangeError for a header that names no unit, no label, or no layer where none was said."""
-        bare = ["".join(letter for letter in name.casefold() if letter.isalnum()) for name in names]
-        layer = next((bare.index(name) for name in LAYER if name in bare), None)
-        if layer is None and not self.layer:
-            raise missing(names, "layer", "Call it layer, or say of which layer all units are")
-        if layer is not None and self.layer:
-            raise ExchangeError(
-                f"The column {names[layer][:40]!r} names the layers: say no other layer beside the file."
-            )
-        unit = next((bare.index(name) for name in (*UNIT, *UNIT_LAST) if name in bare), None)
-        if unit is None:
-            raise missing(names, "unit", "Call it unit")
-        one = [bare.index(name) for name in (*TEXT, *LISTS) if name in bare][:1]
-        texts = one or [place for place, name in enumerate(bare) if NUMBERED.fullmatch(name)]
-        if not texts:
-            raise missing(names, "description", "Call it description")
-        return Columns(names, layer, unit, texts)
+    def _of_row(self, columns: Columns, row: Sequence[str], number: int, separator: str = "") -> list[LabelLine]:
+        """The labels of a row; none, and the reason noted, of one that cannot be used."""
+        if number > _ROWS:
+            raise ExchangeError(f"The file has over {_ROWS:,} lines: split it.")
+        try:
+            return self._read_row(columns, row, f"Line {number}", separator)
+        except UnusableLine as error:
+            self.skip(error)
+            return []
 
-    def of_row(self, columns: Columns, row: Sequence[str], number: int) -> Iterator[LabelLine]:
-        where = f"Line {number}"
-        if number > ROWS:
-            raise ExchangeError(f"The file has over {ROWS:,} lines: split it.")
+    def _read_row(self, columns: Columns, row: Sequence[str], where: str, separator: str) -> list[LabelLine]:
         if len(row) != len(columns.names):
-            raise ExchangeError(f"{where} has {len(row):,} columns, the header {len(columns.names)}.")
-        unit = _unit_in(row[columns.unit], where)
+            raise UnusableLine(f"{where} has {len(row):,} columns, the header {len(columns.names)}.")
+        labels = [each for place in columns.texts for each in cells.read_labels(row[place])]
+        if not labels:
+            raise UnusableLine(f"{where}: the label is empty.")
+        if any(len(text) > LONGEST or "\x00" in text for text, _ in labels):
+            raise UnusableLine(f"{where}: the label has over {LONGEST:,} characters, or a zero byte.")
+        if columns.own:
+            return _read_own_row(columns, row, where)
+        unit = cells.read_unit(row[columns.unit], where)
         layer = self.layer if columns.layer is None else row[columns.layer].strip()
-        scores = self.scores(columns, row)
-        found = [each for place in columns.texts for each in _labels_in(row[place])]
-        if not found and len(columns.texts) == 1:
-            raise ExchangeError(f"{where}: the label is empty.")
-        for text, own in found:
-            if len(text) > LONGEST or "\x00" in text:
-                raise ExchangeError(f"{where}: the label has over {LONGEST:,} characters, or a zero byte.")
-            yield LabelLine(where, layer, unit, text, scores | own)
+        scores = self._read_scores(columns, row, separator)
+        return [LabelLine(where, layer, unit, text, scores | own) for text, own in labels]
 
-    def scores(self, columns: Columns, row: Sequence[str]) -> dict[str, float]:
+    def _read_scores(self, columns: Columns, row: Sequence[str], separator: str) -> dict[str, float]:
         """The columns of numbers; those that hold words are noted as left out."""
         found: dict[str, float] = {}
         for place in set(range(len(row))) - {columns.layer, columns.unit, *columns.texts}:
             name, cell = columns.names[place][:80], row[place].strip()
-            try:
-                number = float(cell)
-            except ValueError:
+            number = cells.read_number(cell, separator)
+            if number is None:
                 self.left |= {name} if cell else set()
-                continue
-            if name and math.isfinite(number):
+            elif name and math.isfinite(number):
                 found[name] = number
         return found
 
-    def of_json(self) -> Iterator[LabelLine]:
-        if self.path.stat().st_size > JSON_BYTES:
-            raise ExchangeError(f"A file of labels in JSON may have {JSON_BYTES >> 20} MB.")
-        data = parse_json(self.path.read_bytes(), "The file")
-        layers = {self.layer: data} if self.layer else data
+    def _is_json_lines(self) -> bool:
+        """Whether each line is an object of its own: the first is, and another follows or it names a unit itself."""
+        with self.path.open("rb") as file:
+            first, more = file.readline(_LINE).removeprefix(b"\xef\xbb\xbf"), file.read(64).strip()
+        try:
+            record = _parse(first, "")
+        except ExchangeError:
+            return False
+        return isinstance(record, dict) and (bool(more) or _is_record(record))
+
+    def _read_lines(self) -> Iterator[tuple[int, Any]]:
+        for number, line in enumerate(text_lines(self.path, _LINE), 1):
+            if line.strip():
+                try:
+                    yield number, _parse(line.encode(), f"Line {number}")
+                except ExchangeError as error:
+                    self.skip(UnusableLine(str(error)))
+
+    def _of_records(self, records: Iterator[tuple[int, Any]]) -> Iterator[LabelLine]:
+        """Objects that each name layer, unit and label, as pandas writes rows."""
+        known: dict[tuple[str, ...], Columns] = {}
+        for number, record in records:
+            if not isinstance(record, dict):
+                self.skip(UnusableLine(f"Line {number} is no object such as {{'layer': …, 'unit': …, 'label': …}}."))
+                continue
+            names = tuple(record)
+            if names not in known:
+                known = {names: find_columns(names, self.layer)}  # one alone, since each line may name others
+            yield from self._of_row(known[names], [clean_text(cells.as_cell(each)) for each in record.values()], number)
+
+    def _of_json(self) -> Iterator[LabelLine]:
+        if self.path.stat().st_size > _JSON_BYTES:
+            raise ExchangeError(f"A file of labels in JSON may have {_JSON_BYTES >> 20} MB.")
+        data = _parse(self.path.read_bytes().removeprefix(b"\xef\xbb\xbf"), "The file")
+        if isinstance(data, list) and data and all(isinstance(each, dict) and _is_record(each) for each in data):
+            return self._of_records(enumerate(data, 1))
+        return self._of_map({self.layer: data} if self.layer else data)
+
+    def _of_map(self, layers: Any) -> Iterator[LabelLine]:
         if not isinstance(layers, dict):
             raise ExchangeError('The file is no JSON such as {"layer4": {"122": "boats"}}, so it holds no labels.')
         if layers and all(
@@ -154,48 +179,33 @@ class LabelFile:
                 )
             for unit, value in units.items():
                 where = f"Unit {unit[:20]!r} of {layer[:40]!r}"
-                for text in _texts_in(value, where):
-                    yield LabelLine(where, layer, _unit_in(unit, where), text)
+                try:
+                    number = cells.read_unit(unit, where)
+                    yield from [LabelLine(where, layer, number, text) for text in cells.read_texts(value, where)]
+                except UnusableLine as error:
+                    self.skip(error)
 
 
-def missing(names: Sequence[str], what: str, remedy: str) -> ExchangeError:
-    there = ", ".join(name[:40] for name in names[:12]) or "none"
-    return ExchangeError(f"No column names the {what}. {remedy}; the columns are: {there}.")
+def _read_own_row(columns: Columns, row: Sequence[str], where: str) -> list[LabelLine]:
+    """A row of our own export: a line for each unit that the label stands on."""
+    cell = {name: row[columns.place(name)].strip() for name in ("label", "source", "position", "scores", "units")}
+    scores, position = cells.read_scores(cell["scores"], where), parse_number(cell["position"])
+    units = parse_json((cell["units"] or "[]").encode(), f"{where}: units")
+    if not isinstance(units, list) or not units:
+        raise UnusableLine(f"{where} names no unit.")
+    found = []
+    for unit in units:
+        model, layer, number = ["", "", *str(unit).rsplit(" / ", 2)][-3:]
+        place = cells.read_unit(number, where)
+        found.append(LabelLine(where, layer, place, cell["label"], scores, model, cell["source"], position))
+    return found
 
 
-def _unit_in(cell: str, where: str) -> int:
-    written = cell.strip()
-    if (unit := parse_number(written)) is None:
-        raise ExchangeError(f"{where}: {written[:40]!r} is no number of a unit.")
-    return unit
+def _is_record(data: Mapping[str, Any]) -> bool:
+    """Whether an object names a layer or unit by a field, and does not map layers to their units."""
+    return any(bare(name) in {*LAYER, *UNIT} and not isinstance(value, dict) for name, value in data.items())
 
 
-def _labels_in(cell: str) -> list[tuple[str, dict[str, float]]]:
-    """The label of a cell, or those of a list of (word, score) with their scores; nothing of an empty cell."""
-    text = cell.strip()
-    if text.startswith("[") and text.endswith("]"):
-        try:
-            listed = ast.literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            listed = None
-        if isinstance(listed, list) and listed and all(_is_scored(each) for each in listed):
-            return [(word.strip(), {"score": float(score)}) for word, score in listed[:MOST_WORDS]]
-    return [(text, {})] if text else []
-
-
-def _is_scored(each: Any) -> bool:
-    if not isinstance(each, list | tuple) or len(each) != 2:
-        return False
-    word, score = each
-    # Compared, since a whole number of hundreds of digits is no float.
-    return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and abs(score) <= LARGEST
-
-
-def _texts_in(value: Any, where: str) -> list[str]:
-    """A label, several, or an object that names it."""
-    if isinstance(value, dict):
-        value = next((value[name] for name in (*TEXT, "labels") if name in value), None)
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not all(isinstance(text, str) and 0 < len(text) <= LONGEST for text in texts):
-        raise ExchangeError(f"{where}: no label of at most {LONGEST:,} characters stands there.")
-    return [clean_text(text) for text in texts]
+def _parse(data: bytes, where: str) -> Any:
+    """JSON in which numbers that are none, as Python writes them, are empty. Raises ExchangeError."""
+    return parse_json(data, where, lambda _: None)

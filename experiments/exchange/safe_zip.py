@@ -12,7 +12,7 @@ import json
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
@@ -36,6 +36,8 @@ PIXELS = 4 << 30
 DIGITS = 18
 CHUNK = 1 << 16
 MANIFEST = "manifest.json"
+DESKTOP_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+"""What desktops leave in folders, and people pack with them."""
 
 
 class ExchangeError(RequestError):
@@ -63,14 +65,11 @@ class Archive:
             raise ExchangeError(
                 f"The archive has {len(listed):,} members, at most {MEMBERS:,} are possible: export fewer runs."
             )
-        self.members: dict[str, zipfile.ZipInfo] = {}
-        for info in listed:
-            if self.members.setdefault(_check_member(info).filename, info) is not info:
-                raise ExchangeError(f"{info.filename!r} is in the archive twice.")
+        self.members = _find_members(listed)
         self.unpacked = 0
         # Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there.
         if MANIFEST not in self.members:
-            raise ExchangeError(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or it was packed again.")
+            raise ExchangeError(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or not a whole one.")
         manifest = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
         hashes = manifest.get("files") if isinstance(manifest, dict) else None
         if not isinstance(hashes, dict):
@@ -78,7 +77,7 @@ class Archive:
         if absent := sorted(set(hashes) - set(self.members)):
             raise ExchangeError(f"{absent[0]!r} is in {MANIFEST} and not in the archive.")
         if more := sorted(set(self.members) - set(hashes) - {MANIFEST}):
-            raise ExchangeError(f"{more[0]!r} is in the archive and not in {MANIFEST}.")
+            raise ExchangeError(f"{more[0]!r} is in the archive and not in {MANIFEST}. Take it out, or export again.")
         self.hashes = hashes
 
     def folders(self) -> list[str]:
@@ -167,10 +166,27 @@ def check_size(path: Path) -> None:
         raise ExchangeError("The file is empty.")
 
 
-def _check_member(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    """A member that names a plain file inside the archive. Raises ExchangeError."""
-    name, path = info.orig_filename, PurePosixPath(info.filename)
-    if "\x00" in name or "\\" in name or not name or len(name) > 300:
+def _find_members(listed: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Files by name, as they were before somebody unpacked and packed them again: without folders, what desktops add,
+    and one folder around everything. The manifest proves the rest. Raises ExchangeError for a name that may harm."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in listed:
+        name = _check_member(info)
+        if info.is_dir() or name.startswith("__MACOSX/") or PurePosixPath(name).name in DESKTOP_FILES:
+            continue
+        if members.setdefault(name, info) is not info:
+            raise ExchangeError(f"{name!r} is in the archive twice.")
+    outer = {name.partition("/")[0] for name in members}
+    if MANIFEST in members or len(outer) != 1:
+        return members
+    return {name.partition("/")[2]: info for name, info in members.items()}
+
+
+def _check_member(info: zipfile.ZipInfo) -> str:
+    """The name of a member that is a plain file or folder inside the archive. Raises ExchangeError."""
+    name = info.orig_filename.replace("\\", "/")  # so some programs of Windows separate folders
+    path = PurePosixPath(name)
+    if "\x00" in name or not name or len(name) > 300:
         raise ExchangeError(f"{name[:80]!r} is no name for a member of an archive.")
     if path.is_absolute() or ":" in name:
         raise ExchangeError(f"{name!r} is an absolute path.")
@@ -184,7 +200,7 @@ def _check_member(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
         raise ExchangeError(f"{name!r} is encrypted.")
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise ExchangeError(f"{name!r} is packed in a way that is not read here: deflate it.")
-    return info
+    return name
 
 
 def check_pixels(pixels: int) -> None:
@@ -193,20 +209,20 @@ def check_pixels(pixels: int) -> None:
         raise ExchangeError(f"The images of the run are over {PIXELS:,} pixels in all. Leave some out, or reduce them.")
 
 
-def parse_json(data: bytes, where: str) -> Any:
-    """Untrusted JSON without NaN, infinities or endless numbers. Raises ExchangeError."""
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
+def parse_json(data: bytes, where: str, constant: Callable[[str], Any] = _no_number) -> Any:
+    """Untrusted JSON without endless numbers; `constant` says what NaN and infinities are. Raises ExchangeError."""
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_no_number, parse_float=finite, parse_int=_whole_number)
+        return json.loads(data.decode("utf-8"), parse_constant=constant, parse_float=finite, parse_int=_whole_number)
     except UnicodeDecodeError:
         raise ExchangeError(f"{where} is not in UTF-8.") from None
     except RecursionError:
         raise ExchangeError(f"{where} is nested too deeply.") from None
     except ValueError as error:
         raise ExchangeError(f"{where} is no JSON: {error}.") from None
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
 
 
 def finite(text: str) -> float:

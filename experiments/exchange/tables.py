@@ -15,7 +15,7 @@ from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 
 from experiments.core import blindness
 from experiments.core.display_name import person
-from experiments.core.spreadsheets import cell, csv_line, json_line
+from experiments.core.spreadsheets import cell, csv_header, csv_line, json_line
 from experiments.core.system_names import Names
 from experiments.display.label_checks import fetch_checks
 from experiments.evaluations.lists import place_of
@@ -346,7 +346,7 @@ def write(
     """Write the rows as JSON Lines or CSV, for a person or for anybody. Returns how many."""
     count = 0
     if form == Format.CSV:
-        target.write(csv_line([column.name for column in table.columns]))
+        target.write(csv_header([column.name for column in table.columns]))
     for batch in table.batches(rows, progress, viewer):
         for row in batch:
             target.write(csv_line([cell(value) for value in row.values()]) if form == Format.CSV else json_line(row))

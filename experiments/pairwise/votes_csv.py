@@ -28,7 +28,7 @@ def send_votes(trial: PairwiseTrial) -> HttpResponse:
         raise StateConflict("Which label is whose is hidden until the trial is closed; then its votes can be had here.")
     out = io.StringIO()
     _write_votes(trial, out)
-    response = HttpResponse(out.getvalue(), content_type="text/csv; charset=utf-8")
+    response = HttpResponse(out.getvalue().encode("utf-8-sig"), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="maia-votes-{trial.pk}.csv"'
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -16,7 +16,7 @@ from experiments.core import access, compatibility, notify, worker_status
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidFields
 from experiments.core.paging import Page
-from experiments.core.spreadsheets import cell, csv_line
+from experiments.core.spreadsheets import cell, csv_header, csv_line
 from experiments.core.sweep_totals import BUDGETS
 from experiments.core.system_names import Names
 from experiments.models import Dataset, Layer, Role, Run, Sweep, SweepPriority, Toolset, VisionModelRow
@@ -226,7 +226,7 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
     """Every run of it as a line of CSV."""
     user = access.require(request)
     row = get_object_or_404(Sweep, pk=pk)
-    lines = [csv_line(_COLUMNS)]
+    lines = [csv_header(_COLUMNS)]
     for run in lists.read_runs(row, Names(user)):
         labels, model = "; ".join(run.labels), row.selection.get("model", "")
         cells = (run.pk, model, run.layer, run.unit, run.agent, run.status.value, labels, run.r, run.q, run.cost)

@@ -146,7 +146,7 @@ def fetched(user: User, address: str) -> str:
         await client.aforce_login(user)
         response = await client.get(address)
         assert response.status_code == 200
-        text = b"".join([piece async for piece in response.streaming_content]).decode()
+        text = b"".join([piece async for piece in response.streaming_content]).decode("utf-8-sig")
         await sync_to_async(connections.close_all)()  # those of the thread that read
         return text
 

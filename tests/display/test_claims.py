@@ -111,7 +111,7 @@ def test_tables_have_both_numbers(run: Run) -> None:
     assert [(line["claimed"], line["measured"], line["claim_differs"]) for line in lines] == [
         *((1.0, True, False), (7.1, True, True), (None, False, False))
     ]
-    cells = list(csv.DictReader(io.StringIO(files[Format.CSV].getvalue().decode())))
+    cells = list(csv.DictReader(io.StringIO(files[Format.CSV].getvalue().decode("utf-8-sig"))))
     assert [cells[1][name] for name in ("activation", "claimed", "measured", "claim_differs")] == [
         *("0.2", "7.1", "true", "true")
     ]

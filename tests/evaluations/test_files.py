@@ -56,7 +56,7 @@ def fetch(client: Client, row: Evaluation, end: str) -> str:
     response = client.get(f"{row.get_absolute_url()}figures.{end}")
     assert response.status_code == 200
     assert "attachment" in response["Content-Disposition"]
-    return response.content.decode()
+    return response.content.decode("utf-8-sig")
 
 
 def test_latex_takes_words_for_words(viewer: Client, nasty: Evaluation) -> None:
@@ -98,7 +98,7 @@ def test_every_table_holds_the_same_in_every_format(
     from pyarrow import parquet
 
     lines = [json.loads(line) for line in exported(owner, what, "jsonl")[1].splitlines()]
-    rows = list(csv.DictReader(io.StringIO(exported(owner, what, "csv")[1].decode())))
+    rows = list(csv.DictReader(io.StringIO(exported(owner, what, "csv")[1].decode("utf-8-sig"))))
     columns = parquet.read_table(io.BytesIO(exported(owner, what, "parquet")[1])).to_pylist()
     assert len(lines) == len(rows) == len(columns) == 6
     assert list(rows[0]) == list(lines[0]) == list(columns[0])

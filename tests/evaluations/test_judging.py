@@ -336,7 +336,7 @@ def test_the_file_holds_every_answer_and_every_image(as_owner: Client, as_review
     assert as_owner.get(address).status_code == 404
     as_owner.post(f"/checks/{check.pk}/finish/")
     LabelCheck.objects.filter(pk=check.pk).update(text="=cmd()")
-    rows = list(csv.DictReader(io.StringIO(as_owner.get(address).content.decode())))
+    rows = list(csv.DictReader(io.StringIO(as_owner.get(address).content.decode("utf-8-sig"))))
     assert len(rows) == 5
     assert [(row["judge"], row["answer"], row["seconds"]) for row in rows[:2]] == [
         ("reviewer", "yes", "3.0"),

@@ -197,7 +197,7 @@ def test_every_table_holds_the_same_in_every_format(what: str, owner: User) -> N
 
     full_run(owner), full_run(owner, "another")
     lines = [json.loads(line) for line in exported(owner, what, "jsonl")[1].splitlines()]
-    rows = list(csv.DictReader(io.StringIO(exported(owner, what, "csv")[1].decode())))
+    rows = list(csv.DictReader(io.StringIO(exported(owner, what, "csv")[1].decode("utf-8-sig"))))
     columns = parquet.read_table(io.BytesIO(exported(owner, what, "parquet")[1])).to_pylist()
     assert (
         len(lines) == len(rows) == len(columns) == {"runs": 2, "experiments": 2, "observations": 4, "labels": 4}[what]
@@ -212,9 +212,9 @@ def test_text_that_a_spreadsheet_would_run_is_marked_as_text(owner: User) -> Non
     full_run(owner, "plain")
     for words in ("=cmd()", "+1", "-1", "@x", "\t=1", " =2"):
         run = make_run(owner, question=words)
-        (row,) = csv.DictReader(io.StringIO(exported(owner, "runs", "csv", f"run={run.pk}")[1].decode()))
+        (row,) = csv.DictReader(io.StringIO(exported(owner, "runs", "csv", f"run={run.pk}")[1].decode("utf-8-sig")))
         assert row["question"] == f"'{words}"
-    rows = list(csv.DictReader(io.StringIO(exported(owner, "observations", "csv")[1].decode())))
+    rows = list(csv.DictReader(io.StringIO(exported(owner, "observations", "csv")[1].decode("utf-8-sig"))))
     assert rows[1]["activation"] == "-1.5", "numbers stay numbers"
 
 

@@ -74,13 +74,16 @@ def test_several_labels_of_a_unit_are_numbered_and_none_comes_twice(layer: Layer
         ("layer,unit,label\nlayer9,2,x\n", "Line 2: hf:own/net has no layer 'layer9'. Its layers are layer4."),
         ("layer,unit,label\nlayer4,64,x\n", "Line 2: layer4 has units 0 to 63, not 64."),
         ("layer,unit,label\nlayer4,1e3,x\n", "Line 2: '1e3' is no number of a unit."),
-        ("layer,unit,label\nlayer4,2,ok\nlayer4,2,\n", "Line 3: the label is empty"),
+        ("layer,unit,label\nlayer4,2,\nlayer4,3,nan\n", "Line 2: the label is empty. Line 3: the label is empty."),
+        ("layer,unit,label\n", "a header and no labels"),
         ("layer,unit,label\nlayer4,2\n", "Line 2 has 2 columns, the header 3."),
         ("," * 100_000 + "\n", "has 100,001 columns"),
         ("," * 1_000_000 + "\n", "A line has over 200,000 characters."),
         ('layer,unit,label\nlayer4,2,"x\n', "The file is no CSV"),
         ("layer,unit,label\nlayer4,2,caf\u00e9\n".encode("latin-1"), "not in UTF-8"),
-        (b"PK\x03\x04\x00\x00\xff\xff", "UTF-8"),
+        (b"PK\x03\x04\x00\x00\xff\xff", "a workbook"),
+        (b"PAR1\x15", "Parquet"),
+        (b"\x89\x00\xff\xff", "UTF-8"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused_and_leaves_nothing(

@@ -46,7 +46,7 @@ def queue(owner: User, reviewers: list[User]) -> ReviewQueue:
 def written(what: ExportSubject, viewer: User, form: Format = Format.JSONL, query: str = "") -> str:
     target = io.BytesIO()
     tables.write(tables.TABLES[what], form, export_query.select_rows(what, query, viewer), target, lambda *_: None)
-    return target.getvalue().decode()
+    return target.getvalue().decode("utf-8-sig")
 
 
 def rows(what: ExportSubject, viewer: User, query: str = "") -> list[dict[str, Any]]:
@@ -161,7 +161,7 @@ def test_each_holds_the_same_in_every_format(
     ReviewQueue.objects.update(closed=timezone.now())
     files = {form: exported(reviewers[2], what, form)[1] for form in ("jsonl", "csv", "parquet")}
     lines = [json.loads(line) for line in files["jsonl"].splitlines()]
-    cells = list(csv.DictReader(io.StringIO(files["csv"].decode())))
+    cells = list(csv.DictReader(io.StringIO(files["csv"].decode("utf-8-sig"))))
     table = parquet.read_table(io.BytesIO(files["parquet"])).to_pylist()
     assert len(lines) == len(cells) == len(table) == count
     for line, row, cell in zip(lines, table, cells, strict=True):

@@ -319,7 +319,7 @@ def test_the_file_holds_every_choice_and_every_pair(as_reviewer: Client, trial: 
     Pair.objects.filter(pk=pair.pk).update(text_a="=cmd()")
     as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "first", "seconds": "3"})
     actions.close_trial(Actor(trial.owner), trial.pk)
-    text = as_reviewer.get(f"/pairwise/{trial.pk}/votes.csv").content.decode()
+    text = as_reviewer.get(f"/pairwise/{trial.pk}/votes.csv").content.decode("utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 18
     assert (rows[0]["judge"], rows[0]["judged_by"], rows[0]["seconds"]) == ("reviewer", "person", "3.0")

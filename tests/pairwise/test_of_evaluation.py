@@ -156,7 +156,9 @@ def test_once_it_is_closed_the_evaluation_has_its_table(
     page = client.get(evaluation.get_absolute_url()).content.decode()
     assert "Agent over one-shot labeller" in page
     assert f'href="{trial.get_absolute_url()}"' in page
-    rows = list(csv.reader(io.StringIO(client.get(f"/evaluations/{evaluation.pk}/figures.csv").content.decode())))
+    rows = list(
+        csv.reader(io.StringIO(client.get(f"/evaluations/{evaluation.pk}/figures.csv").content.decode("utf-8-sig")))
+    )
     assert any(row[1] == "two_way.people.agent-one-shot" for row in rows)
     told = json.loads(client.get(f"/evaluations/{evaluation.pk}/figures.json").content)
     assert told["result"]["tables"][0]["columns"] == ["Preferred", "People", "gpt-4.1"]

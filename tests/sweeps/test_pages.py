@@ -116,7 +116,7 @@ def test_what_cannot_be_done_is_told_on_the_page(as_owner: Client, swept: Sweep)
 def test_the_file_has_a_line_for_each_run(as_owner: Client, swept: Sweep) -> None:
     run = swept.runs.order_by("pk")[0]
     concluded(run, "=SUM(A1)", 0.5)
-    first, second, *rest = as_owner.get(f"{swept.get_absolute_url()}runs.csv").content.decode().splitlines()
+    first, second, *rest = as_owner.get(f"{swept.get_absolute_url()}runs.csv").content.decode("utf-8-sig").splitlines()
     assert first == "run,model,layer,unit,agent,status,label,r,q,cost"
     assert second == f"""{run.pk},toybox,layer3,{run.unit},"scripted, toybox",concluded,'=SUM(A1),0.5,,0.0"""
     assert len(rest) == 7
@@ -128,7 +128,7 @@ def test_labels_beyond_chance_are_counted_with_all_of_the_sweep_in_mind(as_owner
         LabelCheck.objects.filter(runs=run).update(p_value=p)
     page = as_owner.get(swept.get_absolute_url()).content.decode()
     assert "Beyond chance, 2 of 5 tested labels" in page
-    lines = as_owner.get(f"{swept.get_absolute_url()}runs.csv").content.decode().splitlines()[1:6]
+    lines = as_owner.get(f"{swept.get_absolute_url()}runs.csv").content.decode("utf-8-sig").splitlines()[1:6]
     assert [float(line.split(",")[-2]) for line in lines] == pytest.approx([0.005, 0.025, 0.0625, 0.0625, 0.9])
     told = as_owner.get(f"/api/v1/sweeps/{swept.pk}").json()
     assert (told["tested"], told["beyond_chance"]) == (5, 2)

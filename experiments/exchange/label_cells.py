@@ -1,0 +1,112 @@
+"""What one cell of a file of labels says, as pandas, spreadsheets and the methods of the field write it.
+
+Used by `label_rows`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from typing import Any
+
+from experiments.core.params import clean_text, parse_number
+from experiments.exchange.label_columns import TEXT
+from experiments.exchange.safe_zip import ExchangeError, parse_json
+
+LONGEST = 10_000
+_MAX_WORDS = 10
+"""Words that are kept of a list."""
+_LARGEST = 1e30
+"""No score of a word is larger."""
+_NO_LABEL = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>", "#n/a"})
+"""What stands for an empty cell once pandas or a spreadsheet has written it."""
+_WHOLE = re.compile(r"([0-9]{1,9})[.,](?:0{1,2}|0{4,20})")
+"""A unit that was kept as a float: 12.0. Three zeros may be thousands."""
+_DECIMAL_COMMA = {
+    ";": re.compile(r"[+-]?[0-9]+,[0-9]+"),
+    "\t": re.compile(r"[+-]?(?:0+,[0-9]+|[0-9]+,(?![0-9]{3}$)[0-9]+)"),
+}
+"""Separator of columns -> numbers with a decimal comma. Between tabs three digits behind it may be thousands."""
+
+
+class UnusableLine(ExchangeError):
+    """Raised for a line of labels that cannot be used; the others can."""
+
+
+def read_unit(cell: str, where: str) -> int:
+    """Raises UnusableLine."""
+    written = cell.strip()
+    whole = _WHOLE.fullmatch(written)
+    if (unit := parse_number(whole[1] if whole else written)) is None:
+        raise UnusableLine(f"{where}: {written[:40]!r} is no number of a unit.")
+    return unit
+
+
+def read_number(cell: str, separator: str) -> float | None:
+    """The number of a cell; None for words. It may be no finite one."""
+    comma = _DECIMAL_COMMA.get(separator)
+    try:
+        return float(cell.replace(",", ".") if comma and comma.fullmatch(cell) else cell)
+    except ValueError:
+        return None
+
+
+def read_labels(cell: str) -> list[tuple[str, dict[str, float]]]:
+    """The label of a cell, or those of a list of words or of (word, score), with their scores; nothing of an empty
+    cell."""
+    text = cell.strip()
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            listed = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            listed = None
+        if isinstance(listed, list) and listed and all(_is_scored(each) for each in listed):
+            return [(word.strip(), {"score": float(score)}) for word, score in listed[:_MAX_WORDS]]
+        if isinstance(listed, list) and all(isinstance(each, str) for each in listed):
+            return [(clean_text(word.strip()), {}) for word in listed[:_MAX_WORDS] if not is_empty(word)]
+    return [] if is_empty(text) else [(text, {})]
+
+
+def is_empty(text: str) -> bool:
+    return text.strip().casefold() in _NO_LABEL
+
+
+def _is_scored(each: Any) -> bool:
+    if not isinstance(each, list | tuple) or len(each) != 2:
+        return False
+    word, score = each
+    # Compared, since a whole number of hundreds of digits is no float.
+    return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and abs(score) <= _LARGEST
+
+
+def read_texts(value: Any, where: str) -> list[str]:
+    """A label of JSON, several, or an object that names it. Raises UnusableLine."""
+    if isinstance(value, dict):
+        value = next((value[name] for name in (*TEXT, "labels") if name in value), None)
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) and len(text) <= LONGEST for text in texts):
+        raise UnusableLine(f"{where}: no label of at most {LONGEST:,} characters stands there.")
+    if not (found := [clean_text(text) for text in texts if not is_empty(text)]):
+        raise UnusableLine(f"{where}: the label is empty.")
+    return found
+
+
+def read_scores(cell: str, where: str) -> dict[str, float]:
+    """The scores of our own export: an object of numbers. Raises UnusableLine."""
+    try:
+        scores = parse_json((cell or "{}").encode(), "scores")
+    except ExchangeError as error:
+        raise UnusableLine(f"{where}: {error}") from None
+    if not isinstance(scores, dict) or len(scores) > 100:
+        raise UnusableLine(f"{where}: scores is {cell[:40]!r}, no object of at most 100 numbers.")
+    numbers = {name[:80]: value for name, value in scores.items() if isinstance(value, int | float)}
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def as_cell(value: Any) -> str:
+    """A value of JSON as a table has it."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
