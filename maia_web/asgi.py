@@ -5,6 +5,7 @@ import os
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import re_path
 
@@ -13,8 +14,9 @@ http = get_asgi_application()
 
 from experiments.core.bodies import Bounded  # noqa: E402 - needs Django to be set up
 from experiments.urls import websocket_urlpatterns  # noqa: E402
+from maia_web.prefix import Prefixed  # noqa: E402
 
-application = ProtocolTypeRouter(
+routes = ProtocolTypeRouter(
     {
         "http": Bounded(http),
         "websocket": AllowedHostsOriginValidator(
@@ -22,3 +24,4 @@ application = ProtocolTypeRouter(
         ),
     }
 )
+application = Prefixed(routes, settings.PREFIX)

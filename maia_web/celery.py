@@ -4,7 +4,9 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, task_prerun
+from django.conf import settings
+from django.urls import set_script_prefix
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
 
@@ -17,3 +19,9 @@ for module in ("long", "recovery", "worker"):
 @setup_logging.connect
 def leave_logging_alone(**_: Any) -> None:
     """With a receiver, Celery sets no logging up: that of the settings holds in every process."""
+
+
+@task_prerun.connect
+def set_prefix(**_: Any) -> None:
+    """Let addresses that a job writes begin with MAIA_PREFIX. Django keeps it for each thread."""
+    set_script_prefix(f"{settings.PREFIX}/")

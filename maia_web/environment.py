@@ -62,6 +62,18 @@ def device(name: str, default: str) -> str:
     return value
 
 
+def prefix(name: str) -> str:
+    """The variable as the path below which the site lies, such as /maia; "" for the root of its host."""
+    value = text(name)
+    if not re.fullmatch(r"((/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)+)?", value):
+        raise ImproperlyConfigured(
+            f"{name}={value!r} is no path below which the site can lie: it begins with /, does not end with one, and "
+            "has letters, digits and - . _ ~ alone, with no part that is . or .. Write /maia, or unset it if the site "
+            "has a host name of its own."
+        )
+    return value
+
+
 def words(name: str, default: str = "") -> list[str]:
     """The variable as a comma-separated list."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
-from maia_web.environment import choice, device, number, secret, switch, text, words
+from maia_web.environment import choice, device, number, prefix, secret, switch, text, words
 from maia_web.state import umask_for
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -147,6 +147,7 @@ SECRET_KEY = secret_key(STATE)
 ALLOWED_HOSTS = words("MAIA_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = words("MAIA_ORIGINS")
 HTTPS = switch("MAIA_HTTPS", default=False)
+PREFIX = prefix("MAIA_PREFIX")
 TRUSTED_PROXIES = int(number("MAIA_TRUSTED_PROXIES", 0))
 
 # Who signs in, and for how long; single sign-on where there is an issuer.
@@ -250,6 +251,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "maia_web.urls"
+FORCE_SCRIPT_NAME = PREFIX or None
 ASGI_APPLICATION = "maia_web.asgi.application"
 TEMPLATES = [
     {
@@ -285,6 +287,9 @@ SESSION_ENGINE = "experiments.core.sessions"
 # Of allauth we use the protocol of single sign-on; pages, passwords and people are our own.
 SOCIALACCOUNT_ADAPTER = "experiments.accounts.single_sign_on.Adapter"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# Another site may lie beside this one on the same host
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"
+CSRF_FAILURE_VIEW = "experiments.core.refusals.answer_refused_form"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
@@ -296,7 +301,7 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
-STATIC_URL = "static/"
+STATIC_URL = f"{PREFIX}/static/"
 STATIC_ROOT = STATE / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
@@ -364,6 +369,11 @@ LOGGING = {
         "json": {"class": "experiments.core.logs.Json"},
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
-    "loggers": {"uvicorn": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False}},  # it has its own before
+    "loggers": {
+        "uvicorn": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False},  # it has its own before
+        # They name settings of Django's, which nobody sets here: experiments/core/refusals.py says the same with ours
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "django.security.csrf": {"level": "CRITICAL"},
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

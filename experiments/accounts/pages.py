@@ -164,7 +164,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
         "made": made,
         "scopes": [(scope, scope.label, EXPLAINED[scope]) for scope in TokenScope],
         "chosen": str(form["scope"].value() if made is None else int(TokenScope.READ)),
-        "address": request.build_absolute_uri("/api/v1/me"),
+        "address": request.build_absolute_uri(f"{reverse('api:root')}me"),
     }
     return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
 

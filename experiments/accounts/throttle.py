@@ -32,6 +32,7 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.timezone import now as clock
 
 from experiments.core import client_ip
@@ -148,5 +149,5 @@ def remember(response: HttpResponse, name: str) -> None:
         httponly=True,
         secure=settings.HTTPS,
         samesite="Lax",
-        path="/sign-in/",
+        path=reverse("sign-in"),
     )

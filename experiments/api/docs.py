@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments.api import document, problems
@@ -37,7 +39,7 @@ class Value:
 def page(request: HttpRequest) -> HttpResponse:
     """Every operation by noun, each GET to be tried with one's own session."""
     access.require(request)
-    about, groups = _describe_all(request.build_absolute_uri("/").rstrip("/"))
+    about, groups = _describe_all(request.build_absolute_uri(reverse("overview")).rstrip("/"))
     chosen = request.GET.get("operation", "")
     if request.headers.get("HX-Request"):
         found = [each for operations in groups.values() for each in operations if each["name"] == chosen]
@@ -47,7 +49,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "about": about,
         "problems": [(kind, status, title) for kind, (status, title) in problems.KINDS.items()],
-        "base": request.build_absolute_uri("/api/v1/"),
+        "base": request.build_absolute_uri(reverse("api:root")),
         "scopes": SCOPES,
     }
     return render(request, "api/docs.html", context)
@@ -76,6 +78,7 @@ def _describe_operation(schema: Json, path: str, method: str, operation: Json, s
         "name": operation["operationId"],
         "method": method.upper(),
         "path": path,
+        "address": settings.PREFIX + path,
         "summary": operation["summary"],
         "description": operation.get("description", ""),
         "takes": taken + (list(fields(schema, body, "body")) if body else []),

@@ -73,6 +73,7 @@ api = Interface(
     throttle=[rates.Rates()],
     parser=parameters.OnceEach(),
     openapi_url=None,
+    servers=[{"url": settings.PREFIX}] if settings.PREFIX else None,
 )
 problems.handle(api)
 api.add_decorator(parameters.refuse_unknown)
@@ -132,7 +133,7 @@ def finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
 
 def _answer_missing(request: HttpRequest) -> HttpResponse:
     """Every address that there is not."""
-    detail = f"The API has no address {request.path}. {PREFIX}openapi.json tells which there are."
+    detail = f"The API has no address {request.path}. {settings.PREFIX}{PREFIX}openapi.json tells which there are."
     return problems.answer("missing", detail)
 
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
@@ -73,7 +74,9 @@ class Refusal(ActionRefused):
 def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: Mapping[str, str] = {}) -> HttpResponse:
     """The response that says it."""
     status, title = KINDS[kind]
-    problem = Problem(type=f"{DOCS}#problem-{kind}", title=title, status=status, detail=detail, errors=list(errors))
+    problem = Problem(
+        type=f"{settings.PREFIX}{DOCS}#problem-{kind}", title=title, status=status, detail=detail, errors=list(errors)
+    )
     response = HttpResponse(
         json.dumps(problem.model_dump()), status=status, content_type=MEDIA_TYPE, headers=dict(headers)
     )

@@ -226,7 +226,7 @@ class NotificationOut(Schema):
     id: int
     kind: str
     words: str
-    url: str
+    url: str = Field(validation_alias="address")
     created: datetime
     read: datetime | None
 

@@ -229,7 +229,7 @@ def follow(request: HttpRequest, pk: int) -> HttpResponse:
     user = access.require(request)
     row = get_object_or_404(notifications.list_notifications(user), pk=pk)
     notifications.mark_read(notifications.list_notifications(user).filter(pk=pk), user)
-    return redirect(row.url or "notifications")
+    return redirect(row.address or "notifications")
 
 
 @require_POST

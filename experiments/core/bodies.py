@@ -97,7 +97,11 @@ def _read_length(scope: Message) -> int:
 async def _most_bytes(scope: Message) -> int:
     """The most bytes that the body of this request may have. Who may not import is not asked for a file at all."""
     plain = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    if scope["path"] not in TAKING_FILES or scope["method"] != "POST" or 0 < _read_length(scope) <= plain:
+    if (
+        scope["path"].removeprefix(settings.PREFIX) not in TAKING_FILES
+        or scope["method"] != "POST"
+        or 0 < _read_length(scope) <= plain
+    ):
         return plain
     return UPLOAD + ROOM if await database_sync_to_async(_may_import)(scope) else 0
 
@@ -125,7 +129,7 @@ class BodyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         most = find_refused_size(request)
-        if request.path.startswith("/api/"):
+        if request.path_info.startswith("/api/"):
             return self.get_response(request)
         require_kept(request)
         return render(request, "413.html", {"most": most}, status=413) if most else self.get_response(request)

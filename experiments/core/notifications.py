@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.db.models.signals import post_save
@@ -36,7 +37,7 @@ NEWS = {
 
 def notify_person(user: User, kind: str, words: str, url: str) -> None:
     """Have a person know of something, of a `NotificationKind`. The same again is told once until it is read."""
-    known = {"kind": kind, "words": shorten(words, WORDS_CHARS), "url": url[:URL_CHARS]}
+    known = {"kind": kind, "words": shorten(words, WORDS_CHARS), "url": url.removeprefix(settings.PREFIX)[:URL_CHARS]}
     if not Notification.objects.filter(user=user, read=None, **known).exists():
         Notification.objects.create(user=user, **known)
         notify.publish_topic(topic(user))

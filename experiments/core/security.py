@@ -45,13 +45,13 @@ class WithoutNul:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.COOKIES = {name: clean_text(value) for name, value in request.COOKIES.items()}
-        if not request.path.startswith("/api/"):
+        if not request.path_info.startswith("/api/"):
             request.GET = _strip_nul(request.GET)  # type: ignore[assignment]
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> None:
         """Not sooner, so that a form is read no earlier than the check of its CSRF token would read it."""
-        if request.content_type in FORMS and not request.path.startswith("/api/"):
+        if request.content_type in FORMS and not request.path_info.startswith("/api/"):
             request.POST = _strip_nul(request.POST)  # type: ignore[assignment]
 
 

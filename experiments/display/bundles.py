@@ -57,7 +57,7 @@ class Bundle:
 def address(names: Iterable[str], kind: str) -> str:
     """Where the bundle of these static files is."""
     parts = tuple(dict.fromkeys(names))
-    return f"/bundles/{make(parts, kind).key}.{kind}?{','.join(parts)}"
+    return f"{settings.PREFIX}/bundles/{make(parts, kind).key}.{kind}?{','.join(parts)}"
 
 
 def join_links(html: str) -> str:

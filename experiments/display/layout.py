@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, reverse
@@ -44,7 +45,9 @@ class MenuEntry:
 
     def holds(self, path: str) -> bool:
         """Whether a page belongs here; only the Overview is a single page."""
-        return path == self.url if self.url == "/" else path.startswith((self.url, *self.also))
+        if self.name == "overview":
+            return path == self.url
+        return path.startswith((self.url, *(settings.PREFIX + each for each in self.also)))
 
 
 MENU = (
@@ -172,14 +175,17 @@ DEEPEST = 12
 
 
 def breadcrumbs(path: str) -> list[tuple[str, str]]:
-    """The pages on the way to `path`, itself included, as (words, address). The start page alone needs no way."""
+    """The pages on the way to `path`, itself included, as (words, address). The start page alone needs no way.
+
+    `path` is what stands behind MAIA_PREFIX.
+    """
     parts = path.strip("/").split("/")[:DEEPEST]
     ways = ["/"]  # every beginning of the path that may be a page's address
     ways += [f"/{'/'.join(parts[:end])}/" for end in range(1, len(parts) + (path.endswith("/") and path != "/"))]
     found = []
     for way in ways if path.endswith("/") else [*ways, path]:
         with suppress(Resolver404):
-            found.append((_crumb_words(resolve(way), way), escape_uri_path(way)))
+            found.append((_crumb_words(resolve(way), way), escape_uri_path(settings.PREFIX + way)))
     return found if len(found) > 1 else []
 
 

@@ -25,6 +25,7 @@ class Notification(models.Model):
     kind = models.CharField(max_length=20, choices=NotificationKind.choices)
     words = models.CharField(max_length=WORDS_CHARS)
     url = models.CharField(max_length=URL_CHARS)
+    """Without MAIA_PREFIX, which may change."""
     created = models.DateTimeField(default=timezone.now)
     read = models.DateTimeField(null=True)
 
@@ -34,6 +35,11 @@ class Notification(models.Model):
             models.Index(fields=["user", "-id"], name="notifications_of_a_user"),
             models.Index(fields=["user"], condition=Q(read=None), name="unread_notifications"),
         ]
+
+    @property
+    def address(self) -> str:
+        """Where it leads, as pages and the API say it."""
+        return settings.PREFIX + self.url if self.url else ""
 
     def __str__(self) -> str:
         return f"{self.user}: {self.words}"

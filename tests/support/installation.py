@@ -21,7 +21,7 @@ import psutil
 from tests import ROOT
 
 T = TypeVar("T")
-LINK = re.compile(r"http://127\.0\.0\.1:\d+/enter/\S+")
+LINK = re.compile(r"http://127\.0\.0\.1:\d+(?:/maia)?/enter/\S+")
 
 
 def free_port() -> int:

@@ -20,9 +20,9 @@ def show_breadcrumbs(context: template.Context) -> dict[str, Any]:
     """The way to this page. A view that knows better puts `breadcrumbs` into its context: (words, address)."""
     given = context.get("breadcrumbs")
     if given is not None:
-        return {"breadcrumbs": [("Overview", "/"), *given]}
+        return {"breadcrumbs": [("Overview", address("overview")), *given]}
     request = context.get("request")
-    return {"breadcrumbs": breadcrumbs(request.path) if request else []}
+    return {"breadcrumbs": breadcrumbs(request.path_info) if request else []}
 
 
 @register.filter

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -202,5 +203,5 @@ def _build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, s
     """The command line, and the same with curl; a model is named for a backbone that offers several."""
     model = compatibility.model_of(str(values.get("backbone") or ""), str(values.get("backbone_model") or ""))
     values = values | {"backbone_model": model}
-    curl = example.curl(request.build_absolute_uri("/api/v1/runs"), "POST", terminal.request_body(values))
+    curl = example.curl(request.build_absolute_uri(f"{reverse('api:root')}runs"), "POST", terminal.request_body(values))
     return {"command": terminal.command_line(values), "curl": curl}

@@ -2,6 +2,7 @@
 // before anything is typed, the places visited recently, the person's latest runs and the pages there are. What can be done
 // here are the page's own buttons and links with data-offer="Stop this run": the palette presses them. Those in the page
 // itself stand before the pages.
+import { base } from "./base.js";
 import { score } from "./fuzzy.js";
 import { toast } from "./notices.js";
 
@@ -30,7 +31,7 @@ function keep(all) {
 }
 
 function remember() {
-  const image = document.querySelector("main img[src^='/images/']")?.getAttribute("src");
+  const image = document.querySelector(`main img[src^='${base}/images/']`)?.getAttribute("src");
   const here = { url: location.pathname, words: document.title.replace(/ · MAIA Web$/, ""), image };
   if (inRail(here.url)) return;
   keep([here, ...places().filter((each) => each.url !== here.url)].slice(0, KEPT));
@@ -58,7 +59,7 @@ function option({ url, words: text, image }) {
   link.href = location.origin + new URL(url, location.origin).pathname;
   const name = document.createElement("span");
   name.textContent = text;
-  if (/^\/images\/[0-9a-f]{64}\//.test(image || "")) link.append(Object.assign(new Image(28, 28), { src: image, alt: "" }));
+  if (image?.startsWith(base) && /^\/images\/[0-9a-f]{64}\//.test(image.slice(base.length))) link.append(Object.assign(new Image(28, 28), { src: image, alt: "" }));
   link.append(name);
   return link;
 }

@@ -1,12 +1,13 @@
 // A socket to the server: connects, comes back after a break, and says how the connection is.
+import { base } from "./base.js";
 
 const REFUSED = new Set([4404, 4408]); // not for this person, or more than one socket may hear
 const LONGEST_WAIT = 8000; // ms between two attempts
 const PING_EVERY = 10000; // ms; silence for twice as long means that the network is gone
 
 export class Socket {
-  // `address` gives what to connect to now, "" for nothing; `receive` gets each message, `report` one of connected,
-  // waiting, offline, ended, refused.
+  // `address` gives what to connect to now, without the base, "" for nothing; `receive` gets each message, `report` one
+  // of connected, waiting, offline, ended, refused.
   constructor(address, receive, report = () => {}) {
     Object.assign(this, { address, receive, report, attempts: 0, isOver: false });
     addEventListener("online", () => this.connect());
@@ -19,7 +20,7 @@ export class Socket {
     clearTimeout(this.timer);
     const address = this.address();
     if (this.isOver || !address || this.socket?.readyState <= WebSocket.OPEN) return;
-    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${address}`);
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${base}${address}`);
     this.socket = socket;
     socket.onopen = () => { this.heard = Date.now(); };
     socket.onmessage = (event) => { if (socket === this.socket) this.take(JSON.parse(event.data)); };

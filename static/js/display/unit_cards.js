@@ -2,6 +2,8 @@
 // finger, whose tap follows the link. Its address stands below that of the unit's page; a link that leads elsewhere and
 // names a unit says in data-card where it is. Buttons and breadcrumbs say where one goes, and show none.
 
+import { base } from "./base.js";
+
 const [WAIT, GRACE, GAP] = [350, 200, 8];
 const known = new Map();
 let box = null;
@@ -18,7 +20,7 @@ function linkAt(target) {
 function addressOf(each) {
   if (each.dataset.card) return each.dataset.card;
   const { pathname, origin } = new URL(each.href?.baseVal ?? each.href, document.baseURI);
-  return PAGE.test(pathname) && origin === location.origin && pathname !== location.pathname ? `${pathname}card/` : "";
+  return pathname.startsWith(base) && PAGE.test(pathname.slice(base.length)) && origin === location.origin && pathname !== location.pathname ? `${pathname}card/` : "";
 }
 
 async function fetched(address) {
