@@ -21,7 +21,7 @@ from experiments.core import notifications
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
 from experiments.core.visibility import visible_to
-from experiments.models import Comment, ImportedOpinions, Role, Run, Thread, TokenScope
+from experiments.models import Comment, ImportedOpinions, Notification, Role, Run, Thread, TokenScope
 from experiments.models.comment import NEARBY_CHARS, QUOTE_CHARS, TEXT_CHARS, On
 
 router = Router(tags=["Comments"])
@@ -226,7 +226,7 @@ class NotificationOut(Schema):
     id: int
     kind: str
     words: str
-    url: str = Field(validation_alias="address")
+    url: str
     created: datetime
     read: datetime | None
 
@@ -253,7 +253,13 @@ def list_notifications(
     """The newest first."""
     user = allow(request)
     rows = notifications.list_unread(user) if filters.unread else notifications.list_notifications(user)
-    return page(request, rows, ["-pk"], paging, NotificationOut.from_orm)
+    return page(request, rows, ["-pk"], paging, _describe_notification)
+
+
+def _describe_notification(row: Notification) -> NotificationOut:
+    return NotificationOut(
+        id=row.pk, kind=row.kind, words=row.words, url=row.address, created=row.created, read=row.read
+    )
 
 
 @router.post("/notifications/read", response=UnreadOut, tags=["Account"], summary="Mark notifications as read")
