@@ -151,5 +151,9 @@ def test_the_command_takes_layer_and_count(tmp_path: Path, capsys: Any, owner: A
     path.write_text(json.dumps({"layer4": {"3": "dogs"}}))
     call_command("import_runs", path, "--model", "hf:own/net", "--source", "maia")
     assert len(saved()) == 2
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"layer": "layer4", "unit": 5, "label": "cats"}\n')
+    call_command("import_runs", path, "--model", "hf:own/net", "--source", "maia")
+    assert saved()[-1] == ("layer4", 5, "cats")
     with pytest.raises(CommandError, match=r"is a folder[.] Bring the files in it: labels[.]json"):
         call_command("import_runs", tmp_path)

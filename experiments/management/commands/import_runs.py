@@ -14,13 +14,15 @@ from experiments.management.prepared import STOPPED, PreparedCommand, ProgressLi
 from experiments.models import ImportKind
 from workers.errors import MaiaError
 
-KINDS = {".zip": ImportKind.BUNDLE, ".json": ImportKind.HISTORY, ".csv": ImportKind.LABELS, ".tsv": ImportKind.LABELS}
+KINDS = {".zip": ImportKind.BUNDLE, ".json": ImportKind.HISTORY} | dict.fromkeys(
+    (".csv", ".tsv", ".jsonl"), ImportKind.LABELS
+)
 NEEDED = {**form.NEEDED, ImportKind.HISTORY: ("model", "layer", "unit")}
 NAMES = ("model", "layer", "unit", "question", "backbone_model", "source", "units_from")
 
 
 class Command(PreparedCommand):
-    help = "Import bundles (.zip), MAIA transcripts (history.json) or labels of another method (.csv, .json)."
+    help = "Import bundles (.zip), MAIA transcripts (history.json) or labels of another method (.csv, .json, .jsonl)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
