@@ -37,6 +37,11 @@ def is_toybox(model: str) -> bool:
     return VisionModelRow.objects.filter(laid_over_it, name=model).exists()
 
 
+def tells_truth(model: str) -> bool:
+    """Whether the names of a model's units say what they respond to: those of synthetic neurons."""
+    return model.startswith("synthetic:")
+
+
 def explain_incompatibility(backbone: str, toolset: str, model: str) -> str:
     """Why this backbone cannot work with these tools or on this model; "" if it can."""
     if backbone == SCRIPTED_FUNCTIONS and model != FUNCTIONS:

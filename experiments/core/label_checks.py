@@ -132,10 +132,15 @@ def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> Labe
     dataset = str(run.options.get("dataset") or "")
     method = choose_method(run.model, run.backbone, run.backbone_model, dataset, people=people)
     check = request_check(unit, " OR ".join(named), method, enqueue=enqueue, unpriced=run.unpriced)
-    free: dict[str, None] = {"label_check": None} if people else {}
+    assign_check(run, check, replace=not people)
+    return check
+
+
+def assign_check(run: Run, check: LabelCheck, *, replace: bool = True) -> None:
+    """Give a run and its labels the figures of a check; unless `replace`, only where they have none."""
+    free: dict[str, None] = {} if replace else {"label_check": None}
     Run.objects.filter(pk=run.pk, **free).update(label_check=check)
     run.label_set.filter(**free).update(label_check=check)
-    return check
 
 
 def is_wanted(run: Run) -> bool:

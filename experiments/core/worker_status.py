@@ -8,6 +8,7 @@ model.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from contextlib import suppress
 from typing import Any, cast
 
@@ -21,6 +22,8 @@ KEPT_SECONDS = 120
 """How long a worker that says nothing more is still listed."""
 LATE_SECONDS = 15
 """Silence after which a worker counts as lost from sight."""
+MAX_PLACES = 4
+"""Loaded models that a line names."""
 
 _PREFIX = "maia:worker:"
 
@@ -66,6 +69,7 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
     return report | {
         "state": state(report),
         "refuses": report.get("refuses", ""),
+        "places_said": describe_places(report),
         "weights": weights,
         "scale": max([report.get("budget") or weights, weights, 1]),
         "doing": [_describe_job(each) for each in report.get("jobs", [])],
@@ -78,6 +82,14 @@ def state(report: dict[str, Any]) -> str:
     if report["silent"] > LATE_SECONDS:
         return "late"
     return "refuses" if report.get("refuses") else "busy" if report.get("jobs") else "ready"
+
+
+def describe_places(report: dict[str, Any]) -> str:
+    """What a worker has loaded, in a line: each name once, with how often where it is more than once."""
+    counts = Counter(str(place["name"]) for place in report.get("places", []))
+    said = [name if count == 1 else f"{name} ({count} times)" for name, count in counts.items()]
+    more = len(said) - MAX_PLACES
+    return ", ".join(said[:MAX_PLACES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _describe_job(job: dict[str, Any]) -> dict[str, Any]:

@@ -185,5 +185,10 @@ def _join_sources(kind: Kind, chosen: Sequence[str]) -> list[str]:
 
 def _name(kind: Kind, options: dict[str, Any], backbone: str) -> str:
     about = options.get("model") or ", ".join(options.get("sources", [])) or options.get("dataset")
-    about = about or options.get("batch", "toybox")
-    return f"{options['units']} {kind.noun} of {about}" + (f" by {backbone}" if backbone and kind.runs else "")
+    if about or "batch" not in options:
+        named = f"{kind.count_noun(options['units'])} of {about or 'toybox'}"
+    elif options["batch"] == "paper":
+        named = f"{kind.count_noun(options['units'])} of the paper"
+    else:
+        named = kind.count_noun(options["units"], "fresh synthetic ")
+    return named + (f" by {backbone}" if backbone and kind.runs else "")

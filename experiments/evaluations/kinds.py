@@ -39,6 +39,11 @@ class Kind:
     def label(self) -> str:
         return str(self.key.label)
 
+    def count_noun(self, units: int, adjectives: str = "") -> str:
+        """So many of what `units` counts, as "3 fresh neurons"."""
+        one = self.noun.removesuffix("es" if self.noun.endswith("sses") else "s")
+        return f"{units:,} {adjectives}{one if units == 1 else self.noun}"
+
     def count(self, units: int, repeats: int, sources: int) -> tuple[int, int]:
         """Runs and checks of labels that so many units take, with so many sources named; 0 for what it makes."""
         per_unit = sources or len(self.makes) or self.checks

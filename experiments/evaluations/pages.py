@@ -126,7 +126,8 @@ def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dic
 
 @require_safe
 def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
-    """How far it is and what it has found so far: figures, tables, plots, items; the first part alone for htmx."""
+    """How far it is and what it has found so far: figures, tables, plots, items; the first
+    two parts alone for htmx."""
     user = access.require(request)
     row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
     state, names = lists.state_of(row), Names(user)
@@ -145,6 +146,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
         "caveat": CAVEAT,
     }
     if request.htmx.target == PROGRESS:
+        context |= {"swapped": True, "result": read_result(row, lists.list_hidden(row, names))}
         return render(request, "evaluations/progress.html", context)
     context |= _read_found(row, names) | _read_items(request, row, names) | _read_trials(row, user)
     context |= _read_written(row, names) | {"may_compare": role >= MANAGES, "may_write": role >= actions.STARTS}

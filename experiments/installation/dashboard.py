@@ -125,7 +125,11 @@ def _read_machinery() -> dict[str, Any]:
     kinds: tuple[tuple[Any, str], ...] = ((VisionModelRow, "name"), (Backbone, "key"), (Toolset, "key"))
     parts = [row for kind, key in kinds for row in kind.objects.values_list("label", key, "available")]
     return {
-        "workers": None if workers is None else [each | {"state": worker_status.state(each)} for each in workers],
+        "workers": None if workers is None else [_describe_worker(each) for each in workers],
         "here": [label or name for label, name, available in parts if available],
         "missing": sum(not available for _, _, available in parts),
     }
+
+
+def _describe_worker(report: dict[str, Any]) -> dict[str, Any]:
+    return report | {"state": worker_status.state(report), "places_said": worker_status.describe_places(report)}

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, CharField, Count, F, Min, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Exists, F, Min, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core.display_name import person
 from experiments.core.system_names import Names
-from experiments.models import Flow, Run
+from experiments.models import EvaluationItem, Flow, Run
 from workers import registry
 from workers.record.statuses import Status
 
@@ -87,9 +87,10 @@ class WaitingLine:
 @dataclass(frozen=True)
 class Waiting:
     """Everything that workers have to do for runs: `lines` as they have their turn, and how many runs are in no flow,
-    since whoever asked plays them in a terminal."""
+    since their evaluation plays them itself, or whoever asked does in a terminal."""
 
     lines: Sequence[WaitingLine]
+    in_evaluations: int
     in_terminals: int
     outages: Sequence[tuple[str, int]] = ()
     """For the end of what runs wait, and how many do: a disk that is full, a store that is away."""
@@ -128,10 +129,11 @@ def read_waiting(names: Names) -> Waiting:
     for line in found:
         line.title = _entitle(line, names)
     _share_out(found)
-    in_terminals = sum(row["count"] for row in rows if row["of"] == _NOBODY)
+    without_flow = sum(row["count"] for row in rows if row["of"] == _NOBODY)
+    in_evaluations = _count_in_evaluations() if without_flow else 0
     held_up = Run.objects.filter(status__in=_ACTIVE).exclude(held_up="").order_by()
     outages = held_up.values_list("held_up").annotate(count=Count("pk")).order_by("-count", "held_up")
-    return Waiting(found, in_terminals, list(outages[:MOST_OUTAGES]))
+    return Waiting(found, in_evaluations, without_flow - in_evaluations, list(outages[:MOST_OUTAGES]))
 
 
 def _count_active() -> QuerySet[Any, Any]:
@@ -154,6 +156,12 @@ def _count_active() -> QuerySet[Any, Any]:
             since=Min("due", filter=Q(due__lte=now) & (Q(lease_expires=None) | ~held)),
         )
     )
+
+
+def _count_in_evaluations() -> int:
+    """Active runs that an evaluation plays."""
+    items = EvaluationItem.objects.filter(run=OuterRef("pk"))
+    return Run.objects.filter(Exists(items), status__in=_ACTIVE, flow=None).count()
 
 
 def _order(line: WaitingLine) -> tuple[bool, bool, datetime, int]:

@@ -106,7 +106,8 @@ def _explain_none(choice: UnitChoice, every: int) -> str:
 def _sample(choice: UnitChoice, every: int) -> dict[Layer, list[int]]:
     """So many of all units of the layers, each as likely as any other; the same seed draws the same."""
     if not 1 <= choice.sample <= every:
-        raise InvalidInput(f"A sample of {choice.sample:,}: the layers have {every:,} units. Draw 1 to all.", "sample")
+        given = f", not {choice.sample:,}" if choice.sample else ""
+        raise InvalidInput(f"Say how many of the {every:,} units to draw{given}.", "sample")
     drawn = sorted(random.Random(choice.seed).sample(range(every), choice.sample))
     found: dict[Layer, list[int]] = {layer: [] for layer in choice.layers}
     place, start = iter(choice.layers), 0

@@ -80,6 +80,12 @@ def test_it_shows_device_memory_and_models(as_owner: Client) -> None:
     assert "Nothing; it waits for work." in text
 
 
+def test_each_loaded_name_is_said_once() -> None:
+    other = [{**NET, "name": name} for name in ("resnet", "bert", "clip", "sam")]
+    said = worker_status.describe_worker(REPORT | {"silent": 0.0, "places": [EYES, NET, EYES, *other]})["places_said"]
+    assert said == "toybox-eyes (2 times), hf:microsoft/resnet-152, resnet, bert and 2 more"
+
+
 def test_without_a_limit_or_models_it_says_so(as_owner: Client) -> None:
     worker_status.publish_status(
         "lab:17", REPORT | {"budget": 0, "places": [], "memory": {"of": "", "used": 5, "total": 9}}

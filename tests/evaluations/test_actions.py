@@ -39,7 +39,7 @@ def test_one_is_started_with_a_job_that_a_worker_finds(owner: User, scripted: Ba
     row = actions.start(Actor(owner), form(cost="2.5", reflections="2"))
     assert (row.kind, row.backbone, row.seed, row.cost_limit) == ("synthetic", "scripted", 3, 2.5)
     assert row.options == {"units": 8, "repeats": 1, "batch": "fresh", "reflections": 2}
-    assert row.name == "8 neurons of fresh by scripted"
+    assert row.name == "8 fresh synthetic neurons by scripted"
     assert (row.job.kind, row.job.status, row.job.asked_by) == ("evaluation", "queued", owner)
     assert not row.planned
     assert AuditEntry.objects.filter(verb="evaluation.started").count() == 1

@@ -91,7 +91,19 @@ def test_a_moving_one_follows_its_work_and_can_be_stopped(as_owner: Client, eval
     assert 'hx-trigger="every 2s"' in page
     assert f'action="/evaluations/{evaluation.pk}/stop/"' in page
     part = as_owner.get(evaluation.get_absolute_url(), headers={"HX-Request": "true", "HX-Target": "progress"})
-    assert part.content.decode().lstrip().startswith('<section id="progress"')
+    following = part.content.decode()
+    assert following.lstrip().startswith('<section id="progress"')
+    assert '<div id="figures" class="found" hx-swap-oob="true">' in following
+    evaluation.refresh_from_db()
+    assert read_result(evaluation).figures[0].label in following
+
+
+def test_a_caveat_stands_where_figures_do(as_owner: Client, evaluation: Evaluation) -> None:
+    evaluation.result = {**evaluation.result, "figures": []}
+    evaluation.save()
+    page = text(as_owner, evaluation.get_absolute_url())
+    assert "No figures yet" in page
+    assert CAVEAT not in page
 
 
 def test_bias_stands_with_its_two_sets_of_images(viewer: Client, every_kind: list[Evaluation]) -> None:

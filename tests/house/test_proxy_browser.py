@@ -87,6 +87,7 @@ def links(page: Page, place: str = "") -> list[str]:
 
 def test_pages_have_their_styles_and_cookies_below_the_path(page: Page, proxy: Proxy) -> None:
     assert page.url == f"{proxy.url}/"
+    page.wait_for_load_state()  # its heading stands there before the last style sheet came
     assert page.evaluate("[...document.styleSheets].filter((each) => each.cssRules.length).length") >= 1
     assert {cookie["path"] for cookie in page.context.cookies()} == {PREFIX}
     assert len(links(page, ".rail")) > 8

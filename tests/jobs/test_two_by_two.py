@@ -229,6 +229,7 @@ def test_people_write_a_quarter_and_the_rest_does_not_wait(evaluation: Evaluatio
     assert go_on(evaluation) == "Done: 5 of 5 items."
     item.refresh_from_db()
     assert (item.status, item.label, item.label_check is not None) == (ItemStatus.DONE, "spheres", True)
+    assert run_of(item).label_check == item.label_check
     assert {"right", "pearson"} <= set(item.scores)
     keys = {figure["key"] for figure in evaluation.result["figures"]}
     assert {"baselines.person.mono.right", "baselines.person.pearson"} <= keys

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
 from experiments.core import compatibility
 from experiments.models import Backbone, Dataset, Layer, Toolset, VisionModelRow
@@ -126,6 +127,20 @@ def test_a_synthetic_neuron_is_studied_as_one_and_its_question_does_not_tell_wha
     suggested = questions.suggestions(layer, [1])
     assert suggested.keys() == tasks.TASKS.keys()
     assert not any(word in text for text in suggested.values() for word in ("bus", "mono", "synthetic"))
+
+
+def test_the_form_of_a_synthetic_neuron_begins_at_the_first_layer_and_names_none(as_owner: Client) -> None:
+    model = VisionModelRow.objects.create(name="synthetic:toybox-eyes", revision="1")
+    for position, name in enumerate(("mono", "conditional")):
+        Layer.objects.create(
+            model=model, position=position, name=name, path=name, kind="concept", units=2, names=["ball | boat", "bus"]
+        )
+    assert forms.first_choice(model.name)["layer"] == "mono"
+    for query in (f"model={model.name}", f"model={model.name}&layer=conditional&unit=0"):
+        page = as_owner.get(f"/query/?{query}").content.decode()
+        assert "ball | boat" not in page
+    page = as_owner.get("/query/?model=toybox&layer=logits&unit=0").content.decode()
+    assert "ball (0)" in page
 
 
 MISSING = {"available": False, "remedy": "It is not on this machine. Get it: hf download some/thing"}

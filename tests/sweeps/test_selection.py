@@ -43,7 +43,7 @@ def test_a_sample_is_that_of_its_seed_and_spreads_over_the_layers(owner: User, l
         "layer3": [*range(8)],
         "layer4": [*range(16)],
     }
-    assert "have 24 units" in problems(owner, **{**both, "sample": 25})
+    assert "of the 24 units to draw, not 25" in problems(owner, **{**both, "sample": 25})
 
 
 def test_those_in_a_state_or_with_words(owner: User, layers: list[Layer]) -> None:

@@ -61,9 +61,9 @@ def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
 
 def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | None:
     """The classes where the task is about these; else the deepest convolutional layer; else the last there is, and the
-    first of functions."""
+    first of functions and of synthetic neurons."""
     wanted = forms.LOGIT if tasks.find_task(str(values.get("task") or "")).of_classes else "conv"
-    if layers and not layers[0].takes_images:
+    if layers and (not layers[0].takes_images or compatibility.tells_truth(layers[0].model.name)):
         return layers[0]
     return next((each for each in reversed(layers) if each.kind == wanted), layers[-1] if layers else None)
 
@@ -89,17 +89,20 @@ def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | No
     text = "" if values.get("unit") is None else str(values["unit"])
     if layer is None:
         return {"written": text, "problem": "This model has no layers."}
+    # The names of synthetic neurons are what a run is to find
+    shown = [] if compatibility.tells_truth(layer.model.name) else layer.names
     try:
         numbers = forms.find_units(layer, text)
     except InvalidInput as error:
-        return {"written": text, "problem": str(error)}
+        return {"written": text, "problem": str(error), "unit_names": shown}
     number = numbers[0]
     asked = Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number, label_set__units__isnull=False)
     runs = visible_to(asked)
     hidden = names.holds_back(layer.model.name, layer.name, number)
     context = {
-        "written": unit_names.format_unit(number, layer.names) if len(numbers) == 1 else text,
-        "name": layer.name_of(number),
+        "written": unit_names.format_unit(number, shown) if len(numbers) == 1 else text,
+        "unit_names": shown,
+        "name": layer.name_of(number) if shown else "",
         "number": number,
         "numbers": numbers,
         "suggestions": questions.suggestions(layer, numbers),

@@ -249,8 +249,8 @@ def class_layer(model: str) -> Layer | None:
 
 
 def first_choice(model: str = "", task: str = tasks.USUAL) -> dict[str, Any]:
-    """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named; where the task
-    is about classes, these, and where it is about functions, their first family.
+    """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named; of synthetic
+    neurons the first; where the task is about classes, these, and where it is about functions, their first family.
 
     Empty while there is no model.
     """
@@ -258,6 +258,8 @@ def first_choice(model: str = "", task: str = tasks.USUAL) -> dict[str, Any]:
     named = layers.filter(model__name=model or compatibility.TOYBOX)
     if tasks.find_task(task).of_functions:
         named = layers.filter(kind=tasks.FUNCTION).reverse()
+    elif compatibility.tells_truth(model):
+        named = named.reverse()
     layer = next(
         (found for some in (named, layers) if (found := some.filter(kind="conv").first() or some.first())), None
     )

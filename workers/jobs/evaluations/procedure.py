@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from experiments.core.label_checks import choose_method, request_check
+from experiments.core.label_checks import assign_check, choose_method, request_check
 from experiments.models import CheckStatus, Evaluation, EvaluationItem, Layer, Unit
 from workers.errors import BackboneUnavailable, RequestError
 from workers.jobs import catalogue
@@ -44,6 +44,8 @@ def _check_item(evaluation: Evaluation, item: EvaluationItem, progress: Progress
     check = request_check(item.unit, item.label, method, enqueue=False, unpriced=evaluation.unpriced)
     item.label_check = check
     item.save(update_fields=["label_check", "label"])
+    if item.run:
+        assign_check(item.run, check)
     if check.is_open:
         check = finish(check.pk, progress)
     if check.status == CheckStatus.UNFINISHED:
