@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
+from maia_web.addresses import database, endpoint, hosts, issuer, origins, redis
 from maia_web.environment import choice, device, number, prefix, secret, switch, text, words
 from maia_web.state import umask_for
 
@@ -28,33 +29,6 @@ def price_file(name: str, default: Path) -> Path:
             f'"gpt-4o" = {{ prompt = 2.5, completion = 10 }} under [models] in {default}, or name another.'
         )
     return Path(raw).expanduser().resolve()
-
-
-def issuer(url: str, client: str) -> str:
-    """The address of an OpenID provider, "" for none. Who names it has registered this site there."""
-    parts = urlsplit(url)
-    loopback = parts.hostname in {"127.0.0.1", "localhost", "::1"}
-    if url and not (parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and loopback))):
-        raise ImproperlyConfigured(f"MAIA_OIDC_ISSUER={url!r} does not start with https://.")
-    if url and not client:
-        raise ImproperlyConfigured("Set MAIA_OIDC_CLIENT_ID, and a secret: MAIA_OIDC_ISSUER needs both.")
-    return url.removesuffix("/.well-known/openid-configuration").rstrip("/")
-
-
-def endpoint(url: str) -> str:
-    """The address of a store of objects, "" for that of AWS."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        parts, host = urlsplit(""), ""
-    labels = r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*|[0-9a-f:]+:[0-9a-f.:]*"
-    if url and not (parts.scheme in {"http", "https"} and re.fullmatch(labels, host)):
-        raise ImproperlyConfigured(
-            f"MAIA_S3_ENDPOINT={url!r} is no address of a store: write http://host:port or https://host, or unset it "
-            "for AWS."
-        )
-    return url
 
 
 def storage(url: str, cache: Path) -> dict[str, object]:
@@ -107,45 +81,14 @@ def secret_key(state: Path) -> str:
         ) from None
 
 
-def database(url: str, password: str = "") -> dict[str, object]:
-    """Django's settings for `sqlite:///path` or `postgres://user:password@host:port/name`.
-
-    `password` stands in where the address has none.
-    """
-    parts = urlsplit(url)
-    if parts.scheme == "sqlite":
-        # The web and the worker both write: readers never wait (WAL), writers queue up instead of failing.
-        options = {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-        }
-        return {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": unquote(parts.path.removeprefix("/")),
-            "OPTIONS": options,
-        }
-    if parts.scheme in {"postgres", "postgresql"}:
-        return {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": unquote(parts.path.removeprefix("/")),
-            "USER": unquote(parts.username or ""),
-            "PASSWORD": unquote(parts.password or "") or password,
-            "HOST": unquote(parts.hostname or ""),
-            "PORT": str(parts.port or ""),
-            "CONN_HEALTH_CHECKS": True,
-        }
-    raise ImproperlyConfigured(f"MAIA_DATABASE_URL={url!r} starts with neither sqlite:/// nor postgres://.")
-
-
 # --- the installation -------------------------------------------------------------------------------
 
 STATE = Path(text("MAIA_STATE", str(BASE_DIR / "var"))).resolve()
 os.umask(umask_for(STATE))
 DEBUG = switch("MAIA_DEBUG", default=False)
 SECRET_KEY = secret_key(STATE)
-ALLOWED_HOSTS = words("MAIA_HOSTS", "127.0.0.1,localhost,[::1]")
-CSRF_TRUSTED_ORIGINS = words("MAIA_ORIGINS")
+ALLOWED_HOSTS = hosts("MAIA_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = origins("MAIA_ORIGINS")
 HTTPS = switch("MAIA_HTTPS", default=False)
 PREFIX = prefix("MAIA_PREFIX")
 TRUSTED_PROXIES = int(number("MAIA_TRUSTED_PROXIES", 0))
@@ -169,7 +112,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # `redis://host:port/0` or `unix:///path/to/socket`; commands find the one that `manage.py up` has started.
 OWN_REDIS = STATE / "redis" / "redis.sock"
-REDIS_URL = text(
+REDIS_URL = redis(
     "MAIA_REDIS_URL", f"unix://{OWN_REDIS.resolve()}" if OWN_REDIS.is_socket() else "redis://127.0.0.1:6379/0"
 )
 

@@ -80,15 +80,26 @@ class LabelFile:
 
     def _of_table(self) -> Iterator[LabelLine]:
         texts = text_lines(self.path, _LINE)
-        header = next(texts, "")
-        separator = max(",;\t|", key=header.count)
-        columns = find_columns(next(csv.reader([header], delimiter=separator), []), self.layer)
+        columns, separator, above = self._find_header(texts)
         try:
-            for number, row in enumerate(csv.reader(texts, delimiter=separator, strict=True), 2):
+            for number, row in enumerate(csv.reader(texts, delimiter=separator, strict=True), above + 1):
                 if any(row):
                     yield from self._of_row(columns, [unguard(cell) for cell in row], number, separator)
         except csv.Error as error:
             raise ExchangeError(f"The file is no CSV: {error}.") from None
+
+    def _find_header(self, texts: Iterator[str]) -> tuple[Columns, str, int]:
+        """The columns, what separates them, and the number of the header's line. Comments may stand above it; numpy
+        writes the header itself as one."""
+        for number, text in enumerate(texts, 1):
+            header = text.removeprefix("# ")
+            separator = max(",;\t|", key=header.count)
+            try:
+                return find_columns(next(csv.reader([header], delimiter=separator), []), self.layer), separator, number
+            except ExchangeError:
+                if not text.startswith("#") and text.strip():
+                    raise
+        return find_columns([], self.layer), ",", 0
 
     def _of_row(self, columns: Columns, row: Sequence[str], number: int, separator: str = "") -> list[LabelLine]:
         """The labels of a row; none, and the reason noted, of one that cannot be used."""

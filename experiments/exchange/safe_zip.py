@@ -103,7 +103,10 @@ class Archive:
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
             raise ExchangeError(f"{name!r} is damaged ({error}). Send the file again.") from None
         if name != MANIFEST and self.hashes.get(name) != digest.hexdigest():
-            raise ExchangeError(f"{name!r} is not what {MANIFEST} says: its SHA-256 is {digest.hexdigest()[:12]}….")
+            raise ExchangeError(
+                f"{name!r} is not what {MANIFEST} says: its SHA-256 is {digest.hexdigest()[:12]}…. Something changed "
+                "it, such as a program that turns line ends: send the archive as it was exported."
+            )
 
     def bound(self, info: zipfile.ZipInfo, size: int, more: int, most: int) -> None:
         self.unpacked += more
@@ -197,7 +200,7 @@ def _check_member(info: zipfile.ZipInfo) -> str:
         what = "symbolic link" if kind == stat.S_IFLNK else "special file"
         raise ExchangeError(f"{name!r} is a {what}.")
     if info.flag_bits & 0x1:
-        raise ExchangeError(f"{name!r} is encrypted.")
+        raise ExchangeError(f"{name!r} is encrypted: unpack the archive with its password, and pack it without one.")
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise ExchangeError(f"{name!r} is packed in a way that is not read here: deflate it.")
     return name

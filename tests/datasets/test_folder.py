@@ -13,7 +13,7 @@ import pytest
 from tests import ROOT
 from tests.support.image_folders import opened, plain, reason
 from tests.support.tiny_lab import TinyModel
-from workers import registry
+from workers import git_lfs, registry
 from workers.datasets.folder import file_list
 from workers.datasets.folder.file_list import FileList
 from workers.errors import Cancelled, MissingPart
@@ -68,6 +68,9 @@ def test_a_folder_without_an_image_is_refused_with_the_reason_and_the_remedy(roo
         opened(root).count()
     (root / "notes.txt").write_text("no image")
     with pytest.raises(MissingPart, match=r"has 1 files, .*The first: notes.txt: it is no JPEG.* Put images there"):
+        opened(root).count()
+    (root / "notes.txt").write_bytes(git_lfs.MARK + b"v1\noid sha256:" + b"a" * 64 + b"\nsize 3443\n")
+    with pytest.raises(MissingPart, match=r"notes.txt: it is a pointer of Git LFS .*git lfs pull"):
         opened(root).count()
     (root / "shard-000.TAR").touch()
     with pytest.raises(MissingPart, match=r"Files such as 'shard-000.TAR' are not looked into: .*save_to_disk"):

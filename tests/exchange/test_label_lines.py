@@ -60,8 +60,13 @@ def saved() -> list[tuple[int, str, dict[str, Any]]]:
             [(1, "cars", 0.5), (2, "ducks", None)],
         ),
         ('{"layer":"layer4","unit":1,"label":["cars","red ones"]}\n', [(1, "cars", None), (1, "red ones", None)]),
+        ("# by a script, 2026\n\nlayer,unit,label\nlayer4,1,cars\n", [(1, "cars", None)]),
+        ("# layer,unit,label\nlayer4,1,cars\n", [(1, "cars", None)]),
     ],
-    ids=["units as floats", "decimal comma", "tabs", "records", "one line", "lines", "several labels"],
+    ids=[
+        "units as floats", "decimal comma", "tabs", "records", "one line", "lines", "several labels", "comment",
+        "numpy",
+    ],
 )  # fmt: skip
 def test_tables_are_read_as_pandas_and_spreadsheets_write_them(
     tmp_path: Path, text: str, wanted: list[tuple[int, str, float | None]]

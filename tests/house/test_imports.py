@@ -35,6 +35,7 @@ FOR_PLUGINS = (
     "workers.model_cache",
     "workers.files",
     "workers.hub",
+    "workers.git_lfs",
     "workers.weights",
     "workers.registry",
     "workers.lab.decoding",

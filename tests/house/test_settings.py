@@ -10,7 +10,7 @@ import pytest
 import torch
 from django.core.exceptions import ImproperlyConfigured
 
-from maia_web import settings, state
+from maia_web import addresses, settings, state
 from tests import ROOT
 from workers.errors import MissingPart
 from workers.weights import find_device
@@ -113,6 +113,50 @@ def test_a_database_url_may_hold_escaped_characters() -> None:
         "maia",
     )
     assert settings.database("sqlite:////var/lib/maia.sqlite3")["NAME"] == "/var/lib/maia.sqlite3"
+
+
+def test_options_of_libpq_and_a_socket_reach_the_driver() -> None:
+    found = settings.database("postgres://u:p@/maia?host=/run/postgresql&sslmode=require")
+    assert (found["HOST"], found["OPTIONS"]) == ("/run/postgresql", {"sslmode": "require"})
+
+
+@pytest.mark.parametrize("url", ["postgres://u:s3cret#w@h/d", "postgres://u:s3cret/w@h/d", "postgres://u:s3cret?w@h/d"])
+def test_a_password_that_cuts_the_address_short_is_named_and_not_shown(url: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"MAIA_DATABASE_URL cannot be read.*%23") as refused:
+        settings.database(url)
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("raw", ["https://maia.example.org", "maia.example.org:8443", "maia.example.org/", "a b"])
+def test_a_host_is_a_name_alone(monkeypatch: pytest.MonkeyPatch, raw: str) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", f"127.0.0.1, {raw}")
+    with pytest.raises(ImproperlyConfigured, match=r"no name of a host.*MAIA_ORIGINS"):
+        addresses.hosts("MAIA_TRIAL", "")
+
+
+def test_hosts_may_be_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", "*,.example.org,[::1],10.0.0.1")
+    assert addresses.hosts("MAIA_TRIAL", "") == ["*", ".example.org", "[::1]", "10.0.0.1"]
+
+
+@pytest.mark.parametrize("raw", ["maia.example.org", "https://maia.example.org/maia", "ftp://maia.example.org"])
+def test_an_origin_has_a_scheme_and_no_path(monkeypatch: pytest.MonkeyPatch, raw: str) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", raw)
+    with pytest.raises(ImproperlyConfigured, match="no origin"):
+        addresses.origins("MAIA_TRIAL")
+
+
+def test_an_origin_may_end_with_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", "https://maia.example.org/, https://*.example.org:8443")
+    assert addresses.origins("MAIA_TRIAL") == ["https://maia.example.org", "https://*.example.org:8443"]
+
+
+@pytest.mark.parametrize("raw", ["localhost:6379", "redis://", "http://:s3cret@localhost"])
+def test_the_address_of_redis_has_a_scheme(monkeypatch: pytest.MonkeyPatch, raw: str) -> None:
+    monkeypatch.setenv("MAIA_TRIAL", raw)
+    with pytest.raises(ImproperlyConfigured, match="MAIA_TRIAL starts with neither redis") as refused:
+        addresses.redis("MAIA_TRIAL", "")
+    assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

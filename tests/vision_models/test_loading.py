@@ -17,7 +17,7 @@ import transformers
 
 from tests.support import checkpoints
 from tests.support.checkpoints import noise
-from workers import registry
+from workers import git_lfs, registry
 from workers.errors import MachineryError, MissingPart, UnknownName
 from workers.jobs.laboratory import fetching
 from workers.protocols import LabSettings
@@ -185,6 +185,11 @@ def test_what_headers_tell_of_damage_is_told_before_anything_is_loaded(folder) -
     for text in ("{", "[" * 200_000):
         (folder / "preprocessor_config.json").write_text(text)
         assert "preprocessor_config.json is damaged" in missing(folder)
+
+
+def test_what_a_clone_did_not_fetch_is_told_from_what_is_damaged(folder) -> None:
+    (folder / "model.safetensors").write_bytes(git_lfs.MARK + b"v1\noid sha256:" + b"a" * 64 + b"\nsize 3443\n")
+    assert "model.safetensors is a pointer of Git LFS and not the file itself: run `git lfs pull`" in missing(folder)
 
 
 def test_a_pickle_is_looked_at_without_being_run(folder) -> None:

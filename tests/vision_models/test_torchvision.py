@@ -7,6 +7,7 @@ import pickle
 import zipfile
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,12 @@ from torch import Tensor
 
 from tests.support.checkpoints import noise
 from tests.support.torchvision_weights import STAGES, random_weights, saved
-from workers import registry
+from workers import git_lfs, registry
 from workers.errors import MissingPart, UnknownName
 from workers.protocols import LabSettings
 from workers.vision_models.torchvision_resnet import model as torchvision_resnet
 from workers.vision_models.torchvision_resnet import weights as files
-from workers.vision_models.torchvision_resnet.network import BasicBlock, ResNet, ResNetBottleneck
+from workers.vision_models.torchvision_resnet.network import PLAIN, BasicBlock, Inside, ResNet, ResNetBottleneck
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -45,7 +46,8 @@ def reference(weights: dict[str, Tensor], x: Tensor) -> dict[str, Tensor]:
 
     def convolved(name: str, y: Tensor, stride: int = 1) -> Tensor:
         weight = weights[f"{name}.weight"]
-        return f.conv2d(y, weight, stride=stride, padding=weight.shape[2] // 2)
+        groups = y.shape[1] // weight.shape[1]
+        return f.conv2d(y, weight, stride=stride, padding=weight.shape[2] // 2, groups=groups)
 
     found = {"conv1": convolved("conv1", x, 2)}
     x = f.max_pool2d(f.relu(normed("bn1", found["conv1"])), 3, 2, 1)
@@ -89,9 +91,18 @@ def load(name: object, **settings: object):
     return registry.load(registry.VISION_MODELS, f"torchvision:{name}")(LabSettings(Path("unused"), **settings))
 
 
-@pytest.mark.parametrize(("block", "depths"), [(BasicBlock, BASIC), (ResNetBottleneck, DEEP)])
-def test_every_layer_gives_what_torchvision_computes(block, depths, tmp_path) -> None:
-    weights = random_weights(block, depths)
+@pytest.mark.parametrize(
+    ("block", "depths", "inside"),
+    [
+        (BasicBlock, BASIC, PLAIN),
+        (ResNetBottleneck, DEEP, PLAIN),
+        (ResNetBottleneck, DEEP, Inside(Fraction(2))),
+        (ResNetBottleneck, DEEP, Inside(Fraction(2), 4)),
+    ],
+    ids=["basic", "deep", "wide", "groups"],
+)
+def test_every_layer_gives_what_torchvision_computes(block, depths, inside, tmp_path) -> None:
+    weights = random_weights(block, depths, inside)
     model = load(saved(weights, tmp_path / "resnet.pth"))
     images = [noise(1, size=size)[0] for size in ((300, 211), (64, 97))]
     found = model.maps(images, LAYERS)
@@ -104,17 +115,23 @@ def test_every_layer_gives_what_torchvision_computes(block, depths, tmp_path) ->
 
 
 def test_the_true_networks_have_as_many_weights_as_the_published_ones() -> None:
-    """Counts of the published resnet18, 34, 50, 101, 152."""
+    """Counts of the published resnet18, 34, 50, 101, 152; wide_resnet50_2, 101_2; resnext50_32x4d, 101_32x8d,
+    101_64x4d."""
     published = (
-        (BasicBlock, (2, 2, 2, 2), 11_689_512),
-        (BasicBlock, (3, 4, 6, 3), 21_797_672),
-        (ResNetBottleneck, (3, 4, 6, 3), 25_557_032),
-        (ResNetBottleneck, (3, 4, 23, 3), 44_549_160),
-        (ResNetBottleneck, (3, 8, 36, 3), 60_192_808),
+        (BasicBlock, (2, 2, 2, 2), PLAIN, 11_689_512),
+        (BasicBlock, (3, 4, 6, 3), PLAIN, 21_797_672),
+        (ResNetBottleneck, (3, 4, 6, 3), PLAIN, 25_557_032),
+        (ResNetBottleneck, (3, 4, 23, 3), PLAIN, 44_549_160),
+        (ResNetBottleneck, (3, 8, 36, 3), PLAIN, 60_192_808),
+        (ResNetBottleneck, (3, 4, 6, 3), Inside(Fraction(2)), 68_883_240),
+        (ResNetBottleneck, (3, 4, 23, 3), Inside(Fraction(2)), 126_886_696),
+        (ResNetBottleneck, (3, 4, 6, 3), Inside(Fraction(2), 32), 25_028_904),
+        (ResNetBottleneck, (3, 4, 23, 3), Inside(Fraction(4), 32), 88_791_336),
+        (ResNetBottleneck, (3, 4, 23, 3), Inside(Fraction(4), 64), 83_455_272),
     )
-    for block, depths, count in published:
+    for block, depths, inside, count in published:
         with torch.device("meta"):
-            network = ResNet(block, 64, dict(zip(STAGES, depths, strict=True)), 1000)
+            network = ResNet(block, 64, dict(zip(STAGES, depths, strict=True)), 1000, inside)
         assert sum(weight.numel() for weight in network.parameters()) == count
 
 
@@ -240,6 +257,9 @@ def test_other_files_are_refused(deep, tmp_path, monkeypatch) -> None:
     refused(r"does not fit.*size mismatch.*layer3", deep | {"layer3.0.conv2.weight": torch.zeros(3, 3)})
     (tmp_path / "text.pth").write_text("hello")
     refused("cannot be read as weights", name="text.pth")
+    (tmp_path / "pointer.pth").write_bytes(git_lfs.MARK + b"v1\noid sha256:" + b"a" * 64 + b"\nsize 46830571\n")
+    refused(r"pointer of Git LFS .*git lfs pull", name="pointer.pth")
+    refused(r"no ResNet of torchvision: layer1\.0\.conv2", deep | {"layer1.0.conv2.weight": torch.zeros(8, 3, 3, 3)})
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "bomb.pth", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("archive/data.pkl", bytes(2 << 20))

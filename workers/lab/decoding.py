@@ -12,6 +12,7 @@ from typing import IO
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from workers import git_lfs
 from workers.errors import BrokenImage
 from workers.lab.image_headers import FORMATS, explain_scans
 from workers.lab.imaging import MAX_ASPECT_RATIO, MAX_SIDE, to_rgb
@@ -64,7 +65,8 @@ def _open_image(file: IO[bytes]) -> Iterator[Image.Image]:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BrokenImage(f"it has over {MAX_FILE_PIXELS:,} pixels; make it smaller") from None
     except UnidentifiedImageError:
-        raise BrokenImage(_OTHERWISE) from None
+        file.seek(0)
+        raise BrokenImage(f"it is {git_lfs.EXPLAINED}" if git_lfs.is_pointer(file.read(64)) else _OTHERWISE) from None
     except Exception as error:
         raise BrokenImage(f"it is damaged ({error})") from error
 

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
+from workers import git_lfs
 from workers.errors import MissingPart
 from workers.weights import first_line, loading
 
@@ -72,6 +73,9 @@ def read_state_dict(
 
 
 def _read_file(path: Path, load: Callable[[Path], Any]) -> Any:
+    with path.open("rb") as file:
+        if git_lfs.is_pointer(file.read(64)):
+            raise MissingPart(f"{path} is {git_lfs.EXPLAINED}.")
     try:
         return load_file(path) if path.suffix == ".safetensors" else load(path)
     except UnpicklingError as error:

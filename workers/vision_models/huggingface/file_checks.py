@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from workers import hub
+from workers import git_lfs, hub
 
 LONGEST_HEADER = 100_000_000
 """Bytes of a safetensors file's header; the format allows no more."""
@@ -55,6 +55,9 @@ def find_mismatch(name: str) -> str:
 
 def _fault(path: Path) -> str:
     """How a file is damaged; "" if it is not, as far as its header tells."""
+    with path.open("rb") as file:
+        if git_lfs.is_pointer(file.read(64)):
+            return f"is {git_lfs.EXPLAINED}"
     if path.suffix == ".json":
         return "" if isinstance(_json(path), dict) else "is damaged: it holds no JSON object"
     if path.suffix == ".safetensors":

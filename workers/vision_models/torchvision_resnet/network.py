@@ -1,4 +1,5 @@
-"""Residual networks (He et al., CVPR 2016) as torchvision builds them, with its names of the weights.
+"""Residual networks (He et al., CVPR 2016) as torchvision builds them, with its names of the weights; wide ones
+(Zagoruyko and Komodakis, BMVC 2016) and ResNeXt (Xie et al., CVPR 2017), whose bottlenecks have more channels inside.
 
 In a bottleneck the 3 x 3 convolution strides, not the first one: torchvision's "v1.5", whatever its weights are called.
 Sizes and depth are read off the weights. No file is known here.
@@ -7,10 +8,34 @@ Sizes and depth are read off the weights. No file is known here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 
 from torch import Tensor, nn
 
 STAGES = ("layer1", "layer2", "layer3", "layer4")
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a bottleneck's 3 x 3 convolution has: `times` as many channels as a ResNet's, in so many `groups`."""
+
+    times: Fraction = Fraction(1)
+    groups: int = 1
+
+    @classmethod
+    def like(cls, weights: Mapping[str, Tensor]) -> Inside:
+        """That of the first bottleneck, as it is in all. Raises ValueError for shapes that no convolution has."""
+        weight = weights.get("layer1.0.conv2.weight")
+        if weight is None or weight.ndim != 4 or "layer1.0.conv3.weight" not in weights:
+            return PLAIN
+        channels, of_group = weight.shape[:2]
+        if not of_group or channels % of_group:
+            raise ValueError(f"layer1.0.conv2.weight has the shape {tuple(weight.shape)}")
+        return cls(Fraction(channels, weights["conv1.weight"].shape[0]), channels // of_group)
+
+
+PLAIN = Inside()
 
 
 class BasicBlock(nn.Module):
@@ -18,7 +43,8 @@ class BasicBlock(nn.Module):
 
     expansion = 1
 
-    def __init__(self, inputs: int, inner: int, stride: int) -> None:
+    def __init__(self, inputs: int, inner: int, stride: int, inside: Inside = PLAIN) -> None:
+        del inside  # only bottlenecks vary
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, inner, 3, stride, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(inner)
@@ -36,13 +62,14 @@ class ResNetBottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(self, inputs: int, inner: int, stride: int) -> None:
+    def __init__(self, inputs: int, inner: int, stride: int, inside: Inside = PLAIN) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(inputs, inner, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(inner)
-        self.conv2 = nn.Conv2d(inner, inner, 3, stride, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(inner)
-        self.conv3 = nn.Conv2d(inner, inner * self.expansion, 1, bias=False)
+        channels = int(inner * inside.times)
+        self.conv1 = nn.Conv2d(inputs, channels, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.conv2 = nn.Conv2d(channels, channels, 3, stride, 1, groups=inside.groups, bias=False)
+        self.bn2 = nn.BatchNorm2d(channels)
+        self.conv3 = nn.Conv2d(channels, inner * self.expansion, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(inner * self.expansion)
         self.downsample = _short_cut(inputs, inner * self.expansion, stride)
 
@@ -62,7 +89,12 @@ class ResNet(nn.Module):
     """The network, with a head unless it has no classes. `widths` gives the units of its layers before the head."""
 
     def __init__(
-        self, block: type[BasicBlock | ResNetBottleneck], width: int, depths: Mapping[str, int], classes: int | None
+        self,
+        block: type[BasicBlock | ResNetBottleneck],
+        width: int,
+        depths: Mapping[str, int],
+        classes: int | None,
+        inside: Inside = PLAIN,
     ) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, width, 7, 2, 3, bias=False)
@@ -71,21 +103,23 @@ class ResNet(nn.Module):
         inputs = width
         for at, name in enumerate(STAGES):
             inner = width * 2**at
-            first = block(inputs, inner, 1 if at == 0 else 2)
+            first = block(inputs, inner, 1 if at == 0 else 2, inside)
             inputs = self.widths[name] = inner * block.expansion
-            self.add_module(name, nn.Sequential(first, *(block(inputs, inner, 1) for _ in range(depths[name] - 1))))
+            others = (block(inputs, inner, 1, inside) for _ in range(depths[name] - 1))
+            self.add_module(name, nn.Sequential(first, *others))
         self.fc = None if classes is None else nn.Linear(inputs, classes)
 
     @classmethod
     def like(cls, weights: Mapping[str, Tensor]) -> ResNet:
-        """A network of the sizes that these weights have. Raises KeyError if they are those of another network."""
+        """A network of the sizes that these weights have. Raises KeyError or ValueError if they are those of another
+        network."""
         block = ResNetBottleneck if "layer1.0.conv3.weight" in weights else BasicBlock
         depths = {name: len({key.split(".")[1] for key in weights if key.startswith(f"{name}.")}) for name in STAGES}
         if absent := [name for name in STAGES if not depths[name]]:
             raise KeyError(f"{absent[0]}.0.conv1.weight")
         head = weights.get("fc.weight")
         classes = None if head is None else head.shape[0]
-        return cls(block, weights["conv1.weight"].shape[0], depths, classes)
+        return cls(block, weights["conv1.weight"].shape[0], depths, classes, Inside.like(weights))
 
     def maps(self, x: Tensor) -> dict[str, Tensor]:
         """conv1 before its batch norm, where the published code of MAIA, MILAN and CLIP-Dissect reads it; layer1 to

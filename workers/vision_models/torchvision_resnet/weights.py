@@ -52,13 +52,16 @@ def load(path: Path) -> ResNet:
             network = ResNet.like(floats)
     except (KeyError, IndexError) as error:
         raise MissingPart(f"{path} holds no ResNet of torchvision: it has no {error}. {_REMEDY}") from error
+    except ValueError as error:
+        raise MissingPart(f"{path} holds no ResNet of torchvision: {error}. {_REMEDY}") from error
     counters = {key: torch.tensor(0) for key in network.state_dict() if key.endswith("num_batches_tracked")}
     try:
         network.load_state_dict(counters | floats, strict=True, assign=True)
     except RuntimeError as error:
         wrong = str(error).strip().splitlines()[1].strip()
         raise MissingPart(
-            f"{path} does not fit a ResNet of torchvision: {wrong} Fetch the whole file again."
+            f"{path} does not fit a ResNet of torchvision: {wrong} If that is what it should hold, fetch the whole "
+            "file again; other networks are not read here."
         ) from error
     return network
 
