@@ -154,7 +154,8 @@ def test_killed_outright_or_by_ctrl_c_it_leaves_no_process_and_the_next_start_ti
     ("name", "value", "sentence"),
     [
         ("MAIA_WORKER_THREADS", "many", "MAIA_WORKER_THREADS='many' is not a number"),
-        ("MAIA_DATABASE_URL", "mysql://there", "MAIA_DATABASE_URL='mysql://there' starts with neither"),
+        ("MAIA_DATABASE_URL", "mysql://there", "MAIA_DATABASE_URL starts with 'mysql', and not with sqlite:///"),
+        ("MAIA_HOSTS", "https://there", "MAIA_HOSTS has 'https://there', which is no name of a host"),
         ("MAIA_HTTPS", "perhaps", "MAIA_HTTPS='perhaps' is neither yes nor no"),
         ("MAIA_LOG_LEVEL", "loud", "MAIA_LOG_LEVEL='loud' is none of"),
         *(
