@@ -18,8 +18,8 @@ from workers.record.limits import explain_unpriced
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
 """Models that know toys and nothing else."""
-_OF_TOYBOX_EYES = "synthetic:toybox-eyes:"
-"""So do those of this family."""
+_FAMILIES_OF_TOYBOX = ("synthetic:toybox-eyes:", "toybox-biased:")
+"""So do those of these families."""
 SCRIPTED, TOYBOX = "scripted", "toybox"
 FUNCTIONS, SCRIPTED_FUNCTIONS = "functions", "scripted-functions"
 """The model whose units are functions, and the backbone with fixed rules for them."""
@@ -31,9 +31,11 @@ PERSON = "person"
 
 def is_toybox(model: str) -> bool:
     """Whether a model knows toys and nothing else; one that is laid over another knows what that one knows."""
-    if model in OF_TOYBOX or model.startswith(_OF_TOYBOX_EYES):
+    if model in OF_TOYBOX or model.startswith(_FAMILIES_OF_TOYBOX):
         return True
-    laid_over_it = Q(base__in=OF_TOYBOX) | Q(base__startswith=_OF_TOYBOX_EYES)
+    laid_over_it = Q(base__in=OF_TOYBOX)
+    for family in _FAMILIES_OF_TOYBOX:
+        laid_over_it |= Q(base__startswith=family)
     return VisionModelRow.objects.filter(laid_over_it, name=model).exists()
 
 
@@ -81,13 +83,18 @@ def fitting(model: str) -> dict[str, str]:
     toybox has its own tools and the scripted scientist; other models get others where there are some. Functions need no
     tools, so theirs are those that are always there.
     """
-    toy = is_toybox(model) or model == FUNCTIONS
-    toolsets = [key for key in available(Toolset) if not is_ablation(key)] or [TOYBOX]
-    toolset = next((key for key in toolsets if (key == TOYBOX) == toy), toolsets[0])
     backbone = _backbone_for(model)
-    if explain_incompatibility(backbone, toolset, model):
-        toolset = TOYBOX
+    toolset = toolset_for(model, backbone)
     return {"dataset": dataset_for(model), "toolset": toolset, "backbone": backbone, "backbone_model": ""}
+
+
+def toolset_for(model: str, backbone: str, dataset: str = "") -> str:
+    """That of toybox for what knows toys, or is studied on them, and for a backbone that works with no other; else
+    another where there is one."""
+    toys = is_toybox(model) or model == FUNCTIONS or dataset.startswith(TOYBOX)
+    toolsets = [key for key in available(Toolset) if not is_ablation(key)] or [TOYBOX]
+    found = next((key for key in toolsets if (key == TOYBOX) == toys), toolsets[0])
+    return TOYBOX if explain_incompatibility(backbone, found, model) else found
 
 
 def _backbone_for(model: str) -> str:

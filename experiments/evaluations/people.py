@@ -12,8 +12,7 @@ from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON
 from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Run
 from experiments.runs.actions import add_run
-from workers import registry
-from workers.record import tasks
+from experiments.runs.drafts import draft_run
 from workers.record.statuses import ENDED, Status
 
 SHARE = 0.25
@@ -63,18 +62,10 @@ def add_items(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
 def _make_run(evaluation: Evaluation, like: EvaluationItem) -> Run:
     """A run on the same system as the agent's, that a person writes."""
     assert like.unit is not None
-    layer, number = like.unit.layer, like.unit.number
-    place = (layer.kind, layer.model.name, layer.name, number, layer.name_of(number))
-    dataset = str(evaluation.options.get("dataset") or "")
-    return Run(
-        question=tasks.questions(*place)[tasks.USUAL],
-        task=tasks.USUAL,
-        system_kind=registry.SYSTEM_OF_LAYER[layer.kind],
-        model=layer.model.name,
-        layer=layer.name,
-        unit=number,
-        options={"label_check": False} | ({"dataset": dataset} if dataset else {}),
-        toolset=str(evaluation.options.get("toolset") or "toybox"),
+    return draft_run(
+        like.unit.spec(str(evaluation.options.get("dataset") or "")),
+        options={"label_check": False},
+        toolset=str(evaluation.options.get("toolset") or ""),
         backbone=PERSON,
         seed=evaluation.seed,
     )

@@ -41,12 +41,12 @@ def system_of(options: dict[str, Any]) -> Any:
     if not options["layer"] or options["unit"] is None:
         raise CommandError("Say which unit: --layer layer4 --unit 7 (--help lists the rest).")
     spec = system_named(options["model"], options["layer"], options["unit"], options["dataset"])
-    options["toolset"] = _toolset_of(spec.model, options)
+    options["toolset"] = toolset_of(spec.model, options)
     asked = {name: options[name] for name in ("surroundings", "exemplars") if options[name]}
     return replace(spec, options={**spec.options, **asked})
 
 
-def _toolset_of(model: str, options: dict[str, Any]) -> str:
+def toolset_of(model: str, options: dict[str, Any]) -> str:
     """The toolset that was named, or that suits a model of toys; functions use none, so any will do. Raises
     CommandError where nothing suits by itself."""
     named: str | None = options["toolset"]

@@ -11,6 +11,7 @@ from experiments.models import stored
 from experiments.models.plugin import PluginRow
 from workers import registry
 from workers.record import tasks
+from workers.record.systems import SystemSpec
 
 _NOUNS = {
     "logit": ("unit", "classes"),
@@ -102,6 +103,11 @@ class Layer(models.Model):
         """False for functions, which have no exemplars and no activations."""
         return self.kind != tasks.FUNCTION
 
+    def spec(self, number: int, dataset: str = "") -> SystemSpec:
+        """The system that one of its units is studied as, over a dataset where one is named."""
+        options = {"dataset": dataset} if dataset else {}
+        return SystemSpec(registry.SYSTEM_OF_LAYER[self.kind], self.model.name, self.name, number, options)
+
     def name_of(self, number: int) -> str:
         """The class or concept of a unit; "" if it has none."""
         names: list[Any] = self.names
@@ -120,6 +126,10 @@ class Unit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.layer} / unit {self.number}"
+
+    def spec(self, dataset: str = "") -> SystemSpec:
+        """The system that it is studied as, over a dataset where one is named."""
+        return self.layer.spec(self.number, dataset)
 
 
 class Label(models.Model):

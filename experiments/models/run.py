@@ -72,6 +72,9 @@ class Run(models.Model):
 
     # Where it waits for a worker: in its person's flow or its sweep's; none while whoever asked plays it.
     sweep = models.ForeignKey("experiments.Sweep", models.PROTECT, null=True, blank=True, related_name="runs")
+    sweep_place = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="in the order in which its sweep asks, from 1; 0 outside sweeps"
+    )
     flow = models.ForeignKey("experiments.Flow", models.SET_NULL, null=True, blank=True, related_name="runs")
     due = models.DateTimeField(default=timezone.now, help_text="when it may be claimed")
     held_up = models.TextField(blank=True, help_text="the outage for whose end it waits, no fault of its own")
@@ -131,8 +134,8 @@ class Run(models.Model):
             models.Index(fields=["verdict", "-id"], condition=~models.Q(verdict=""), name="reviewed_runs"),
             # What a worker may claim: of a flow, those under way first, and those of a model that it holds. Not of
             # active runs alone: SQLite cannot tell that a query with parameters asks for no others.
-            models.Index(fields=["flow", "-status", "id"], name="claimable_runs"),
-            models.Index(fields=["flow", "model", "-status", "id"], name="claimable_runs_of_a_model"),
+            models.Index(fields=["flow", "-status", "sweep_place", "id"], name="claimable_runs"),
+            models.Index(fields=["flow", "model", "-status", "sweep_place", "id"], name="claimable_runs_of_a_model"),
             models.Index(fields=["sweep", "status"], name="runs_of_a_sweep"),
         ]
 

@@ -15,11 +15,12 @@ from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.models import Layer, Run, Sweep, SweepStatus
 from experiments.runs import actions as runs
+from experiments.runs.drafts import draft_run
 from experiments.runs.steering import actions as steering
 from experiments.sweeps.questions import fill_in
 from experiments.sweeps.selection import order_units
-from workers import registry
 from workers.record.statuses import ACTIVE, STILL
+from workers.record.systems import SystemSpec
 
 CHUNK = 200
 """Runs that one transaction lays out."""
@@ -55,17 +56,15 @@ def _draft(sweep: Sweep, layer: Layer | None, unit: tuple[str, int], place: int)
     """A run of the sweep. A layer that is gone from the catalogue since is for the worker to name."""
     name, number = unit
     variant = sweep.variants[place % len(sweep.variants)]
-    return Run(
+    return draft_run(
+        layer.spec(number) if layer else SystemSpec("unit", sweep.selection["model"], name, number),
         question=fill_in(sweep.question, sweep.task, layer, number) if layer else sweep.question,
         task=sweep.task,
-        system_kind=registry.SYSTEM_OF_LAYER[layer.kind] if layer else "unit",
-        model=sweep.selection["model"],
-        layer=name,
-        unit=number,
         options=sweep.options,
         limits=sweep.limits,
         seed=sweep.seed,
         sweep=sweep,
+        sweep_place=place + 1,
         **variant,
     )
 

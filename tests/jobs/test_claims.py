@@ -111,6 +111,13 @@ def test_a_closed_flow_is_left_alone(owner: User) -> None:
     assert claim() == run
 
 
+def test_a_sweep_is_asked_in_its_own_order_whatever_was_saved_first(owner: User) -> None:
+    sweep = swept(owner)
+    for place in (3, 1, 2):
+        queued(owner, sweep, sweep_place=place, model="toybox" if place > 1 else "other")
+    assert [run.sweep_place for run in (claim() for _ in range(3)) if run] == [1, 2, 3]
+
+
 def test_runs_of_a_loaded_model_go_first_but_only_so_many_in_a_row(owner: User) -> None:
     others = [queued(owner, model="other") for _ in range(3)]
     loaded = [queued(owner, model="loaded") for _ in range(MOST_ALIKE + 5)]

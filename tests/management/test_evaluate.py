@@ -61,6 +61,12 @@ def test_imported_labels_are_tested_and_one_that_says_nothing_counts_0(imported:
     assert Job.objects.get().status == JobStatus.DONE
 
 
+def test_a_network_of_photographs_is_given_no_toys_unasked() -> None:
+    with pytest.raises(CommandError, match=r"Name --toolset, one of .*diffusion.* and --dataset"):
+        evaluate("units", "--model", "hf:lab/net", "--units", "2")
+    assert not Evaluation.objects.exists()
+
+
 def test_a_budget_that_is_used_up_is_unfinished_and_no_smaller_denominator(imported: list[Unit]) -> None:
     told = evaluate("labels", "--source", "import:milan", "--model", MODEL, "--seconds", "0.001")
     assert told["items"] == {"done": 1, "of": 3, "failed": 0}

@@ -43,8 +43,10 @@ def test_a_sweep_has_a_flow_and_a_job_that_lays_out_its_runs(owner: User, layers
     assert AuditEntry.objects.get(verb="sweep.started").details == {"runs": 24}
     lay_out(sweep)
     lay_out(sweep)
-    runs = list(sweep.runs.order_by("pk"))
+    runs = list(sweep.runs.order_by("sweep_place"))
     assert len(runs) == sweep.laid_out == 24
+    assert [run.sweep_place for run in runs] == [*range(1, 25)]
+    assert [(run.layer, run.unit) for run in runs] == layout.plan_runs(sweep)
     assert {(run.layer, run.unit) for run in runs} == {
         *(("layer3", number) for number in range(8)),
         *(("layer4", number) for number in range(16)),

@@ -107,8 +107,9 @@ def _granted(visits: int) -> Least:
 
 
 def _claim_first(runs: QuerySet[Run]) -> Run | None:
-    """The first of these that nobody else takes at this moment; those under way go before those that wait."""
+    """The first of these that nobody else takes at this moment: those under way before those that wait, those of a
+    sweep in its order."""
     with transaction.atomic():
-        free = runs.order_by("-status", "pk").select_for_update(skip_locked=True).values_list("pk", flat=True)
-        found = free.first()
+        in_order = runs.order_by("-status", "sweep_place", "pk").values_list("pk", flat=True)
+        found = in_order.select_for_update(skip_locked=True).first()
         return lease.claim(found) if found is not None else None

@@ -15,14 +15,12 @@ from django.utils import timezone
 from experiments.core import notify, queue
 from experiments.models import Dataset, Exemplar, Layer, LayerIndex, Run, Unit, UnitProfile
 from experiments.models.mapped import list_map_columns
-from workers import registry
 from workers.errors import Cancelled, MaiaError
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory
 from workers.lab.memory import keep_map
 from workers.protocols import Progress, Provenance
 from workers.record.origins import Origin
-from workers.record.systems import SystemSpec
 
 if TYPE_CHECKING:
     from workers.lab.index_files import UnitStatistics
@@ -31,9 +29,7 @@ if TYPE_CHECKING:
 def write(profile: UnitProfile, progress: Progress) -> None:
     """Raises what the laboratory raises, among it Cancelled if `progress` does; then nothing is written."""
     unit = profile.unit
-    # The system that a unit of a layer is studied as, over this dataset
-    kind = registry.SYSTEM_OF_LAYER[unit.layer.kind]
-    spec = SystemSpec(kind, unit.layer.model.name, unit.layer.name, unit.number, {"dataset": profile.dataset.key})
+    spec = unit.spec(profile.dataset.key)
     images = ImagesInDatabase()
     rows = []
     for rank, exemplar in enumerate(laboratory().subject(spec).exemplars(progress), 1):

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
-from experiments.core import notify
+from experiments.core import compatibility, notify
 from experiments.core.actors import Actor
 from experiments.core.clock import tell_time
 from experiments.core.compatibility import PERSON, SCRIPTED
@@ -36,8 +36,8 @@ QUICK = {
 }
 """What `all` evaluates, and of how many."""
 NOT_COMPARED = (
-    *("backbone", "backbone_model", "model", "layers", "dataset", "source", "repeats", "reflections", "judge"),
-    *("people", "seconds", "resume"),
+    *("backbone", "backbone_model", "model", "layers", "dataset", "toolset", "source", "repeats", "reflections"),
+    *("judge", "people", "seconds", "resume"),
 )
 """Options that `compare` has no use for: it decides all that by itself."""
 
@@ -62,6 +62,9 @@ class Command(FetchingCommand):
         parser.add_argument("--model", default="", help="whose units; default: toybox, or the batch of the seed")
         parser.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all with units")
         parser.add_argument("--dataset", default="", metavar="D", help="where images come from")
+        parser.add_argument(
+            "--toolset", choices=registry.TOOLSETS, help="of units; default: toybox, for models of toys"
+        )
         parser.add_argument("--source", nargs="+", default=[], metavar="S", help="whose labels, as import:milan")
         parser.add_argument(
             "--repeats", type=int, metavar="N", help="seeds, of spurious features and biases; default: 1"
@@ -158,6 +161,8 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     """An evaluation as the options say, not saved."""
     asked = {name: options[name] for name in ("units", "model", "layers", "dataset", "repeats", "reflections")}
     asked["sources"] = options["source"]
+    if kind == EvaluationKind.UNITS:
+        asked["toolset"] = choices.toolset_of(options["model"] or compatibility.TOYBOX, options)
     asked |= {"judge": _check_judge(kind, options["judge"]), "people": options["people"] and kind in people.KINDS}
     return Evaluation(
         kind=kind,

@@ -19,6 +19,7 @@ from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
 from experiments.models import LabelCheck, Run
 from experiments.runs import actions
+from experiments.runs.drafts import draft_run
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from workers import registry
@@ -131,14 +132,11 @@ def make_run(options: dict[str, Any]) -> Run:
     if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
         limits["cost"] = None
     again = {"reflections": options["reflections"]} if options["reflections"] else {}
-    run = Run(
+    run = draft_run(
+        spec,
         question=suggest_question(spec, options["task"]) if options["question"] is None else options["question"],
         limits=limits,
-        system_kind=spec.kind,
-        model=spec.model,
-        layer=spec.layer,
-        unit=spec.unit,
-        options={**spec.options, **again},
+        options=again,
         **{name: options[name] for name in ("task", "toolset", "backbone", "backbone_model", "seed")},
     )
     first_event(run)  # raises RequestError if what the run asks for cannot be done

@@ -9,7 +9,8 @@ from django.urls import reverse
 from experiments.core.actors import Actor
 from experiments.models import LoginLink, Member, Role, Run
 from experiments.runs import actions
-from workers.record import tasks
+from experiments.runs.drafts import draft_run
+from workers.record.systems import SystemSpec
 
 EXAMPLE = ("toybox", "layer4", 87)
 """Model, layer and unit that the first query asks about."""
@@ -36,7 +37,4 @@ def link(user: User, port: int) -> str:
 
 def ask_example(user: User) -> Run:
     """Enqueue the first query, so that there is something to watch when the page opens."""
-    model, layer, unit = EXAMPLE
-    question = tasks.questions("", model, layer, unit)[tasks.USUAL]
-    query = {"question": question, "task": tasks.USUAL, "backbone": "scripted"}
-    return actions.add_run(Actor(user), Run(model=model, layer=layer, unit=unit, **query))
+    return actions.add_run(Actor(user), draft_run(SystemSpec("unit", *EXAMPLE), backbone="scripted"))

@@ -18,13 +18,16 @@ from experiments.core.catalogue import join_names
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT, MAX_INTEGER
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
+from experiments.runs.drafts import draft_run
 from workers import registry
 from workers.errors import UnknownName
 from workers.record import tasks
 from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL
+from workers.record.systems import SystemSpec
 
 ASKED = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
 """Fields that are columns of a run."""
+PLACE = ("model", "layer", "unit")
 OPTIONS = ("dataset", "surroundings", "exemplars", "reflections")
 """Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
@@ -182,13 +185,13 @@ class QueryForm(LimitFields):
     def run(self, owner: User) -> Run:
         """The run that a valid form asks for, not saved; `runs.actions` saves it."""
         data = self.cleaned_data
-        return Run(
+        options = {name: data[name] for name in OPTIONS if data[name]}
+        return draft_run(
+            SystemSpec(self.system_kind, data["model"], data["layer"], data["unit"], options),
             owner=owner,
-            system_kind=self.system_kind,
-            options={name: data[name] for name in OPTIONS if data[name]},
             parent=Run.objects.filter(pk=data["parent"]).first() if data.get("parent") else None,
             limits={name: data[name] for name in USUAL},
-            **{name: data[name] for name in ASKED},
+            **{name: data[name] for name in ASKED if name not in PLACE},
         )
 
 

@@ -12,6 +12,7 @@ from experiments.core.display_name import person
 from experiments.core.system_names import Names
 from experiments.models import Run
 from experiments.runs.asking.form import QueryForm, copy_values
+from experiments.runs.drafts import draft_like
 from experiments.runs.forks import lineage
 from experiments.runs.steering.actions import MOST_CHARS
 from workers.record.limits import USUAL
@@ -67,13 +68,12 @@ class ForkForm(QueryForm):
     def run(self, owner: User) -> Run:
         """The fork, not saved; it copies the rounds as soon as a worker takes it."""
         data, parent = self.cleaned_data, self.source
-        kept = ("task", "system_kind", "model", "layer", "unit", "options", "toolset")
-        run = Run(
+        run = draft_like(
+            parent,
             owner=owner,
             parent=parent,
             fork_round=self.at.round,
             limits={name: data[name] for name in USUAL},
-            **{name: getattr(parent, name) for name in kept},
             **{name: data[name] for name in MAY_CHANGE if name not in {*USUAL, "unpriced"}},
         )
         changes = lineage.list_changes(parent, run, Names(owner))

@@ -8,7 +8,6 @@ from functools import cached_property
 from hashlib import sha256
 
 from experiments.models import Label, LabelCheck, Layer
-from workers import registry
 from workers.jobs.laboratory import laboratory
 from workers.lab.laboratory import Laboratory
 from workers.protocols import Exemplar, Progress
@@ -27,9 +26,7 @@ class CheckedUnit:
     @classmethod
     def of(cls, check: LabelCheck, progress: Progress) -> CheckedUnit:
         """Raises UnknownName if the unit does not exist."""
-        layer = check.unit.layer
-        kind = registry.SYSTEM_OF_LAYER[layer.kind]
-        spec = SystemSpec(kind, layer.model.name, layer.name, check.unit.number, {"dataset": check.dataset})
+        spec = check.unit.spec(check.dataset)
         laboratory().check(spec)
         return cls(check, laboratory(), spec, progress)
 

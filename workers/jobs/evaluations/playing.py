@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import time
 
-from experiments.core import transcript
+from experiments.core import compatibility, transcript
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
 from experiments.models import Evaluation, EvaluationItem, Run
 from experiments.runs import actions
-from workers import registry
+from experiments.runs.drafts import draft_run
 from workers.errors import Cancelled, LeaseLost, MachineryError, RequestError
 from workers.jobs import lease
 from workers.jobs.evaluations.budget import require_round
 from workers.jobs.foreground import pause
-from workers.jobs.plugin_keys import layer_of, name_of
 from workers.protocols import Progress
 from workers.record import tasks
 from workers.record.statuses import Status
@@ -28,14 +27,18 @@ LOOK_EVERY = 0.5
 """Seconds between two looks at a run that somebody else plays."""
 
 
-def spec_of(item: EvaluationItem, dataset: str) -> SystemSpec:
-    """The system that an item is about. Raises RequestError if its unit is not in the catalogue any more."""
+def spec_of(evaluation: Evaluation, item: EvaluationItem) -> SystemSpec:
+    """The system that an item is about, over the dataset that was named or suits its model. Raises RequestError if its
+    unit is not in the catalogue any more."""
     if item.unit is None:
         raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
-    layer = item.unit.layer
-    images = str(item.options.get("dataset") or "") or dataset
-    options = {"dataset": images} if images else {}
-    return SystemSpec(registry.SYSTEM_OF_LAYER[layer.kind], layer.model.name, layer.name, item.unit.number, options)
+    named = str(item.options.get("dataset") or "")
+    return item.unit.spec(named or find_dataset(evaluation, item.unit.layer.model.name))
+
+
+def find_dataset(evaluation: Evaluation, model: str) -> str:
+    """Where images of a model come from: what was named, else what suits it."""
+    return str(evaluation.options.get("dataset") or "") or compatibility.dataset_for(model)
 
 
 def play(
@@ -69,26 +72,25 @@ def _make(evaluation: Evaluation, item: EvaluationItem, task: str, question: str
     from workers.jobs.laboratory import laboratory
     from workers.jobs.run_round import first_event
 
-    spec = spec_of(item, str(evaluation.options.get("dataset") or ""))
-    toolset = str(item.options.get("toolset") or evaluation.options.get("toolset") or "toybox")
-    asked = question or tasks.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
-    run = Run(
-        question=asked,
-        task=task,
-        system_kind=spec.kind,
-        model=spec.model,
-        layer=spec.layer,
-        unit=spec.unit,
-        options={**spec.options, "label_check": False} | _options_of(evaluation),
-        toolset=toolset,
-        backbone=evaluation.backbone,
-        backbone_model=evaluation.backbone_model,
-        seed=evaluation.seed,
-    )
+    run = draft(evaluation, item, task, question)
     if evaluation.unpriced and not laboratory().backbone(run.backbone, run.backbone_model).price_known:
         run.limits = {**run.limits, "cost": None}
     first_event(run)  # raises RequestError if what the run asks for cannot be done
     return actions.add_run(Actor(evaluation.owner), run, enqueue=False)
+
+
+def draft(evaluation: Evaluation, item: EvaluationItem, task: str = tasks.USUAL, question: str = "") -> Run:
+    """The item's run, not saved. Raises RequestError if its unit is not in the catalogue any more."""
+    return draft_run(
+        spec_of(evaluation, item),
+        task=task,
+        question=question,
+        options={"label_check": False} | _options_of(evaluation),
+        toolset=str(item.options.get("toolset") or evaluation.options.get("toolset") or ""),
+        backbone=evaluation.backbone,
+        backbone_model=evaluation.backbone_model,
+        seed=evaluation.seed,
+    )
 
 
 def _options_of(evaluation: Evaluation) -> dict[str, int]:

@@ -63,7 +63,7 @@ def _read_labels(item: EvaluationItem, run: Run, who: str) -> str:
 
 def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:
     """From the masked exemplars alone, as MILAN labels (paper, section 4.1): no experiments."""
-    subject = laboratory().subject(spec_of(item, str(evaluation.options.get("dataset") or "")))
+    subject = laboratory().subject(spec_of(evaluation, item))
     masked = [each.masked for each in subject.exemplars(progress)]
     if not masked:
         item.reason = "No image of the dataset activates it."

@@ -17,10 +17,10 @@ from experiments.pairwise.form import CONCEPT, MOST
 from experiments.pairwise.of_evaluation import SHUFFLED, list_comparable
 from workers.jobs import catalogue, unit_profiles
 from workers.jobs.checks.asking import find_backbone
+from workers.jobs.evaluations.playing import find_dataset
 from workers.jobs.evaluations.pooled import compare_pooled
 from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.judging import judge_pairs
-from workers.jobs.laboratory import laboratory
 from workers.protocols import Backbone, Progress
 
 PROBLEM = "two_way_problem"
@@ -94,12 +94,12 @@ def _make(evaluation: Evaluation) -> Judge | None:
 
 def _write_exemplars(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
     """Have something to show of each unit without a known truth; stops before each that is still to do."""
-    key = str(evaluation.options.get("dataset") or laboratory().settings.dataset)
     items = evaluation.items.filter(unit__isnull=False).exclude(unit__layer__kind=CONCEPT).exclude(label="")
-    units = set(items.exclude(unit__profiles__written__isnull=False).values_list("unit_id", flat=True))
-    if units and not Dataset.objects.filter(key=key).exists():
-        catalogue.write_dataset(key)
-    for unit in sorted(each for each in units if each):
+    left = items.exclude(unit__profiles__written__isnull=False).values_list("unit_id", "unit__layer__model__name")
+    for unit, model in sorted(set(left)):
         yield
+        key = find_dataset(evaluation, model)
+        if not Dataset.objects.filter(key=key).exists():
+            catalogue.write_dataset(key)
         profile, _ = UnitProfile.objects.get_or_create(unit_id=unit, dataset=Dataset.objects.get(key=key))
         unit_profiles.write(profile, progress)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem, LayerIndex
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.playing import find_dataset
 from workers.jobs.evaluations.pooled_figures import add_pooled
 from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED
@@ -33,7 +34,7 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
     model = str(evaluation.options.get("model") or "toybox")
     layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in _KINDS)]
     count = int(evaluation.options.get("units") or USUAL)
-    dataset = str(evaluation.options.get("dataset") or laboratory().settings.dataset)
+    dataset = find_dataset(evaluation, model)
     index = laboratory().index(model, dataset)
     index.prepare([layer.name for layer in layers], progress)
     chosen: list[tuple[float, int, EvaluationItem]] = []

@@ -1,0 +1,63 @@
+"""Runs before they are saved: one maker for pages, API, sweeps, evaluations, forks, the terminal and the first start.
+
+What is left out becomes what suits the model, so that no run of a network of photographs begins with toys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.core import compatibility
+from experiments.models import Layer, Run
+from workers.record import tasks
+from workers.record.systems import SystemSpec
+
+
+def draft_run(
+    system: SystemSpec,
+    *,
+    task: str = tasks.USUAL,
+    question: str = "",
+    toolset: str = "",
+    backbone: str = compatibility.SCRIPTED,
+    options: Mapping[str, Any] | None = None,
+    **columns: Any,
+) -> Run:
+    """A run on a system, not saved; `actions` saves it.
+
+    Without a question it is given the usual one of the task, without a dataset or toolset those that suit the model
+    and the backbone. `options` come on top of the system's; `columns` are other columns of `Run`.
+    """
+    known = {**system.options, **(options or {})}
+    if not known.get("dataset") and system.kind != tasks.FUNCTION:
+        known["dataset"] = compatibility.dataset_for(system.model)
+    return Run(
+        question=question or suggest_question(system, task),
+        task=task,
+        system_kind=system.kind,
+        model=system.model,
+        layer=system.layer,
+        unit=system.unit,
+        options=known,
+        toolset=toolset or compatibility.toolset_for(system.model, backbone, str(known.get("dataset") or "")),
+        backbone=backbone,
+        **columns,
+    )
+
+
+def suggest_question(system: SystemSpec, task: str) -> str:
+    """The usual question of a task about a system; of one whose layer nobody has listed, by the numbers alone."""
+    place = {"model__name": system.model, "name": system.layer}
+    layer = Layer.objects.filter(**place).select_related("model").first()
+    kind, name = (layer.kind, layer.name_of(system.unit)) if layer else ("", "")
+    return tasks.questions(kind, system.model, system.layer, system.unit, name)[task]
+
+
+def draft_like(run: Run, **changed: Any) -> Run:
+    """A draft of the same query, tools and settings, but for what changed."""
+    system = SystemSpec(run.system_kind, run.model, run.layer, run.unit, run.options)
+    same = {name: getattr(run, name) for name in ("task", "question", "toolset", "backbone")}
+    draft = draft_run(system, **same | changed)
+    draft.options = run.options  # as they were, also where they named no dataset
+    return draft
