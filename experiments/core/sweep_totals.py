@@ -92,7 +92,9 @@ def finish_if_last(sweep_id: int) -> None:
 
 
 def _tell_owner(sweep: Sweep, words: str) -> None:
-    """Once for the whole: its runs tell nobody of their end."""
+    """Once for the whole: its runs tell nobody of their end. An evaluation tells itself how its sweeps are."""
+    if sweep.evaluation_id is not None:
+        return
     said = f"Your sweep {sweep.pk}, “{notifications.shorten(sweep.name, NAME_CHARS)}”, {words}"
     notifications.notify_person(sweep.owner, NotificationKind.RUN, said, sweep.get_absolute_url())
 

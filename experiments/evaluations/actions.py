@@ -31,6 +31,7 @@ from experiments.models import (
 )
 from experiments.models.job import MOVING
 from experiments.pairwise import sources
+from experiments.sweeps import of_evaluation
 
 STARTS = Role.RESEARCHER
 """Who starts evaluations and has labels checked: both may cost money."""
@@ -70,7 +71,8 @@ def _make_job(by: Actor, evaluation: Evaluation) -> Job:
 
 @transaction.atomic
 def stop(by: Actor, evaluation: Evaluation) -> None:
-    """Have it stop after the item it is at. What was measured is kept; `resume` goes on with the rest."""
+    """Have it stop after the step it is at, and no round of its runs begin. What was measured is kept; `resume` goes on
+    with the rest."""
     _require_own(by, evaluation)
     job = _lock_job(evaluation)
     if job is None or job.status not in MOVING:
@@ -80,6 +82,7 @@ def stop(by: Actor, evaluation: Evaluation) -> None:
     else:
         job.stop_requested = True
     job.save(update_fields=["status", "result", "stop_requested"])
+    of_evaluation.hold(evaluation, f"Its evaluation was stopped by {by.name}.")
     audit.record(by, Verb.EVALUATION_STOPPED, evaluation)
 
 
@@ -160,13 +163,14 @@ def ask_people(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
 
 @transaction.atomic
 def delete(by: Actor, evaluation: Evaluation) -> None:
-    """Remove an evaluation with its items; runs, labels and checks behind them stay. Raises StateConflict while it is
-    at work."""
+    """Remove an evaluation with its items, and stop its runs; these, labels and checks stay. Raises StateConflict while
+    it is at work."""
     _require_own(by, evaluation)
     job = _lock_job(evaluation)
     if job is not None and job.status in MOVING:
         raise StateConflict("The evaluation is at work: stop it before it is deleted.")
     audit.record(by, Verb.EVALUATION_DELETED, evaluation)
+    of_evaluation.end(by, evaluation)
     evaluation.delete()
     if job is not None:
         job.delete()

@@ -17,6 +17,7 @@ from experiments.evaluations.kinds import KINDS
 from experiments.evaluations.people import IS_WAITING
 from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, JobStatus, Judge, LabelCheck
 from workers import registry
+from workers.record.statuses import STILL
 
 OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
 ORDERS = ("worst", "position")
@@ -32,9 +33,9 @@ def list_evaluations(params: Mapping[str, str]) -> QuerySet[Any]:
 
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
-    """Each with how many items it has: `all_items`, `done_items`, `failed_items`, `lacking_items`, `open_items`,
-    of which `waiting_items` wait for people; and `cost`, US dollars of its runs, its checks and its judge of labels two
-    by two, as far as prices are known."""
+    """Each with how many items it has: `all_items`, `done_items`, `failed_items`, of which the runs of
+    `still_items` stand still, `lacking_items`, `open_items`, of which `waiting_items` wait for people; and `cost`, US
+    dollars of its runs, its checks and its judge of labels two by two, as far as prices are known."""
 
     def count(*statuses: str) -> Count:
         return Count("items", filter=Q(items__status__in=statuses))
@@ -51,6 +52,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
         failed_items=count(ItemStatus.FAILED),
         lacking_items=count(ItemStatus.LACKING),
         open_items=count(*OPEN_ITEMS),
+        still_items=Count("items", filter=Q(items__status=ItemStatus.FAILED, items__run__status__in=STILL)),
         cost=Coalesce(Subquery(runs), 0.0, output_field=FloatField())
         + Coalesce(Subquery(checks), 0.0, output_field=FloatField())
         + Coalesce(Subquery(judges), 0.0, output_field=FloatField()),
@@ -70,7 +72,7 @@ class EvaluationState:
 
 def state_of(row: Any) -> EvaluationState:
     """Of a row of `with_progress`. What stopped before its last item is unfinished, whatever its job says."""
-    job, left = row.job, not row.planned or row.open_items > 0
+    job, left = row.job, not row.planned or row.open_items + row.still_items > 0
     if job is not None and job.is_moving:
         if job.is_stopping:
             return EvaluationState("stopping", "Stopping…", moving=True, left=left)

@@ -29,6 +29,7 @@ from experiments.models import Backbone, Dataset, Evaluation, EvaluationItem, La
 from experiments.pairwise import of_evaluation, sources
 from experiments.pairwise.actions import MANAGES
 from experiments.pairwise.lists import trials as list_trials
+from experiments.sweeps import lists as sweeps
 from workers import registry
 from workers.record.evaluations import CAVEAT
 
@@ -141,6 +142,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
         "progress": notify.read_progress(row.job),
         "worker": worker_status.is_here(),
         "statuses": lists.count_by_status(row),
+        "sweeps": sweeps.list_sweeps({"evaluation": str(pk)}).order_by("pk"),
         "said": files.describe_progress(row),
         "may_change": may_change,
         "caveat": CAVEAT,

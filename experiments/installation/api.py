@@ -354,7 +354,6 @@ class WaitingList(Schema):
     """The queue, whoever is next first."""
 
     items: list[WaitingOut]
-    in_evaluations: int = Field(description="active runs that their evaluation plays, which no worker takes up")
     in_terminals: int = Field(description="active runs that whoever asked plays, and no worker")
 
 
@@ -363,7 +362,7 @@ def list_waiting(request: HttpRequest) -> WaitingList:
     """Runs of people go before those of sweeps; between flows of a kind, work is shared out by weight."""
     found = waiting.read_waiting(Names(allow(request)))
     items = [_waiting_out(each) for each in found.lines]
-    return WaitingList(items=items, in_evaluations=found.in_evaluations, in_terminals=found.in_terminals)
+    return WaitingList(items=items, in_terminals=found.in_terminals)
 
 
 def _waiting_out(line: waiting.WaitingLine) -> WaitingOut:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, CharField, Count, Exists, F, Min, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, F, Min, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from experiments.core.display_name import person
 from experiments.core.system_names import Names
-from experiments.models import EvaluationItem, Flow, Run
+from experiments.models import Flow, Run, SweepStatus
 from workers import registry
 from workers.record.statuses import Status
 
@@ -76,7 +76,9 @@ class WaitingLine:
         """Why none of its runs is begun; "" where they are."""
         if self.flow.open:
             return ""
-        return self.flow.sweep.get_status_display() if self.flow.sweep else "Closed"
+        if self.flow.sweep is None or self.flow.sweep.status == SweepStatus.RUNNING:
+            return "In a terminal"  # whoever asked plays them
+        return self.flow.sweep.get_status_display()
 
     @property
     def reason(self) -> str:
@@ -87,10 +89,9 @@ class WaitingLine:
 @dataclass(frozen=True)
 class Waiting:
     """Everything that workers have to do for runs: `lines` as they have their turn, and how many runs are in no flow,
-    since their evaluation plays them itself, or whoever asked does in a terminal."""
+    since whoever asked plays them in a terminal."""
 
     lines: Sequence[WaitingLine]
-    in_evaluations: int
     in_terminals: int
     outages: Sequence[tuple[str, int]] = ()
     """For the end of what runs wait, and how many do: a disk that is full, a store that is away."""
@@ -130,10 +131,9 @@ def read_waiting(names: Names) -> Waiting:
         line.title = _entitle(line, names)
     _share_out(found)
     without_flow = sum(row["count"] for row in rows if row["of"] == _NOBODY)
-    in_evaluations = _count_in_evaluations() if without_flow else 0
     held_up = Run.objects.filter(status__in=_ACTIVE).exclude(held_up="").order_by()
     outages = held_up.values_list("held_up").annotate(count=Count("pk")).order_by("-count", "held_up")
-    return Waiting(found, in_evaluations, without_flow - in_evaluations, list(outages[:MOST_OUTAGES]))
+    return Waiting(found, without_flow, list(outages[:MOST_OUTAGES]))
 
 
 def _count_active() -> QuerySet[Any, Any]:
@@ -156,12 +156,6 @@ def _count_active() -> QuerySet[Any, Any]:
             since=Min("due", filter=Q(due__lte=now) & (Q(lease_expires=None) | ~held)),
         )
     )
-
-
-def _count_in_evaluations() -> int:
-    """Active runs that an evaluation plays."""
-    items = EvaluationItem.objects.filter(run=OuterRef("pk"))
-    return Run.objects.filter(Exists(items), status__in=_ACTIVE, flow=None).count()
 
 
 def _order(line: WaitingLine) -> tuple[bool, bool, datetime, int]:

@@ -44,6 +44,14 @@ class Sweep(models.Model):
     options = stored.ShapedJSONField(shape=stored.Options, default=dict, blank=True)
     limits = stored.ShapedJSONField(shape=stored.StoredLimits, default=dict, help_text="of each run")
     seed = models.BigIntegerField(default=0)
+    evaluation = models.ForeignKey(
+        "experiments.Evaluation",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="sweeps",
+        help_text="whose items its runs label; it steers the sweep",
+    )
 
     # How it stands
     status = models.CharField(max_length=14, choices=SweepStatus.choices, default=SweepStatus.RUNNING, db_index=True)

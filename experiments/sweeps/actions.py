@@ -39,16 +39,20 @@ def start(by: Actor, form: NewSweep) -> Sweep:
 
 
 @transaction.atomic
-def begin(by: Actor, sweep: Sweep, *, enqueue: bool = True) -> Sweep:
-    """Save a sweep that was drafted, with its flow and the job that lays out its runs."""
-    sweep.owner = by.person
-    sweep.job = Job.objects.create(kind=JobKind.SWEEP, subject=sweep.name[:500], asked_by=by.person)
-    sweep.save()
-    Flow.objects.create(owner=by.person, sweep=sweep, weight=sweep.priority)
-    audit.record(by, Verb.SWEEP_STARTED, sweep, runs=sweep.planned)
-    if enqueue:
-        queue.ask_for_work(sweep.job.pk)
+def begin(by: Actor, sweep: Sweep) -> Sweep:
+    """Save a sweep that was drafted, and have a worker lay out its runs."""
+    add_sweep(by, sweep)
+    _work_again(by, sweep)
     return sweep
+
+
+@transaction.atomic
+def add_sweep(by: Actor, sweep: Sweep) -> None:
+    """Save a sweep that was drafted, with its flow. Whoever calls lays out its runs."""
+    sweep.owner = by.person
+    sweep.save()
+    Flow.objects.create(owner=by.person, sweep=sweep, weight=sweep.priority, open=sweep.status == SweepStatus.RUNNING)
+    audit.record(by, Verb.SWEEP_STARTED, sweep, runs=sweep.planned)
 
 
 def pause(by: Actor, pk: int) -> bool:
@@ -58,7 +62,7 @@ def pause(by: Actor, pk: int) -> bool:
             return False
         if sweep.status != SweepStatus.RUNNING:
             raise StateConflict(f"This sweep is {sweep.get_status_display().lower()}: there is nothing to pause.")
-        _set(sweep, SweepStatus.PAUSED, f"Paused by {by.name}.")
+        set_status(sweep, SweepStatus.PAUSED, f"Paused by {by.name}.")
         audit.record(by, Verb.SWEEP_PAUSED, sweep)
     return True
 
@@ -81,7 +85,7 @@ def resume(by: Actor, pk: int, budget: Mapping[str, float | None] | None = None)
         was_running = sweep.status == SweepStatus.RUNNING
         if was_running and not budget:
             return False
-        _set(sweep, SweepStatus.RUNNING)
+        set_status(sweep, SweepStatus.RUNNING)
         audit.record(by, Verb.SWEEP_RESUMED, sweep, **(budget or {}))
         _work_again(by, sweep)
     return not was_running
@@ -92,10 +96,15 @@ def stop(by: Actor, pk: int) -> bool:
     with _lock(by, pk) as sweep:
         if sweep.status in (SweepStatus.STOPPED, SweepStatus.DONE):
             return False
-        _set(sweep, SweepStatus.STOPPED, f"Stopped by {by.name}.")
-        audit.record(by, Verb.SWEEP_STOPPED, sweep)
-        _work_again(by, sweep)
+        end(by, sweep)
     return True
+
+
+def end(by: Actor, sweep: Sweep) -> None:
+    """Stop a sweep that the caller may stop: a worker ends its runs."""
+    set_status(sweep, SweepStatus.STOPPED, f"Stopped by {by.name}.")
+    audit.record(by, Verb.SWEEP_STOPPED, sweep)
+    _work_again(by, sweep)
 
 
 def retry(by: Actor, pk: int, what: str = "failed") -> int:
@@ -111,7 +120,7 @@ def retry(by: Actor, pk: int, what: str = "failed") -> int:
             raise StateConflict(f"No run of this sweep has {what}." if what == "failed" else "No run was stopped.")
         if reached := find_reached(sweep):
             raise StateConflict(f"{reached} Raise that budget first.")
-        _set(sweep, SweepStatus.RUNNING)
+        set_status(sweep, SweepStatus.RUNNING)
         latest = sweep.runs.aggregate(Max("ended"))["ended__max"]  # by the clock of whichever machine played it
         asked = max(filter(None, (timezone.now(), latest)))
         Sweep.objects.filter(pk=sweep.pk).update(retrying=RETRIED[what], retry_asked=asked)
@@ -133,7 +142,7 @@ def change(
         if budget:
             _set_budget(sweep, budget)
             if sweep.status == SweepStatus.RUNNING and (reached := find_reached(sweep)):
-                _set(sweep, SweepStatus.OUT_OF_BUDGET, reached)
+                set_status(sweep, SweepStatus.OUT_OF_BUDGET, reached)
         audit.record(by, Verb.SWEEP_CHANGED, sweep, priority=sweep.get_priority_display(), **(budget or {}))
     return sweep
 
@@ -145,10 +154,14 @@ def _lock(by: Actor, pk: int) -> Iterator[Sweep]:
     with transaction.atomic():
         sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
         by.require_own("started this sweep", sweep.owner_id)
+        if sweep.evaluation_id is not None:
+            raise StateConflict(
+                f"This sweep asks for evaluation {sweep.evaluation_id}: stop the evaluation, or go on with it there."
+            )
         yield sweep
 
 
-def _set(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
+def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
     """How it stands from now on; its flow is open while it runs."""
     sweep.status, sweep.reason = status, reason
     sweep.ended = timezone.now() if status in (SweepStatus.STOPPED, SweepStatus.DONE) else None

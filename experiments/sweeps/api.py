@@ -126,6 +126,7 @@ class SweepOut(RowOut):
     name: str
     url: str = Field(validation_alias="get_absolute_url")
     owner: FullName
+    evaluation: int | None = Field(None, validation_alias="evaluation_id", description="that asks by it and steers it")
     created: datetime
     ended: datetime | None
     question: str
@@ -220,10 +221,13 @@ def _fill_form(wanted: SweepIn, names: Names) -> NewSweep:
 
 
 @router.get("/sweeps", response=ListPage[SweepOut], summary="List sweeps")
-def list_sweeps(request: HttpRequest, paging: Query[Paging], status: Words = "", owner: Words = "") -> Any:
+def list_sweeps(
+    request: HttpRequest, paging: Query[Paging], status: Words = "", owner: Words = "", evaluation: Words = ""
+) -> Any:
     """The newest first."""
     allow(request)
-    return page(request, lists.list_sweeps({"status": status, "owner": owner}), ["-pk"], paging, _shape)
+    rows = lists.list_sweeps({"status": status, "owner": owner, "evaluation": evaluation})
+    return page(request, rows, ["-pk"], paging, _shape)
 
 
 @router.post("/sweeps/forecast", response=SweepForecastOut, summary="Forecast a sweep")

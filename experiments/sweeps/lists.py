@@ -11,6 +11,7 @@ from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquer
 from django.db.models.functions import Coalesce
 
 from experiments.core.clock import tell_time
+from experiments.core.params import parse_key
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import CheckStatus, Label, Run, Sweep, SweepStatus
@@ -26,12 +27,15 @@ STATUSES = dict(SweepStatus.choices)
 
 
 def list_sweeps(params: Mapping[str, str]) -> QuerySet[Any]:
-    """Those in the status and of the owner that an address names, the newest first; see `with_progress`."""
+    """Those in the status, of the owner and of the evaluation that an address names, the newest first; see
+    `with_progress`."""
     rows = Sweep.objects.all()
     if (status := params.get("status", "")) in STATUSES:
         rows = rows.filter(status=status)
     if owner := params.get("owner", "").strip():
         rows = rows.filter(owner__username=owner)
+    if evaluation := parse_key(params.get("evaluation")):
+        rows = rows.filter(evaluation=evaluation)
     return with_progress(rows).order_by("-created", "-pk")
 
 
@@ -87,6 +91,8 @@ def state_of(row: Any) -> SweepState:
         moves = [*moves, "retry-failed"]
     if row.stopped_runs:
         moves = [*moves, "retry-stopped"]
+    if row.evaluation_id is not None:
+        moves = []  # its evaluation steers it
     at_work = row.job is not None and row.job.is_moving
     live = status == SweepStatus.RUNNING or at_work or row.held_runs > 0 or row.unchecked_runs > 0
     return SweepState(_KEYS[status], status.label, moves, live)

@@ -195,7 +195,7 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "runs": [_name_unit(run, names) for run in table[page.start : page.end]],
         "page": page,
         "chosen_status": listed.values.get("status", ""),
-        "may_change": role >= actions.STARTS and access.may_change(user, row.owner_id),
+        "may_change": role >= actions.STARTS and not row.evaluation_id and access.may_change(user, row.owner_id),
         "may_start": role >= actions.STARTS,
         "priorities": PRIORITIES.items(),
     }

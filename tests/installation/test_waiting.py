@@ -15,7 +15,7 @@ from django.utils import timezone
 from experiments.core import code_version, queue, worker_status
 from experiments.core.system_names import Names
 from experiments.installation.waiting import MOST_LINES, SYNTHETIC, Waiting, WaitingLine, read_waiting
-from experiments.models import CodeVersion, Evaluation, EvaluationItem, Flow, ReviewQueue, Run, Sweep, SweepStatus
+from experiments.models import CodeVersion, Evaluation, Flow, ReviewQueue, Run, Sweep, SweepStatus
 from tests.support.builders import make_run
 from tests.support.people import member
 from workers.jobs import lease
@@ -132,15 +132,13 @@ def test_runs_played_in_a_terminal_wait_for_nobody(as_owner: Client, owner: User
     assert "1 other run is played in a terminal" in page(as_owner)
 
 
-def test_what_an_evaluation_plays_is_told_as_such(as_owner: Client, owner: User) -> None:
+def test_a_sweep_whose_evaluation_plays_in_a_terminal_waits_for_no_worker(as_owner: Client, owner: User) -> None:
     evaluation = Evaluation.objects.create(owner=owner, name="Eight", kind="units")
-    playing = make_run(owner, status="running")
-    EvaluationItem.objects.create(evaluation=evaluation, position=1, group="layer4", source="agent", run=playing)
-    make_run(owner, status="running")
-    assert (read().in_evaluations, read().in_terminals) == (1, 1)
-    assert "1 run is played by its evaluation, and waits for no worker" in page(as_owner)
-    told = as_owner.get(FOR_SCRIPTS).json()
-    assert (told["in_evaluations"], told["in_terminals"]) == (1, 1)
+    sweep = sweep_of(owner, evaluation=evaluation)
+    enqueue(owner, sweep=sweep)
+    Flow.objects.filter(sweep=sweep).update(open=False)
+    assert [line.closed for line in read().lines] == ["In a terminal"]
+    assert "In a terminal" in page(as_owner)
 
 
 def test_synthetic_neurons_are_told_by_no_model(as_owner: Client, owner: User) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from experiments.core import notify
-from experiments.models import Evaluation, EvaluationItem, Run
+from experiments.core import notify, sweep_totals
+from experiments.models import Evaluation, EvaluationItem, Run, Sweep
 from tests.support.provider import Handler, Provider, prices, refuses, says
 from workers.jobs import laboratory as place
 
@@ -79,7 +79,9 @@ def test_it_stops_before_the_budget_is_passed_and_pays_nothing_twice(provider: P
     assert len(provider.asked) == 1  # a second reply might cost twice as much
     assert read(told, "all", "cost") == {"scripted": 0, MODEL: pytest.approx(A_REPLY)}
     assert told["undone"] == [f"{MODEL}, units of a network: 1 of 1 units"]
-    assert Run.objects.get(backbone="openai").status == "paused"
+    (run,) = Run.objects.filter(backbone="openai")
+    assert (run.status, Sweep.objects.get(evaluation__backbone="openai").status) == ("running", "paused")
+    assert "the next reply may cost" in sweep_totals.explain_wait(run)
 
     told = compare(*asked, "--max-cost", "0.9")
     assert told["undone"] == []

@@ -10,7 +10,7 @@ from experiments.evaluations import people
 from experiments.models import Dataset, Evaluation, EvaluationItem, Layer, Toolset, Unit, VisionModelRow
 from experiments.runs.drafts import draft_like, draft_run
 from tests.support.builders import make_run
-from workers.jobs.evaluations import playing
+from workers.jobs.evaluations.sources import find_toolset, spec_of
 from workers.record.systems import SystemSpec
 
 pytestmark = pytest.mark.django_db
@@ -92,11 +92,10 @@ def test_an_evaluation_with_everything_left_empty_studies_photographs_with_photo
     item = EvaluationItem.objects.create(
         evaluation=evaluation, position=1, group="layer4", source="agent", unit=unit, unit_name=str(unit)
     )
-    run = playing.draft(evaluation, item)
-    assert (run.options["dataset"], run.toolset, run.backbone) == (PHOTOS, "diffusion", "openai")
+    assert (spec_of(evaluation, item).options["dataset"], find_toolset(evaluation, item)) == (PHOTOS, "diffusion")
     (written,) = people.add_items(Actor(owner), evaluation)
     assert written.run is not None
     assert (written.run.options["dataset"], written.run.toolset) == (PHOTOS, "diffusion")
     evaluation.options = {"dataset": "toybox", "toolset": "diffusion-exemplars"}
-    named = playing.draft(evaluation, item)
-    assert (named.options["dataset"], named.toolset) == ("toybox", "diffusion-exemplars")
+    assert spec_of(evaluation, item).options["dataset"] == "toybox"
+    assert find_toolset(evaluation, item) == "diffusion-exemplars"

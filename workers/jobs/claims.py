@@ -43,15 +43,15 @@ class Claimer:
         whichever is first."""
         if self._alike < MOST_ALIKE:
             recent = self._recent()
-            if recent and (run := _claim_first(list_claimable().filter(flow=flow, pk__in=recent))):
+            if recent and (run := claim_first(list_claimable().filter(flow=flow, pk__in=recent))):
                 self._alike += 1
                 return run
             for model in self._held():
-                if run := _claim_first(list_claimable().filter(flow=flow, model=model)):
+                if run := claim_first(list_claimable().filter(flow=flow, model=model)):
                     self._alike += 1
                     return run
         self._alike = 0
-        return _claim_first(list_claimable().filter(flow=flow))
+        return claim_first(list_claimable().filter(flow=flow))
 
 
 def list_claimable() -> QuerySet[Run]:
@@ -106,7 +106,7 @@ def _granted(visits: int) -> Least:
     return Least(F("deficit") + Value(float(visits)) * grant, grant)
 
 
-def _claim_first(runs: QuerySet[Run]) -> Run | None:
+def claim_first(runs: QuerySet[Run]) -> Run | None:
     """The first of these that nobody else takes at this moment: those under way before those that wait, those of a
     sweep in its order."""
     with transaction.atomic():

@@ -29,6 +29,10 @@ STOP_SECONDS = 20.0
 """How long rounds under way may take to unwind when the worker is stopped."""
 
 
+players: list[RoundThreads] = []
+"""The threads of this process, once its worker is ready; none in a terminal."""
+
+
 class Bell:
     """Wakes all threads that wait for it; a ring while nobody waits is not remembered."""
 

@@ -26,15 +26,16 @@ _outages: deque[str] = deque(maxlen=1)
 """What held a run up last: the log warns of it once, not for every run that waits."""
 
 
-def play_claimed(run: Run) -> None:
-    """Play one round and give the run back; its flow is charged for the time that took."""
+def play_claimed(run: Run, *, any_model: bool = False) -> None:
+    """Play one round and give the run back; its flow is charged for the time that took. `any_model` as in
+    `run_round.play`."""
     from workers.jobs.run_round import play
 
     began = time.monotonic()
     goes_on = True
     with logging_about(run=run.pk, round=run.rounds + 1), lease.hold_lease(run) as lost:
         try:
-            goes_on = play(run, lost)
+            goes_on = play(run, lost, any_model=any_model)
         except LeaseLost as error:
             log.warning("%s", error)
         except Exception as error:  # noqa: BLE001  raised again unless it is known

@@ -22,7 +22,7 @@ def lay_out(job: Job, progress: Progress) -> str:
         return "Somebody has asked for something else of this sweep meanwhile."
     by = Actor(job.asked_by or sweep.owner)
     try:
-        _make_runs(sweep, progress)
+        make_runs(sweep, progress)
         _stop_runs(by, sweep, progress)
         _retry_runs(by, sweep, progress)
     except PermissionDenied as error:
@@ -31,7 +31,8 @@ def lay_out(job: Job, progress: Progress) -> str:
     return f"{sweep.planned:,} runs are laid out."
 
 
-def _make_runs(sweep: Sweep, progress: Progress) -> None:
+def make_runs(sweep: Sweep, progress: Progress) -> None:
+    """Lay out what is left. Raises PermissionDenied if its owner may not ask any more, Cancelled."""
     plan, made = layout.plan_runs(sweep), sweep.laid_out
     while made < len(plan):
         progress("Laying out runs", made, len(plan))

@@ -12,12 +12,10 @@ from experiments.core import notify
 from experiments.core.queue import ask_for, send
 from workers.jobs import lease
 from workers.jobs.heartbeat import Heartbeat, list_held_models
-from workers.jobs.round_threads import RoundThreads
+from workers.jobs.round_threads import RoundThreads, players
 
 here: list[Heartbeat] = []
 """This worker's place on the Workers page, once it is ready."""
-players: list[RoundThreads] = []
-"""The threads that play rounds, once it is ready."""
 
 
 @worker_ready.connect

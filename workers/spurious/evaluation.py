@@ -59,7 +59,7 @@ class PreparedUnits:
         """What a run studies to judge a unit: its exemplars come from the unbalanced validation split."""
         return SystemSpec("unit", self.model, LAYER, unit, {"dataset": self.dataset})
 
-    def question(self, unit: int) -> str:
+    def question(self, unit: int | str) -> str:
         """What the agent is asked: classes and settings by name, nothing of how the settings were dealt."""
         classes, grounds = (", ".join(each) for each in (self.splits.classes, self.splits.grounds[: self._owned]))
         return (

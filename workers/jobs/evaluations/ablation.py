@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem
 from workers import registry
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.procedure import Procedure, label_and_check
+from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.evaluations.sources import AGENT
 from workers.jobs.evaluations.synthetic import choose_neurons
 from workers.jobs.evaluations.truth import score_truth
@@ -32,11 +32,6 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
         for neuron, kind in choose_neurons(evaluation)
         for toolset in toolsets
     ]
-
-
-def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    label_and_check(evaluation, item, progress)
-    score_truth(evaluation, item, progress)
 
 
 def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
@@ -72,4 +67,4 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     )
 
 
-PROCEDURE = Procedure(_plan, _do, _summarise)
+PROCEDURE = Procedure(_plan, _summarise, score_truth)

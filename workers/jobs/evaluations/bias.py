@@ -17,9 +17,8 @@ from experiments.core import transcript
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run
 from workers.bias.statements import BiasStatement, check_run
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.playing import play
 from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
-from workers.jobs.evaluations.sources import AGENT
+from workers.jobs.evaluations.sources import AGENT, read_run
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
 from workers.record.bias_tests import BiasTest
@@ -49,9 +48,10 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     return items
 
 
-def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    run = play(evaluation, item, progress, task="bias")
-    item.label = str(run.conclusion.get("bias") or "")[:1000]
+def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+    del evaluation, progress
+    run = read_run(item)
+    item.label, item.reason = str(run.conclusion.get("bias") or "")[:1000], ""
     statements = _check(run)
     item.evidence = {
         f"{word} “{each.stated.context}”": [seen.masked or seen.image for seen in side[:SHOWN]]
@@ -128,4 +128,4 @@ def _list_rows(item: EvaluationItem, run: Run) -> list[tuple[Cell, ...]]:
     ]
 
 
-PROCEDURE = Procedure(_plan, _do, _summarise)
+PROCEDURE = Procedure(_plan, _summarise, _score, task="bias", checks_labels=False)

@@ -1,19 +1,17 @@
-"""The budget of an evaluation: what it has cost, and whether an item or a round more is still within it."""
+"""The budget of an evaluation: what it has taken, and whether more of it is still within the limits."""
 
 from __future__ import annotations
 
 from django.db.models import F, Max, Sum
 
-from experiments.models import Evaluation, Judge, Run
+from experiments.models import Evaluation, ItemStatus, Judge, Run
+from experiments.pairwise.sources import AGENT
 from experiments.runs.spread import read_recorded
-from workers.errors import Cancelled
+from experiments.sweeps import of_evaluation
+from workers.record.statuses import ACTIVE
 
 GROWTH = 2.0
 """A reply may cost so many times the mean of its run: each sends the conversation before it again."""
-
-
-class BudgetReached(Cancelled):
-    """Raised before a reply that may exceed the budget. The run is paused; its item is done later."""
 
 
 def find_cost(evaluation: Evaluation) -> float:
@@ -26,30 +24,41 @@ def find_cost(evaluation: Evaluation) -> float:
     return float(runs + checks + judged) + beside
 
 
-def explain_budget(evaluation: Evaluation) -> str:
-    """Why no further item is begun; "" while the budget lasts."""
+def _find_seconds(evaluation: Evaluation) -> float:
+    """Seconds of work, those of runs that are not scored yet with them."""
+    under_way = evaluation.items.filter(status=ItemStatus.PLANNED, source=AGENT, label="")
+    return evaluation.seconds + float(under_way.aggregate(took=Sum("run__seconds"))["took"] or 0.0)
+
+
+def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
+    """Why nothing further is begun; "" while the budget lasts, which its sweeps then keep within by themselves.
+
+    What the next reply of a run will cost is known only afterwards: it is taken to cost twice what replies of the
+    dearest run do.
+    """
     evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
-    spent = find_cost(evaluation)
-    if evaluation.cost_limit is not None and spent >= evaluation.cost_limit > 0:
-        return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
-    if evaluation.seconds_limit is not None and evaluation.seconds >= evaluation.seconds_limit:
-        return f"Its {evaluation.seconds_limit:.0f} s of work are used up. Unfinished. "
+    cost = seconds = None
+    if evaluation.cost_limit:
+        spent = find_cost(evaluation)
+        if spent >= evaluation.cost_limit:
+            return f"Its budget of ${evaluation.cost_limit:.2f} is used up: it has cost ${spent:.2f}. Unfinished. "
+        left, following = evaluation.cost_limit - spent, GROWTH * _find_reply_cost(evaluation)
+        if following > left and _has_open_runs(evaluation):
+            return (
+                f"Its budget of ${evaluation.cost_limit:.2f} leaves ${left:.2f}, and the next reply may cost "
+                f"${following:.2f}. Unfinished. "
+            )
+        cost = left - following
+    if evaluation.seconds_limit is not None:
+        seconds = evaluation.seconds_limit - _find_seconds(evaluation)
+        if seconds <= 0:
+            return f"Its {evaluation.seconds_limit:.0f} s of work are used up. Unfinished. "
+    of_evaluation.keep_within(evaluation, cost, seconds, by_workers=by_workers)
     return ""
 
 
-def require_round(evaluation: Evaluation) -> None:
-    """Raise BudgetReached if the next reply of a run may cost more than what is left.
-
-    What it will cost is known only afterwards: it is taken to cost twice what replies of its dearest run do.
-    """
-    if not evaluation.cost_limit:
-        return
-    left, following = evaluation.cost_limit - find_cost(evaluation), GROWTH * _find_reply_cost(evaluation)
-    if following > left:
-        raise BudgetReached(
-            f"Its budget of ${evaluation.cost_limit:.2f} leaves ${left:.2f}, and the next reply may cost "
-            f"${following:.2f}. Unfinished. "
-        )
+def _has_open_runs(evaluation: Evaluation) -> bool:
+    return evaluation.items.filter(status=ItemStatus.PLANNED, source=AGENT, run__status__in=ACTIVE).exists()
 
 
 def _find_reply_cost(evaluation: Evaluation) -> float:

@@ -1,4 +1,5 @@
-"""An evaluation, item by item: planned once, each item kept when it is done, figures written as they grow.
+"""An evaluation: planned once, its agents asked in sweeps, each item scored once its run has ended, figures written as
+they grow.
 
 Stopped, killed or at the end of its budget it keeps what it has, and goes on there when it is asked again. Called by
 `long` for a job of kind "evaluation", and by `manage.py evaluate`.
@@ -6,36 +7,43 @@ Stopped, killed or at the end of its budget it keeps what it has, and goes on th
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 from django.db import transaction
 from django.db.models import Count, F
 
-from experiments.core import transcript
+from experiments.core import queue, transcript
 from experiments.core.actors import Actor
 from experiments.core.display_name import person
+from experiments.core.outages import explain_outage
 from experiments.evaluations.forecast import PLANNING
 from experiments.evaluations.people import add_items, list_waiting
 from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Job
-from workers.errors import Cancelled, MachineryError, MaiaError, RequestError
+from experiments.sweeps import of_evaluation
+from workers.errors import RequestError
+from workers.jobs import lease
 from workers.jobs.evaluations import ablation, bias, labels, spurious, synthetic, units
-from workers.jobs.evaluations.budget import BudgetReached, explain_budget
+from workers.jobs.evaluations.agent_runs import ask_agent, by_workers, list_runs, play_one
+from workers.jobs.evaluations.budget import explain_budget
 from workers.jobs.evaluations.procedure import Procedure
+from workers.jobs.evaluations.sources import AGENT
+from workers.jobs.evaluations.steps import Steps
 from workers.jobs.evaluations.two_by_two import PROBLEM, find_judge
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
 from workers.record.evaluations import ResultNote
 from workers.record.limits import explain_unpriced
-from workers.record.statuses import Status
-
-log = logging.getLogger(__name__)
+from workers.record.statuses import ACTIVE, STILL
 
 SUMMARY_EVERY = 10.0
 """Seconds between two looks at the figures while items are done."""
+LOOK_EVERY = 0.5
+"""Seconds between two looks at runs and checks that others have in hand."""
 
 PROCEDURES: Mapping[EvaluationKind, Procedure] = {
     EvaluationKind.LABELS: labels.PROCEDURE,
@@ -62,9 +70,14 @@ def evaluate(job: Job, progress: Progress) -> str:
     if evaluation.options.get("people"):
         add_items(Actor(evaluation.owner), evaluation)
     _take_up(evaluation)
+    ask_agent(evaluation, procedure, progress)
     try:
-        why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)
+        with _asking(evaluation):
+            why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)
+            if why:
+                of_evaluation.hold(evaluation, why)
     finally:
+        evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
         summarise(evaluation)
     counts = dict(evaluation.items.order_by().values_list("status").annotate(Count("pk")))
     done, total = sum(counts.values()) - counts.get(ItemStatus.PLANNED, 0), sum(counts.values())
@@ -75,11 +88,25 @@ def evaluate(job: Job, progress: Progress) -> str:
 
 
 def _take_up(evaluation: Evaluation) -> None:
-    """Plan again what was broken off, and what failed because its run waits: by now that may be put right."""
+    """Plan again what was broken off, and what failed because its run stands still: by now that may be put right."""
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
-    for item in evaluation.items.filter(status=ItemStatus.FAILED, run__status=Status.WAITING):
-        if item.run_id and transcript.resume(item.run_id, person(evaluation.owner)):
+    for item in evaluation.items.filter(status__in=(ItemStatus.FAILED, ItemStatus.PLANNED), run__status__in=STILL):
+        if item.source == AGENT and item.run_id and transcript.resume(item.run_id, person(evaluation.owner)):
             evaluation.items.filter(pk=item.pk).update(status=ItemStatus.PLANNED, reason="")
+    for run in list_runs(evaluation).filter(status__in=ACTIVE, flow=None):
+        queue.enqueue(run.pk)  # asked for before evaluations had sweeps
+
+
+@contextmanager
+def _asking(evaluation: Evaluation) -> Iterator[None]:
+    """Its agents are asked as long as it is at work. A worker that stops, and an outage, let them go on: so will it."""
+    of_evaluation.go_on(evaluation, by_workers=by_workers())
+    try:
+        yield
+    except Exception as error:
+        if not lease.stopping.is_set() and not explain_outage(error):
+            of_evaluation.hold(evaluation, f"Its evaluation stands still: {error}")
+        raise
 
 
 def check_price(evaluation: Evaluation) -> None:
@@ -112,23 +139,17 @@ def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> N
 
 
 def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
-    """Do item after item, but for those that wait for people. Returns why it ends early, "" if all were done."""
-    total = evaluation.items.count()
-    looked = time.monotonic()
-    left = evaluation.items.filter(status=ItemStatus.PLANNED).exclude(pk__in=list_waiting(evaluation).values("pk"))
-    while item := left.select_related("unit__layer__model", "run").first():
-        if why := explain_budget(evaluation):
+    """Label, check and score item after item as runs end. Returns why it ends early, "" if all were done but for those
+    that wait for people."""
+    total, looked = evaluation.items.count(), time.monotonic()
+    steps = Steps(evaluation, procedure)
+    while left := steps.count_left(progress):
+        report = partial(_report, progress, total - left, total)
+        if why := explain_budget(evaluation, by_workers=by_workers()):
             return why
-        done = total - evaluation.items.filter(status=ItemStatus.PLANNED).count()
-
-        def report(what: str, _: int, __: int, done: int = done, item: EvaluationItem = item) -> None:
-            progress(f"{item.unit_name}, {item.source}: {what}", done, total)
-
-        report("begins", 0, 0)
-        try:
-            _do(evaluation, procedure, item, report)
-        except BudgetReached as reached:
-            return str(reached)
+        if not steps.take_one(report) and (by_workers() or not play_one(evaluation, report)):
+            report("Waiting for runs and checks that are under way", 0, 1)
+            time.sleep(LOOK_EVERY)
         if time.monotonic() - looked > SUMMARY_EVERY:
             summarise(evaluation)
             looked = time.monotonic()
@@ -136,25 +157,9 @@ def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
     return ""
 
 
-def _do(evaluation: Evaluation, procedure: Procedure, item: EvaluationItem, progress: Progress) -> None:
-    """One item. What its own label or run does wrong ends the item; what ends all others too is passed on."""
-    began = time.monotonic()
-    EvaluationItem.objects.filter(pk=item.pk).update(status=ItemStatus.RUNNING)
-    try:
-        procedure.do(evaluation, item, progress)
-        item.status = ItemStatus.DONE if item.label or item.scores else ItemStatus.LACKING
-    except (Cancelled, MachineryError):
-        EvaluationItem.objects.filter(pk=item.pk).update(status=ItemStatus.PLANNED)
-        raise
-    except MaiaError as error:
-        item.status, item.reason = ItemStatus.FAILED, str(error)
-    except Exception as error:
-        log.exception("%s failed.", item)
-        item.status, item.reason = ItemStatus.FAILED, f"{type(error).__name__}: {error}. The worker's output says more."
-    took = time.monotonic() - began
-    item.seconds += took
-    item.save()
-    Evaluation.objects.filter(pk=evaluation.pk).update(seconds=F("seconds") + took)
+def _report(progress: Progress, done: int, total: int, what: str, _: int = 0, __: int = 0) -> None:
+    """Tell how many items are done, whatever a step says of itself."""
+    progress(what, done, total)
 
 
 def _finish(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:

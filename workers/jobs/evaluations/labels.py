@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.models import Evaluation, EvaluationItem, Unit
 from experiments.pairwise import sources
 from workers.jobs.evaluations.pooled import compare_pooled
-from workers.jobs.evaluations.procedure import Procedure, label_and_check, require
+from workers.jobs.evaluations.procedure import Procedure, require
 from workers.jobs.evaluations.units import summarise
 from workers.protocols import Progress
 
@@ -35,4 +35,4 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     ]
 
 
-PROCEDURE = Procedure(_plan, label_and_check, summarise, compare_pooled)
+PROCEDURE = Procedure(_plan, summarise, finish=compare_pooled)

@@ -1,18 +1,18 @@
-"""What each kind of evaluation is to the engine: how it is planned, how an item is done, what its figures are."""
+"""What each kind of evaluation is to the engine: what is asked, who labels and what is scored, what its figures are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from experiments.core.label_checks import assign_check, choose_method, request_check
-from experiments.models import CheckStatus, Evaluation, EvaluationItem, Layer, Unit
-from workers.errors import BackboneUnavailable, RequestError
+from experiments.models import Evaluation, EvaluationItem, Layer, Unit
+from workers.errors import RequestError
 from workers.jobs import catalogue
-from workers.jobs.checks.check import finish
-from workers.jobs.evaluations.sources import find_label
 from workers.protocols import Progress
+from workers.record import tasks
 from workers.record.evaluations import EvaluationResult
+
+Step = Callable[[Evaluation, EvaluationItem, Progress], None]
 
 
 @dataclass(frozen=True)
@@ -21,43 +21,18 @@ class Procedure:
 
     plan: Callable[[Evaluation, Progress], list[EvaluationItem]]
     """The items, unsaved, in the order in which they are done. Raises RequestError."""
-    do: Callable[[Evaluation, EvaluationItem, Progress], None]
-    """Do one item: fill its columns. Raises MaiaError."""
     summarise: Callable[[Evaluation, Sequence[EvaluationItem]], EvaluationResult]
     """The figures of the items that are there."""
+    score: Step | None = None
+    """Score an item whose label is there, and has been checked. Raises MaiaError."""
     finish: Callable[[Evaluation, Progress], Iterator[None]] | None = None
     """What takes several items, once all are done; stops before each step, and leaves out those that are done."""
-
-
-def label_and_check(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    """Have the source label the unit, then have the label tested on images that nobody chose."""
-    item.label = find_label(evaluation, item, progress)
-    if item.label and item.unit:
-        _check_item(evaluation, item, progress)
-
-
-def _check_item(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    """Test the item's label. A check that cannot go on leaves the item planned: it is no score."""
-    assert item.unit is not None
-    dataset = str(evaluation.options.get("dataset") or "")
-    method = choose_method(item.unit.layer.model.name, evaluation.backbone, evaluation.backbone_model, dataset)
-    check = request_check(item.unit, item.label, method, enqueue=False, unpriced=evaluation.unpriced)
-    item.label_check = check
-    item.save(update_fields=["label_check", "label"])
-    if item.run:
-        assign_check(item.run, check)
-    if check.is_open:
-        check = finish(check.pk, progress)
-    if check.status == CheckStatus.UNFINISHED:
-        raise BackboneUnavailable(check.reason)
-    if check.status == CheckStatus.FAILED:
-        raise RequestError(f"Its check failed: {check.reason}")
-    if check.status == CheckStatus.UNTESTABLE:
-        item.reason = check.reason
-    names = ("pearson", "auprc", "generated_auc", "base_rate")
-    # One with a result lacks a judge and a writer, say: the label is not to blame
-    testable = check.status != CheckStatus.UNTESTABLE or bool(check.result)
-    item.scores = {**item.scores, **{name: getattr(check, name) for name in names}, "testable": testable}
+    task: str = tasks.USUAL
+    """Of the agent's runs."""
+    question: Callable[[Evaluation, EvaluationItem], str] | None = None
+    """Asked of an item and of all that are like it, with places as a sweep's question; else the usual one."""
+    checks_labels: bool = True
+    """Whether labels are tested on images that nobody chose."""
 
 
 def find_layers(model: str) -> list[Layer]:

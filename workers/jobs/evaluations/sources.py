@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from functools import partial
 
+from experiments.core import compatibility
 from experiments.core.compatibility import PERSON
 from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run, Unit
@@ -13,25 +14,47 @@ from experiments.pairwise.of_evaluation import name_source
 from workers.errors import RequestError
 from workers.jobs.checks.asking import ask, find_backbone
 from workers.jobs.checks.images import store
-from workers.jobs.evaluations.playing import play, spec_of
 from workers.jobs.evaluations.truth import note_cost
 from workers.jobs.laboratory import laboratory
 from workers.metrics import one_shot
 from workers.protocols import Picture, Progress
 from workers.record.statuses import Status
+from workers.record.systems import SystemSpec
 
 AGENT, ONE_SHOT, SHUFFLED = "agent", "one-shot", "shuffled"
 LATE = {SHUFFLED: 1}
 """Sources that come after all others, since they need what these give."""
 
 
+def spec_of(evaluation: Evaluation, item: EvaluationItem) -> SystemSpec:
+    """The system that an item is about, over the dataset that was named or suits its model. Raises RequestError if its
+    unit is not in the catalogue any more."""
+    if item.unit is None:
+        raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
+    named = str(item.options.get("dataset") or "")
+    return item.unit.spec(named or find_dataset(evaluation, item.unit.layer.model.name))
+
+
+def find_dataset(evaluation: Evaluation, model: str) -> str:
+    """Where images of a model come from: what was named, else what suits it."""
+    return str(evaluation.options.get("dataset") or "") or compatibility.dataset_for(model)
+
+
+def find_toolset(evaluation: Evaluation, item: EvaluationItem) -> str:
+    """What the agent works with on an item: what was named, else what suits its model."""
+    spec = spec_of(evaluation, item)
+    named = str(item.options.get("toolset") or evaluation.options.get("toolset") or "")
+    return named or compatibility.toolset_for(spec.model, evaluation.backbone, str(spec.options["dataset"]))
+
+
 def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:
     """The label that the item's source gives its unit; "" for none, with the reason in the item.
 
-    Raises Cancelled, RequestError where a person's run was not theirs to its end, and what the source raises.
+    Raises Cancelled, RequestError where a run stands still or a person's was not theirs to its end, and what the source
+    raises.
     """
     if item.source == AGENT:
-        return _read_labels(item, play(evaluation, item, progress), "The agent")
+        return _read_labels(item, read_run(item), "The agent")
     if item.source == PERSON and item.run is not None:
         return _read_labels(item, _require_written(item.run), "A person")
     if item.source == ONE_SHOT:
@@ -43,6 +66,19 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
         item.reason = f"{name_source(item.source)} says nothing of this unit."
         return ""
     return clean_line(found[item.source].text.replace("; ", " OR "))
+
+
+def read_run(item: EvaluationItem) -> Run:
+    """The item's run, ended. Raises RequestError if there is none, or it stands still."""
+    run = item.run
+    if run is None:
+        raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
+    if not run.has_ended:
+        raise RequestError(
+            f"Run {run.pk} {'waits' if run.status == 'waiting' else 'is paused'}: {run.reason} Put this right, then go "
+            "on with the evaluation."
+        )
+    return run
 
 
 def _require_written(run: Run) -> Run:

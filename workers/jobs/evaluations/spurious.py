@@ -14,9 +14,8 @@ from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus
 from workers.errors import RequestError
 from workers.jobs import catalogue
-from workers.jobs.evaluations.playing import play
 from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
-from workers.jobs.evaluations.sources import AGENT
+from workers.jobs.evaluations.sources import AGENT, read_run
 from workers.jobs.laboratory import laboratory
 from workers.metrics.intervals import estimate_mean
 from workers.protocols import Progress, no_progress
@@ -77,11 +76,14 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     return items
 
 
-def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    if item.unit is None:
-        raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
-    ready = _prepare_seed(evaluation, int(str(item.options["seed"])), progress)
-    run = play(evaluation, item, progress, task="spurious", question=ready.question(item.unit.number))
+def _ask(evaluation: Evaluation, item: EvaluationItem) -> str:
+    """What is asked of all units of the item's seed."""
+    return _prepare_seed(evaluation, int(str(item.options["seed"])), no_progress).question("{unit}")
+
+
+def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+    del evaluation, progress
+    run = read_run(item)
     said = [label.strip().upper() for label in run.labels]
     if said not in (["SELECTIVE"], ["SPURIOUS"]):
         raise RequestError(f"Run {run.pk} gave no verdict, SELECTIVE or SPURIOUS: {run.reason or ', '.join(said)}.")
@@ -249,4 +251,4 @@ def _plot_curves(table: Table2) -> ResultPlot:
     return ResultPlot("curves", f"Accuracy by number of units, seed {table.seed}", "line", "units", "accuracy", series)
 
 
-PROCEDURE = Procedure(_plan, _do, _summarise)
+PROCEDURE = Procedure(_plan, _summarise, _score, task="spurious", question=_ask, checks_labels=False)

@@ -13,7 +13,7 @@ from experiments.models import Evaluation, EvaluationItem
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.pooled_figures import add_pooled
-from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
+from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED
 from workers.jobs.evaluations.truth import score_truth
 from workers.jobs.evaluations.two_by_two import finish_labels
@@ -73,11 +73,6 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     return [*first, *(each for each in items if each.source in LATE)]
 
 
-def _do(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    label_and_check(evaluation, item, progress)
-    score_truth(evaluation, item, progress)
-
-
 def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
     del evaluation
     sources = list(dict.fromkeys(item.source for item in items))
@@ -122,4 +117,4 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
     return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = Procedure(_plan, _do, _summarise, finish_labels)
+PROCEDURE = Procedure(_plan, _summarise, score_truth, finish_labels)

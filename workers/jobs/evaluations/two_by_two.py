@@ -17,9 +17,8 @@ from experiments.pairwise.form import CONCEPT, MOST
 from experiments.pairwise.of_evaluation import SHUFFLED, list_comparable
 from workers.jobs import catalogue, unit_profiles
 from workers.jobs.checks.asking import find_backbone
-from workers.jobs.evaluations.playing import find_dataset
 from workers.jobs.evaluations.pooled import compare_pooled
-from workers.jobs.evaluations.sources import AGENT
+from workers.jobs.evaluations.sources import AGENT, find_dataset
 from workers.jobs.judging import judge_pairs
 from workers.protocols import Backbone, Progress
 

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from experiments.models import Evaluation, EvaluationItem, LayerIndex
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
-from workers.jobs.evaluations.playing import find_dataset
 from workers.jobs.evaluations.pooled_figures import add_pooled
-from workers.jobs.evaluations.procedure import Procedure, find_layers, label_and_check, make_item
-from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED
+from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
+from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, find_dataset
 from workers.jobs.evaluations.two_by_two import finish_labels
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
@@ -95,4 +94,4 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     return add_pooled(result, items, groups, sources)
 
 
-PROCEDURE = Procedure(_plan, label_and_check, summarise, finish_labels)
+PROCEDURE = Procedure(_plan, summarise, finish=finish_labels)

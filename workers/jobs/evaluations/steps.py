@@ -1,0 +1,158 @@
+"""What is done with each item, one step at a time: its source labels the unit, the label is checked, both are scored.
+
+Checks are asked for some items ahead, so that other workers measure them beside this one.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+
+from django.db.models import Exists, F, OuterRef, QuerySet
+
+from experiments.core.label_checks import assign_check, choose_method, request_check
+from experiments.evaluations.people import list_waiting
+from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, LabelCheck
+from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaError, RequestError
+from workers.jobs.checks.check import perform
+from workers.jobs.evaluations.agent_runs import by_workers
+from workers.jobs.evaluations.procedure import Procedure
+from workers.jobs.evaluations.sources import AGENT, LATE, find_label
+from workers.protocols import Progress
+from workers.record.statuses import ACTIVE
+
+log = logging.getLogger(__name__)
+
+MAX_AHEAD = 8
+"""Items whose checks are under way at a time: as many workers can help, and a budget is overrun by no more."""
+UNDER_WAY = (CheckStatus.QUEUED, CheckStatus.RUNNING)
+SCORES = ("pearson", "auprc", "generated_auc", "base_rate")
+"""Columns of a check that an item keeps."""
+
+
+class Steps:
+    """Takes the items of one evaluation further."""
+
+    def __init__(self, evaluation: Evaluation, procedure: Procedure) -> None:
+        self._evaluation = evaluation
+        self._procedure = procedure
+
+    def count_left(self, progress: Progress) -> int:
+        """Score the items whose checks are there, since these are paid for; how many are left, but for those that wait
+        for people."""
+        checked = self._list_left().filter(status=ItemStatus.RUNNING).exclude(label_check__status__in=UNDER_WAY)
+        for item in checked:
+            self._take(item, partial(self._score, item, progress, item.label_check))
+        return self._list_left().count()
+
+    def take_one(self, progress: Progress) -> bool:
+        """Label an item, or measure one of the checks; False if all have to wait.
+
+        Raises Cancelled, and what ends all items and not this one alone.
+        """
+        if item := self._find_ready():
+            self._take(item, partial(self._label, item, progress))
+            return True
+        return self._measure(progress)
+
+    def _list_left(self) -> QuerySet[EvaluationItem]:
+        rows = self._evaluation.items.filter(status__in=(ItemStatus.PLANNED, ItemStatus.RUNNING))
+        rows = rows.exclude(pk__in=list_waiting(self._evaluation).values("pk"))
+        return rows.select_related("unit__layer__model", "run", "label_check").order_by("position")
+
+    def _find_ready(self) -> EvaluationItem | None:
+        """The first that can be labelled: no run of its unit is under way, so that a part of all items compares, and
+        the source has what it needs of others."""
+        left = self._list_left()
+        if left.filter(status=ItemStatus.RUNNING).count() >= MAX_AHEAD:
+            return None
+        asked = self._evaluation.items.filter(source=AGENT, status=ItemStatus.PLANNED, run__status__in=ACTIVE)
+        ready = left.filter(status=ItemStatus.PLANNED).exclude(Exists(asked.filter(unit=OuterRef("unit"))))
+        early = left.exclude(source__in=list(LATE))
+        return ready.exclude(source__in=list(LATE)).first() or (None if early.exists() else ready.first())
+
+    def _take(self, item: EvaluationItem, step: Callable[[], float]) -> None:
+        """Do a step, which returns what it took beside its own seconds. What the item's own label or run does wrong
+        ends the item; what ends all others too is passed on."""
+        began, beside = time.monotonic(), 0.0
+        try:
+            beside = step()
+        except (Cancelled, MachineryError):
+            item.status = ItemStatus.PLANNED
+            raise
+        except MaiaError as error:
+            item.status, item.reason = ItemStatus.FAILED, str(error)
+        except Exception as error:
+            log.exception("%s failed.", item)
+            item.status = ItemStatus.FAILED
+            item.reason = f"{type(error).__name__}: {error}. The worker's output says more."
+        finally:
+            took = time.monotonic() - began + beside
+            item.seconds += took
+            item.save()
+            Evaluation.objects.filter(pk=self._evaluation.pk).update(seconds=F("seconds") + took)
+
+    def _label(self, item: EvaluationItem, progress: Progress) -> float:
+        """Have the source label the unit, unless it did before a stop, and ask for the label to be checked."""
+        _about(item, progress)("begins", 0, 1)
+        took = 0.0
+        if not item.label:
+            item.label = find_label(self._evaluation, item, progress)
+            took = item.run.seconds if item.run and item.source == AGENT else 0.0
+        check = self._ask_for_check(item) if item.label and item.unit and self._procedure.checks_labels else None
+        if check is not None and check.status in UNDER_WAY:
+            item.status = ItemStatus.RUNNING
+            return took
+        return took + self._score(item, progress, None)
+
+    def _ask_for_check(self, item: EvaluationItem) -> LabelCheck:
+        assert item.unit is not None
+        evaluation = self._evaluation
+        dataset = str(evaluation.options.get("dataset") or "")
+        method = choose_method(item.unit.layer.model.name, evaluation.backbone, evaluation.backbone_model, dataset)
+        check = request_check(item.unit, item.label, method, enqueue=by_workers(), unpriced=evaluation.unpriced)
+        item.label_check = check
+        if item.run:
+            assign_check(item.run, check)
+        return check
+
+    def _measure(self, progress: Progress) -> bool:
+        """Measure a check that no other worker has in hand; False if there is none."""
+        for item in self._list_left().filter(status=ItemStatus.RUNNING):
+            done = perform(item.label_check_id or 0, _about(item, progress))
+            if done is not None:
+                return done.status != CheckStatus.QUEUED  # else something it needs is away
+        return False
+
+    def _score(self, item: EvaluationItem, progress: Progress, waited: LabelCheck | None) -> float:
+        """Score a label that is checked; `waited`: the check whose seconds are this item's."""
+        if item.label_check:
+            _read_check(item, item.label_check)
+        if self._procedure.score:
+            self._procedure.score(self._evaluation, item, progress)
+        item.status = ItemStatus.DONE if item.label or item.scores else ItemStatus.LACKING
+        return waited.seconds if waited else 0.0
+
+
+def _about(item: EvaluationItem, progress: Progress) -> Progress:
+    """Tells of which item a step says something."""
+
+    def tell(what: str, done: int, total: int) -> None:
+        progress(f"{item.unit_name}, {item.source}: {what}", done, total)
+
+    return tell
+
+
+def _read_check(item: EvaluationItem, check: LabelCheck) -> None:
+    """Keep the figures of a check. Raises BackboneUnavailable for one that cannot go on: it is no score."""
+    if check.status == CheckStatus.UNFINISHED:
+        raise BackboneUnavailable(check.reason)
+    if check.status == CheckStatus.FAILED:
+        raise RequestError(f"Its check failed: {check.reason}")
+    if check.status == CheckStatus.UNTESTABLE:
+        item.reason = check.reason
+    # One with a result lacks a judge and a writer, say: the label is not to blame
+    testable = check.status != CheckStatus.UNTESTABLE or bool(check.result)
+    item.scores = {**item.scores, **{name: getattr(check, name) for name in SCORES}, "testable": testable}
