@@ -112,6 +112,14 @@ def _lock_job(evaluation: Evaluation) -> Job | None:
     return Job.objects.select_for_update().filter(evaluation=evaluation).first()
 
 
+def _lock_at_rest(evaluation: Evaluation, remedy: str) -> Job | None:
+    """The same of one that nobody is at. Raises StateConflict."""
+    job = _lock_job(evaluation)
+    if job is not None and job.status in MOVING:
+        raise StateConflict(f"The evaluation is at work: {remedy}.")
+    return job
+
+
 def _work_again(by: Actor, evaluation: Evaluation, job: Job | None) -> None:
     if job is None:
         job = _make_job(by, evaluation)
@@ -121,6 +129,24 @@ def _work_again(by: Actor, evaluation: Evaluation, job: Job | None) -> None:
         job.status, job.result, job.stop_requested = JobStatus.QUEUED, "", False
         job.save(update_fields=["status", "result", "stop_requested"])
     queue.ask_for_work(job.pk)
+
+
+@transaction.atomic
+def score_again(by: Actor, evaluation: Evaluation) -> Evaluation:
+    """Have every label scored anew, as after an update that changes how labels are read: by what is recorded, so that
+    no run is played and no source asked again. What failed is tried again. What it cost so far is kept."""
+    _require_own(by, evaluation)
+    job = _lock_at_rest(evaluation, "score it again when it is done")
+    items = list(evaluation.items.filter(status__in=(ItemStatus.DONE, ItemStatus.FAILED)))
+    if not items:
+        raise StateConflict("No item of this evaluation has a label yet: there is nothing to score again.")
+    for item in items:
+        item.status, item.reason = ItemStatus.PLANNED, ""
+        item.scores = {name: value for name, value in item.scores.items() if name == "cost"}
+    EvaluationItem.objects.bulk_update(items, ["status", "reason", "scores"], batch_size=500)
+    _work_again(by, evaluation, job)
+    audit.record(by, Verb.EVALUATION_RESUMED, evaluation, scored_again=len(items))
+    return evaluation
 
 
 @transaction.atomic
@@ -134,9 +160,7 @@ def repair(by: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
         raise InvalidInput(
             f"A factor of {factor:g} repairs nothing: 0 leaves the units out, 0.5 halves them.", "factor"
         )
-    job = _lock_job(evaluation)
-    if job is not None and job.status in MOVING:
-        raise StateConflict("The evaluation is at work: repair its classifier when it is done.")
+    job = _lock_at_rest(evaluation, "repair its classifier when it is done")
     options: Any = {**evaluation.options, "repair": factor}
     evaluation.options = options
     evaluation.save(update_fields=["options"])
@@ -166,9 +190,7 @@ def delete(by: Actor, evaluation: Evaluation) -> None:
     """Remove an evaluation with its items, and stop its runs; these, labels and checks stay. Raises StateConflict while
     it is at work."""
     _require_own(by, evaluation)
-    job = _lock_job(evaluation)
-    if job is not None and job.status in MOVING:
-        raise StateConflict("The evaluation is at work: stop it before it is deleted.")
+    job = _lock_at_rest(evaluation, "stop it before it is deleted")
     audit.record(by, Verb.EVALUATION_DELETED, evaluation)
     of_evaluation.end(by, evaluation)
     evaluation.delete()

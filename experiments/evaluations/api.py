@@ -313,6 +313,14 @@ def resume_evaluation(request: HttpRequest, pk: Id, wanted: BudgetIn) -> Evaluat
     return _shape(_find(pk))
 
 
+@router.post("/evaluations/{pk}/score", response=EvaluationOut, summary="Score an evaluation again")
+def score_evaluation_again(request: HttpRequest, pk: Id) -> EvaluationOut:
+    """By what is recorded: no run is played again and no label asked for. What failed is tried again."""
+    user = allow(request, actions.STARTS, TokenScope.RUN)
+    actions.score_again(Actor.behind(request, user), _find(pk))
+    return _shape(_find(pk))
+
+
 @router.post("/evaluations/{pk}/repair", response=EvaluationOut, summary="Repair a classifier")
 def repair_evaluation(request: HttpRequest, pk: Id, wanted: RepairIn) -> EvaluationOut:
     """Of an evaluation of spurious features: accuracy by group before and after comes as tables of its result."""

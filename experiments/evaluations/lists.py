@@ -33,7 +33,7 @@ def list_evaluations(params: Mapping[str, str]) -> QuerySet[Any]:
 
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
-    """Each with how many items it has: `all_items`, `done_items`, `failed_items`, of which the runs of
+    """Each with how many items it has: `all_items`, `ended_items`, `done_items`, `failed_items`, of which the runs of
     `still_items` stand still, `lacking_items`, `open_items`, of which `waiting_items` wait for people; and `cost`, US
     dollars of its runs, its checks and its judge of labels two by two, as far as prices are known."""
 
@@ -52,6 +52,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
         failed_items=count(ItemStatus.FAILED),
         lacking_items=count(ItemStatus.LACKING),
         open_items=count(*OPEN_ITEMS),
+        ended_items=F("all_items") - F("open_items"),
         still_items=Count("items", filter=Q(items__status=ItemStatus.FAILED, items__run__status__in=STILL)),
         cost=Coalesce(Subquery(runs), 0.0, output_field=FloatField())
         + Coalesce(Subquery(checks), 0.0, output_field=FloatField())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import messages
@@ -127,8 +128,7 @@ def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dic
 
 @require_safe
 def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
-    """How far it is and what it has found so far: figures, tables, plots, items; the first
-    two parts alone for htmx."""
+    """How far it is and what it has found so far: figures, tables, plots, items; the first two parts alone for htmx."""
     user = access.require(request)
     row = get_object_or_404(lists.with_progress(Evaluation.objects.all()), pk=pk)
     state, names = lists.state_of(row), Names(user)
@@ -149,7 +149,10 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     }
     if request.htmx.target == PROGRESS:
         context |= {"swapped": True, "result": read_result(row, lists.list_hidden(row, names))}
-        return render(request, "evaluations/progress.html", context)
+        response = render(request, "evaluations/progress.html", context)
+        if not state.moving:
+            response["HX-Refresh"] = "true"  # it has just ended: plots, tables and items come anew
+        return response
     context |= _read_found(row, names) | _read_items(request, row, names) | _read_trials(row, user)
     context |= _read_written(row, names) | {"may_compare": role >= MANAGES, "may_write": role >= actions.STARTS}
     context["others"] = Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:OFFERED]
@@ -276,31 +279,31 @@ def compare(request: HttpRequest) -> HttpResponse:
 # --- what is done to one --------------------------------------------------------------------------------------
 
 
-def _find(pk: int) -> Evaluation:
-    return get_object_or_404(Evaluation.objects.select_related("job"), pk=pk)
+def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Evaluation], Any]) -> HttpResponse:
+    """Do it, or say why not; back to its page."""
+    actor = Actor.of(request, actions.STARTS)
+    row = get_object_or_404(Evaluation.objects.select_related("job"), pk=pk)
+    try:
+        act(actor, row)
+    except (ActionRefused, ValueError) as refusal:
+        messages.error(request, str(refusal))
+    return redirect("evaluation", pk)
 
 
 @require_POST
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have it stop after the item it is at."""
-    actor = Actor.of(request, actions.STARTS)
-    try:
-        actions.stop(actor, _find(pk))
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("evaluation", pk)
+    """Have it stop after the step it is at."""
+    return _do(request, pk, actions.stop)
 
 
 @require_POST
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Go on with what is left, with other limits where some were typed."""
-    actor = Actor.of(request, actions.STARTS)
-    row = _find(pk)
-    try:
+
+    def act(actor: Actor, row: Evaluation) -> None:
         actions.resume(actor, row, *(_read_figure(request.POST, name) for name in ("cost", "seconds")))
-    except (ActionRefused, ValueError) as refusal:
-        messages.error(request, str(refusal))
-    return redirect("evaluation", pk)
+
+    return _do(request, pk, act)
 
 
 def _read_figure(given: QueryDict, name: str) -> float | None:
@@ -313,27 +316,21 @@ def _read_figure(given: QueryDict, name: str) -> float | None:
 
 
 @require_POST
+def score_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Score what is labelled anew, without a run."""
+    return _do(request, pk, actions.score_again)
+
+
+@require_POST
 def repair(request: HttpRequest, pk: int) -> HttpResponse:
     """Have the units judged spurious count less, and measure what that does."""
-    actor = Actor.of(request, actions.STARTS)
-    row = _find(pk)
-    try:
-        factor = _read_figure(request.POST, "factor")
-        actions.repair(actor, row, 0.0 if factor is None else factor)
-    except (ActionRefused, ValueError) as refusal:
-        messages.error(request, str(refusal))
-    return redirect("evaluation", pk)
+    return _do(request, pk, lambda actor, row: actions.repair(actor, row, _read_figure(request.POST, "factor") or 0.0))
 
 
 @require_POST
 def ask_people(request: HttpRequest, pk: int) -> HttpResponse:
     """Have people label a quarter of the units."""
-    actor = Actor.of(request, actions.STARTS)
-    try:
-        actions.ask_people(actor, _find(pk))
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("evaluation", pk)
+    return _do(request, pk, actions.ask_people)
 
 
 @require_POST
@@ -341,7 +338,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove it; what its items led to stays."""
     actor = Actor.of(request, actions.STARTS)
     try:
-        actions.delete(actor, _find(pk))
+        actions.delete(actor, get_object_or_404(Evaluation.objects.select_related("job"), pk=pk))
     except ActionRefused as refusal:
         messages.error(request, str(refusal))
         return redirect("evaluation", pk)

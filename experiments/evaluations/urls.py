@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern] = [
     path("evaluations/<int:pk>/figures.<str:end>", pages.file, name="evaluation-file"),
     path("evaluations/<int:pk>/stop/", pages.stop, name="evaluation-stop"),
     path("evaluations/<int:pk>/resume/", pages.resume, name="evaluation-resume"),
+    path("evaluations/<int:pk>/score/", pages.score_again, name="evaluation-score-again"),
     path("evaluations/<int:pk>/repair/", pages.repair, name="evaluation-repair"),
     path("evaluations/<int:pk>/people/", pages.ask_people, name="evaluation-people"),
     path("evaluations/<int:pk>/delete/", pages.delete, name="evaluation-delete"),

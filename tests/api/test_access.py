@@ -31,7 +31,7 @@ RUN = {
     "send_note",
     "change_limits",
     "fork_run",
-    *("start_evaluation", "stop_evaluation", "resume_evaluation", "repair_evaluation", "ask_for_check"),
+    *("start_evaluation", "stop_evaluation", "resume_evaluation", "repair_evaluation", "score_evaluation_again", "ask_for_check"),
     "ask_people_for_labels",
     *("forecast_sweep", "start_sweep", "pause_sweep", "resume_sweep", "stop_sweep", "retry_sweep", "change_sweep"),
     "finish_judging",

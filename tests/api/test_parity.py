@@ -112,6 +112,7 @@ SAME: dict[str, str] = {
     "evaluation-scores": "read_scores",
     "evaluation-stop": "stop_evaluation",
     "evaluation-resume": "resume_evaluation",
+    "evaluation-score-again": "score_evaluation_again",
     "evaluation-repair": "repair_evaluation",
     "evaluation-people": "ask_people_for_labels",
     "evaluation-delete": "delete_evaluation",

@@ -139,6 +139,28 @@ def test_one_that_is_done_is_not_done_again(owner: User, evaluation: Evaluation)
         actions.resume(Actor(owner), evaluation)
 
 
+def test_labels_are_scored_again_by_whoever_started_and_what_it_cost_stays(
+    owner: User, evaluation: Evaluation, redis_url: str
+) -> None:
+    work(evaluation, "running")
+    with pytest.raises(StateConflict, match="score it again when it is done"):
+        actions.score_again(Actor(owner), evaluation)
+    work(evaluation, "done")
+    item = evaluation.items.filter(status="done")[0]
+    item.scores = {**item.scores, "cost": 0.25}
+    item.save()
+    labels = list(evaluation.items.values_list("label", flat=True))
+    actions.score_again(Actor(owner), evaluation)
+    item.refresh_from_db()
+    assert (item.status, item.scores) == ("planned", {"cost": 0.25})
+    assert list(evaluation.items.values_list("label", flat=True)) == labels
+    assert Evaluation.objects.get(pk=evaluation.pk).job.status == "queued"
+    work(evaluation, "done")
+    evaluation.items.update(status="lacking")
+    with pytest.raises(StateConflict, match="nothing to score again"):
+        actions.score_again(Actor(owner), evaluation)
+
+
 def test_only_spurious_units_are_repaired(owner: User, every_kind: list[Evaluation], redis_url: str) -> None:
     by_kind = {row.kind: row for row in every_kind}
     with pytest.raises(StateConflict, match="Only an evaluation of spurious"):

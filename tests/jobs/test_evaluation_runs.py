@@ -135,8 +135,17 @@ def test_what_the_agent_says_is_checked_and_scored_and_the_sweep_is_done(owner: 
         assert item.scores["right"] is not None
         assert item.seconds >= item.run.seconds + item.label_check.seconds
     assert not Notification.objects.exists()  # the evaluation tells how they went, once
-    told = {figure["key"]: figure for figure in Evaluation.objects.get().result["figures"]}
-    assert told["pearson"]["n"] == 2
+    first = Evaluation.objects.get()
+    assert {figure["key"]: figure["n"] for figure in first.result["figures"]}["pearson"] == 2
+
+    measured = list(LabelCheck.objects.order_by("pk").values_list("pk", "measured"))
+    Job.objects.update(status="done")
+    actions.score_again(Actor(owner), first)
+    assert set(first.items.values_list("status", flat=True)) == {ItemStatus.PLANNED}
+    assert go_on(evaluation) == "Done: 4 of 4 items."
+    assert Evaluation.objects.get().result == first.result
+    assert (Run.objects.count(), Sweep.objects.count()) == (2, 1)  # nothing is played or measured again
+    assert list(LabelCheck.objects.order_by("pk").values_list("pk", "measured")) == measured
 
 
 @pytest.mark.more

@@ -126,6 +126,7 @@ ASK = {
     "evaluation-of-source": "/evaluations/source/",
     "evaluation-stop": "/evaluations/{evaluation}/stop/",
     "evaluation-resume": "/evaluations/{evaluation}/resume/",
+    "evaluation-score-again": "/evaluations/{evaluation}/score/",
     "evaluation-repair": "/evaluations/{evaluation}/repair/",
     "evaluation-people": "/evaluations/{evaluation}/people/",
     "evaluation-delete": "/evaluations/{evaluation}/delete/",

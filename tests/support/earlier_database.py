@@ -20,7 +20,7 @@ from tests import ROOT
 
 ROWS = Path(__file__).with_name("before_sweeps.sql")
 BEFORE = "0007"
-PAGES = ("/", "/runs/", "/experiments/", "/units/", "/search/?q=crimson", "/settings/workers/", "/review/", "/sweeps/")
+PAGES = ("/", "/runs/", "/experiments/", "/units/", "/search/?q=crimson", "/settings/workers/", "/review/", "/sweeps/", "/evaluations/1/")
 
 
 def upgrade(where: Mapping[str, str]) -> str:
@@ -80,6 +80,7 @@ def _open() -> str:
     for page in pages:
         response = browser.get(page)
         assert response.status_code == 200, (page, response.status_code)
+        assert "evaluations" not in page or b"Agent, median r" in response.content
     # What was asked before is claimed, what was under way goes on
     queued = lease.claim(Run.objects.get(status="queued").pk)
     assert queued is not None
