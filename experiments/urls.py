@@ -32,6 +32,7 @@ FEATURES = (
     "exchange",
     "gallery",
     "installation",
+    "label_checks",
     "pairwise",
     "reviews",
     "runs",

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from experiments.core.label_meaning import meaning, scenes
 from experiments.display import image_cards
 from experiments.display.image_cards import LoggedImage
+from experiments.display.label_meaning import meaning, scenes
 from experiments.models import Hypothesis, Observation, Run
 from workers.record.origins import Origin
 

@@ -13,9 +13,9 @@ from itertools import accumulate
 from operator import attrgetter
 from statistics import fmean
 
-from experiments.core.label_meaning import meaning, scenes
 from experiments.core.search_index.normalize import normalize
 from experiments.display.image_cards import CARD_FIELDS, ImageCard, LoggedImage, first_of_each
+from experiments.display.label_meaning import meaning, scenes
 from experiments.display.plots import Scale
 from experiments.models import Observation, Run
 from workers.record.figures import is_same

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 from django.db.models import Prefetch
 
-from experiments.core.label_checks import DEVELOPMENT, PROBE
 from experiments.display.plots import Axis, Interval, Plot, PlotLine, Shape, Text
 from experiments.models import CheckStatus, LabelCheck
+from experiments.models.evaluation import DEVELOPMENT, PROBE
 from workers.record.figures import figure
 from workers.record.label_checks import (
     MIN_POSITIVES,

@@ -1,4 +1,4 @@
-"""What may be done: evaluations are started, stopped, resumed, repaired and deleted; labels are checked."""
+"""What may be done: evaluations are started, stopped, resumed, scored again, repaired and deleted."""
 
 from __future__ import annotations
 
@@ -6,41 +6,32 @@ import math
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 from django.http import QueryDict
 
-from experiments.core import audit, label_checks, queue
+from experiments.core import audit, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
-from experiments.core.params import clean_line
-from experiments.core.presence_questions import MOST_JUDGES
 from experiments.evaluations import lists, people
 from experiments.evaluations.form import NewEvaluation
 from experiments.models import (
     Evaluation,
     EvaluationItem,
     EvaluationKind,
+    ItemStatus,
     Job,
     JobKind,
     JobStatus,
-    LabelCheck,
     Role,
-    Run,
-    Unit,
 )
 from experiments.models.job import MOVING
 from experiments.pairwise import sources
 from experiments.sweeps import of_evaluation
 
 STARTS = Role.RESEARCHER
-"""Who starts evaluations and has labels checked: both may cost money."""
-LABEL_CHARS = 1_000
+"""Who starts evaluations: they may cost money."""
 HEAVIEST = 1.0
 """Weight that a repaired unit may have, at most: it is made to count less, never more."""
-
-
-# --- evaluations ----------------------------------------------------------------------------------------------
 
 
 def start(by: Actor, form: NewEvaluation) -> Evaluation:
@@ -202,47 +193,6 @@ def _require_own(by: Actor, evaluation: Evaluation) -> None:
     """Whoever started it, and admins, while they may start any."""
     by.require(STARTS)
     by.require_own("started this evaluation", evaluation.owner_id)
-
-
-# --- labels ---------------------------------------------------------------------------------------------------
-
-
-@transaction.atomic
-def check_label(by: Actor, unit: Unit, text: str, people: int = 0) -> LabelCheck:
-    """The check of a label of a unit, asked for unless it is there. The labels of that text are given it. `people`: how
-    many judge each image, 0 for the usual judge."""
-    by.require(STARTS)
-    _require_judges(people)
-    words = clean_line(text)
-    if not words or len(words) > LABEL_CHARS:
-        raise InvalidInput(f"Write a label of 1 to {LABEL_CHARS:,} characters.", "label")
-    method = label_checks.choose_method(unit.layer.model.name, people=people)
-    check = label_checks.request_check(unit, words, method)
-    unit.labels.filter(Q(label_check=None) | Q(label_check__split=""), text=text).update(label_check=check)
-    audit.record(by, Verb.LABEL_CHECKED, check)
-    return check
-
-
-@transaction.atomic
-def check_run(by: Actor, run: Run, people: int = 0) -> LabelCheck:
-    """The check of what a run concluded; `people` as in `check_label`. Raises StateConflict where there is nothing to
-    check."""
-    by.require(STARTS)
-    _require_judges(people)
-    if not run.has_ended:
-        raise StateConflict(f"Run {run.pk} has not ended: its conclusion is checked when there is one.")
-    check = label_checks.request_check_of(run, people=people)
-    if check is None:
-        raise StateConflict(
-            f"Run {run.pk} concluded no label of a unit that the catalogue has: nothing can be checked."
-        )
-    audit.record(by, Verb.LABEL_CHECKED, check, run=run.pk)
-    return check
-
-
-def _require_judges(people: int) -> None:
-    if not 0 <= people <= MOST_JUDGES:
-        raise InvalidInput(f"{people} people for each image: ask 1 to {MOST_JUDGES}.", "judges")
 
 
 def check_source(by: Actor, source: str, most: int = 1_000) -> Evaluation:

@@ -21,6 +21,7 @@ from experiments.evaluations.comparison import FigurePair, ItemPair, score_of
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.form import MOST_REFLECTIONS, MOST_REPEATS, MOST_UNITS, NewEvaluation
 from experiments.evaluations.results import read_result
+from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, TokenScope
 from experiments.pairwise import sources
 from workers.record.decoding import encode
@@ -186,7 +187,7 @@ def _shape_item(names: Names) -> Any:
     """An item as the viewer may read it: what tells the truth of a system that is hidden from them is left out."""
 
     def shape(item: EvaluationItem) -> EvaluationItemOut:
-        place = lists.place_of(item)
+        place = place_of(item)
         hides = place is not None and names.holds_back(*place)
         shared = {name: getattr(item, name) for name in ("id", "position", "source", "status", "reason", "label")}
         return EvaluationItemOut(

@@ -1,5 +1,5 @@
-"""Plots of an evaluation, and the picture of a check, as geometry: what `display/plot.html` writes as SVG, each with
-its points as a table for those who do not see it."""
+"""Plots of an evaluation as geometry: what `display/plot.html` writes as SVG, each with its points as a table for those
+who do not see it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from experiments.display.plots import Axis, IntervalRow, Plot, PlotLine, Shape, Text, draw_intervals, round_step
+from experiments.display.plots import Axis, IntervalRow, Plot, PlotLine, Shape, Text, draw_intervals, fit_axis
 from workers.record.evaluations import Point, ResultPlot
 from workers.record.figures import figure
-from workers.record.label_checks import NaturalResult
 
 Link = Callable[[int | None], str]
 """Key of an item -> the address of what is behind it; "" for none."""
@@ -21,7 +20,6 @@ MOST = 2_000
 COLUMN_CHARS = 40
 ASIDE = 5
 """How far intervals of neighbouring series stand apart."""
-BINS = 24
 
 
 @dataclass(frozen=True)
@@ -87,16 +85,6 @@ def _values(rows: Iterable[PlotRow]) -> list[float]:
     return [each for row in rows for each in (row.value, row.point.low, row.point.high) if each is not None]
 
 
-def _axis(values: Iterable[float], start: float, end: float) -> Axis:
-    """From a round value to a round value, with zero where it is near."""
-    known = [value for value in values if math.isfinite(value) and abs(value) < 1e12]
-    low, high = min(known, default=0.0), max(known, default=1.0)
-    low, high = (0.0 if 0 < low < 0.6 * high else low), (0.0 if 0.6 * low < high < 0 else high)
-    step = round_step((high - low) / 5 or 0.2)
-    first, last = math.floor(low / step) * step, math.ceil(high / step) * step
-    return Axis(first, last if last > first else first + step, start, end)
-
-
 def _describe(row: PlotRow) -> str:
     point = row.point
     named = f"{row.series}, {row.name}" if row.series else row.name
@@ -119,8 +107,8 @@ def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -
 def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
     """y against x, a line for each series."""
     shape = Shape(720, 300, 52, 18, 14, 46)
-    x = _axis([row.point.x for row in rows], shape.left, shape.edge)
-    y = _axis(_values(rows), shape.floor, shape.top)
+    x = fit_axis([row.point.x for row in rows], shape.left, shape.edge, lines=5)
+    y = fit_axis(_values(rows), shape.floor, shape.top, lines=5)
     plot = Plot(shape, x, y, f"{source.title}: {source.y} against {source.x}")
     _add_scales(plot, source)
     for place, (name, (kind, _)) in enumerate(kinds.items()):
@@ -147,7 +135,7 @@ def _add_scales(plot: Plot, source: ResultPlot) -> None:
 def _draw_strip(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
     """A column of points for each series."""
     shape = Shape(720, 280, 52, 18, 14, 30)
-    y = _axis(_values(rows), shape.floor, shape.top)
+    y = fit_axis(_values(rows), shape.floor, shape.top, lines=5)
     plot = Plot(shape, Axis(0, len(kinds), shape.left, shape.edge), y, f"{source.title}: {source.y}")
     for value in y.round_values:
         plot.add_across(value, f"{value:g}")
@@ -163,94 +151,3 @@ _SHAPES: dict[str, Callable[[ResultPlot, Sequence[PlotRow], Kinds], Plot]] = {
     "line": _draw_line,
     "strip": _draw_strip,
 }
-
-
-# --- a check ---
-
-
-@dataclass(frozen=True)
-class CheckHistogram:
-    """Activations of the images that a label describes, upwards, and of the others, downwards, in shares of each; and
-    the same in words: from, to, how many of either."""
-
-    plot: Plot
-    rows: Sequence[tuple[float, float, int, int]]
-    described: int
-    others: int
-    unseen: int
-    """Others that are not drawn: of many images those that the label does not describe are not all kept."""
-    described_mean: float | None
-    others_mean: float | None
-
-
-def draw_natural(found: NaturalResult) -> CheckHistogram | None:
-    """None where nothing was measured, or all of it is the same."""
-    pairs = [
-        (activation, expected >= 0.5)
-        for activation, expected in zip(found.activations, found.expected, strict=False)
-        if expected is not None and math.isfinite(activation) and abs(activation) < 1e12
-    ]
-    low, high = min((each for each, _ in pairs), default=0.0), max((each for each, _ in pairs), default=0.0)
-    if high <= low:
-        return None
-    width = (high - low) / BINS
-    counts = {True: [0] * BINS, False: [0] * BINS}
-    for activation, described in pairs:
-        counts[described][min(int((activation - low) / width), BINS - 1)] += 1
-    values = {side: [each for each, described in pairs if described is side] for side in (True, False)}
-    rows = [(low + n * width, low + (n + 1) * width, counts[True][n], counts[False][n]) for n in range(BINS)]
-    means = (_mean(values[True]), _mean(values[False]))
-    plot = _draw_histogram(rows, len(values[True]), len(values[False]), low, high)
-    if found.threshold is not None and low <= found.threshold <= high:
-        plot.add_upright(found.threshold, f"mask threshold {figure(found.threshold)}", 0, "upright quantile")
-    return CheckHistogram(plot, rows, len(values[True]), len(values[False]), max(0, found.images - len(pairs)), *means)
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
-
-
-def _draw_histogram(
-    rows: Sequence[tuple[float, float, int, int]], described: int, others: int, low: float, high: float
-) -> Plot:
-    shape = Shape(720, 240, 52, 18, 26, 26)
-    shares = [(up / max(described, 1), down / max(others, 1)) for *_, up, down in rows]
-    most = max(max(pair) for pair in shares) or 1.0
-    x, y = Axis(low, high, shape.left, shape.edge), Axis(-most, most, shape.floor, shape.top)
-    label = f"Activations of {described} images that the label describes, above, and of {others} others, below"
-    plot = Plot(shape, x, y, label)
-    plot.add_across(0.0, "0 %")
-    for share in (-most, most):
-        plot.add_across(share, f"{abs(share):.0%}".replace("%", " %"))
-    for value in x.round_values:
-        plot.add_below(value, f"{value:g}")
-    for (left, right, up, down), (above, below) in zip(rows, shares, strict=True):
-        span, room = f"from {figure(left)} to {figure(right)}", right - 0.08 * (right - left)
-        if up:
-            plot.add_bar(left, room, 0, above, "strong", f"{up} described, {span}")
-        if down:
-            plot.add_bar(left, room, -below, 0, "weak", f"{down} others, {span}")
-    return plot
-
-
-def draw_sweep(points: Sequence[tuple[float, float]], threshold: float) -> Plot | None:
-    """Predictiveness by threshold, as a share of the exemplar threshold; the one in use as a line."""
-    known = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y) and abs(x) < 1e6]
-    if len(known) < 2:
-        return None
-    shape = Shape(470, 200, 46, 14, 22, 44)
-    plot = Plot(
-        shape,
-        _axis([x for x, _ in known], shape.left, shape.edge),
-        Axis(0, 1, shape.floor, shape.top),
-        "Predictiveness by threshold",
-    )
-    for value in (0, 0.5, 1):
-        plot.add_across(value, f"{value:g}")
-    for value in plot.x.round_values:
-        plot.add_below(value, f"{value:g}")
-    plot.texts.append(Text(shape.edge, shape.height - 9, "multiple of the exemplar threshold", "end", "note"))
-    plot.add_path(sorted(known), "part-0")
-    if plot.x.low <= threshold <= plot.x.high:
-        plot.add_upright(threshold, f"in use: {threshold:g}", 0, "upright quantile")
-    return plot

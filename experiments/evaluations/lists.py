@@ -1,4 +1,4 @@
-"""Evaluations with how far they are and what they took, their items, and checks of labels."""
+"""Evaluations with how far they are and what they took, and their items."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from django.db.models.functions import Coalesce
 from experiments.core.compatibility import PERSON
 from experiments.core.system_names import Names
 from experiments.core.visibility import list_written_units, visible_to
-from experiments.display.label_checks import HEAVY, fetch_checks
+from experiments.display.label_checks import fetch_checks
 from experiments.evaluations.kinds import KINDS
 from experiments.evaluations.people import IS_WAITING
-from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, JobStatus, Judge, LabelCheck
+from experiments.label_checks.lists import place_of
+from experiments.models import Evaluation, EvaluationItem, ItemStatus, JobStatus, Judge
 from workers import registry
 from workers.record.statuses import STILL
 
@@ -140,12 +141,6 @@ def name_item(item: EvaluationItem, names: Names) -> str:
 HIDDEN_UNIT = "a unit that you are to review"
 
 
-def place_of(row: EvaluationItem | LabelCheck) -> tuple[str, str, int] | None:
-    """Model, layer and unit; None where the catalogue has it no more."""
-    unit = row.unit
-    return None if unit is None else (unit.layer.model.name, unit.layer.name, unit.number)
-
-
 def list_hidden(evaluation: Evaluation, names: Names) -> set[int]:
     """Keys of the items of which nothing is told: the viewer is still to judge their system unseen, or people write
     labels of their unit."""
@@ -165,20 +160,3 @@ def count_unread(evaluation: Evaluation) -> int:
 def is_being_written(item: EvaluationItem) -> bool:
     """Whether a person is to write its label: then its group is not told, for that may be half the answer."""
     return item.source == PERSON and item.run is not None and not item.run.has_ended
-
-
-# --- checks ---
-
-
-def list_checks(params: Mapping[str, str], names: Names) -> QuerySet[LabelCheck]:
-    """The checks that an address chooses by status, model, layer, unit; the newest first. Those of a system that the
-    viewer may not know are not found by it."""
-    rows = visible_to(LabelCheck.objects.select_related("unit__layer__model")).defer(*HEAVY)
-    if (status := params.get("status", "")) in CheckStatus.values:
-        rows = rows.filter(status=status)
-    columns = {"model": "unit__layer__model__name", "layer": "unit__layer__name", "unit": "unit__number"}
-    asked: dict[str, Any] = {column: params[name] for name, column in columns.items() if params.get(name)}
-    if asked:
-        hidden = names.are_hidden_at(*columns.values())
-        rows = rows.filter(**asked).exclude(hidden)
-    return rows

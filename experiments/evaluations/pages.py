@@ -26,6 +26,7 @@ from experiments.evaluations.forecast import predict
 from experiments.evaluations.form import NewEvaluation, list_judges
 from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS
 from experiments.evaluations.results import headline, name_scores, read_prepared, read_result
+from experiments.label_checks.lists import place_of
 from experiments.models import Backbone, Dataset, Evaluation, EvaluationItem, Layer, Role, Toolset, VisionModelRow
 from experiments.pairwise import of_evaluation, sources
 from experiments.pairwise.actions import MANAGES
@@ -223,7 +224,7 @@ def _read_items(request: HttpRequest, row: Any, names: Names) -> dict[str, Any]:
 
 def _describe_item(item: EvaluationItem, names: Names) -> dict[str, Any]:
     """An item with its address and its scores; those that tell a hidden truth are left out, and so is its group."""
-    place = lists.place_of(item)
+    place = place_of(item)
     hides = place is not None and names.holds_back(*place)
     return {
         "item": item,
@@ -274,6 +275,17 @@ def compare(request: HttpRequest) -> HttpResponse:
         "caveat": CAVEAT,
     }
     return render(request, "evaluations/compare.html", context)
+
+
+@require_POST
+def check_source(request: HttpRequest) -> HttpResponse:
+    """Have all labels of a source checked."""
+    actor = Actor.of(request, actions.STARTS)
+    try:
+        return redirect(actions.check_source(actor, request.POST.get("source", "")))
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect("evaluation-new")
 
 
 # --- what is done to one --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Figures of evaluations with their intervals, as small drawings; scores of labels; images that wait for judges."""
+"""Figures of evaluations with their intervals, as small drawings; scores of labels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from urllib.parse import urlencode
 from django import template
 from django.urls import reverse
 
-from experiments.core.access import role_in
 from experiments.core.system_names import Names
 from experiments.display.plots import Axis, Interval
 from experiments.evaluations import scores
-from experiments.evaluations.judging import list_waiting
-from experiments.models import Role, Run
+from experiments.models import Run
 from workers.record.evaluations import Figure
 from workers.record.figures import figure
 
@@ -33,13 +31,6 @@ def interval_of(shown: Figure) -> dict[str, Any]:
     axis = SHARE if low >= 0 and high <= 1 else Axis(min(low, 0.0), max(high, 0.0) or 1.0, 0, 1000)
     goal = None if shown.goal is None else axis.at(shown.goal)
     return {"interval": Interval.on(axis, shown.value, shown.low, shown.high), "goal": goal}
-
-
-@register.inclusion_tag("evaluations/to_judge.html", takes_context=True)
-def images_to_judge(context: Any) -> dict[str, Any]:
-    """Checks that wait for people to say what images show, with what is left for the reader; nothing without any."""
-    request = context["request"]
-    return {"waiting": list_waiting(request.user), "may_judge": (role_in(request) or Role.VIEWER) >= Role.REVIEWER}
 
 
 @register.inclusion_tag("evaluations/score_plot.html", takes_context=True)

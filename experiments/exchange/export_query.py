@@ -18,9 +18,9 @@ from experiments.core.params import parse_number
 from experiments.core.search_index import words
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
-from experiments.evaluations.lists import list_checks
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.gallery.lists import OF_FILES, OWN, Filters
+from experiments.label_checks.lists import list_checks
 from experiments.models import (
     Adjudication,
     EvaluationItem,

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from experiments.core import tagging
 from experiments.core.errors import InvalidInput
-from experiments.core.label_checks import PROBE
 from experiments.exchange.safe_zip import ExchangeError
+from experiments.models.evaluation import PROBE
 from workers.record.limits import USUAL
 
 HIGHEST = 2**31 - 1

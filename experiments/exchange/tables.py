@@ -18,9 +18,9 @@ from experiments.core.display_name import person
 from experiments.core.spreadsheets import cell, csv_header, csv_line, json_line
 from experiments.core.system_names import Names
 from experiments.display.label_checks import fetch_checks
-from experiments.evaluations.lists import place_of
 from experiments.exchange.laboratory import Progress
 from experiments.exchange.run_record import arrival_of
+from experiments.label_checks.lists import place_of
 from experiments.models import ExportSubject, Format, Label, Run
 from experiments.pairwise.of_evaluation import name_sources
 from workers.record.evaluations import CAVEAT

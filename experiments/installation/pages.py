@@ -25,9 +25,9 @@ from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.system_names import Names
 from experiments.display.answers import read_answer
 from experiments.display.label_checks import describe_check
-from experiments.evaluations import judging
 from experiments.installation import actions, activity, dashboard, lists, waiting
 from experiments.installation.form import NewAutoencoder
+from experiments.label_checks import judging
 from experiments.models import Dataset, Job, JobKind, Layer, Role, Run, SparseAutoencoderRow, VisionModelRow
 from experiments.pairwise import lists as pairwise_lists
 from experiments.reviews import lists as review_lists

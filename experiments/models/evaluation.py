@@ -19,6 +19,9 @@ class CheckStatus(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
+PROBE, DEVELOPMENT = "probe", "development"
+"""Splits of a dataset (`workers.lab.splits`): on one a label is checked, on the other it is tried while its run goes
+on."""
 OPEN_CHECKS = frozenset({CheckStatus.QUEUED, CheckStatus.RUNNING, CheckStatus.UNFINISHED})
 
 
@@ -32,7 +35,7 @@ class LabelCheck(models.Model):
     split = models.CharField(
         max_length=11,
         blank=True,
-        default="probe",
+        default=PROBE,
         help_text="probe; development for what a run tried; empty if it was measured before datasets were split",
     )
     options = stored.ShapedJSONField(

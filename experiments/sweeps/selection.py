@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from experiments.core.errors import InvalidInput
-from experiments.core.label_checks import DEVELOPMENT
 from experiments.core.system_names import Names
 from experiments.models import LabelCheck, Layer, Sweep
+from experiments.models.evaluation import DEVELOPMENT
 from experiments.models.stored import Selection
 from experiments.sweeps.unit_list import read_unit_list
 from experiments.units import lists as unit_lists

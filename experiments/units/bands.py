@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from experiments.core.label_checks import DEVELOPMENT
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import LabelCheck, Layer, Run, VisionModelRow
+from experiments.models.evaluation import DEVELOPMENT
 from experiments.models.stored import StoredScore
 from experiments.units.colours import Colour
 

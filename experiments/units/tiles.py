@@ -12,10 +12,10 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 
-from experiments.core.label_checks import DEVELOPMENT
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, LabelCheck, Layer
+from experiments.models.evaluation import DEVELOPMENT
 from experiments.units.lists import Numbers
 from workers.record.estimates import benjamini_hochberg, is_beyond_chance
 

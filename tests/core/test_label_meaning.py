@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.core.label_meaning import meaning
 from experiments.display.bearing import images
 from experiments.display.evidence import read_evidence, split_by_label
+from experiments.display.label_meaning import meaning
 from experiments.models import Image, Run
 from tests.support.builders import make_run
 from workers.toybox.world.scenes import Scene, Thing

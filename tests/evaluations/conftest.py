@@ -1,4 +1,4 @@
-"""Units, checks and evaluations that these tests start from."""
+"""Evaluations that these tests start from."""
 
 from __future__ import annotations
 
@@ -7,40 +7,13 @@ from random import Random
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.models import Backbone, CheckStatus, Evaluation, EvaluationKind, Image, LabelCheck, Run, Unit
+from experiments.models import Backbone, Evaluation, EvaluationKind, Image, LabelCheck, Run
 from tests.support import trials
-from tests.support.builders import make_run
+from tests.support.checked_labels import checks, done, runs, units
 from tests.support.pictures import stored
 from tests.support.seeding import evaluations
 
-
-@pytest.fixture
-def units(db: None) -> list[Unit]:
-    return [trials.unit(number) for number in range(6)]
-
-
-@pytest.fixture
-def checks(units: list[Unit]) -> list[LabelCheck]:
-    """One in every status."""
-    rng = Random(1)
-    pairs = zip(units, CheckStatus, strict=True)
-    return [evaluations.make_check(unit, f"label {n}", status, rng) for n, (unit, status) in enumerate(pairs)]
-
-
-@pytest.fixture
-def done(checks: list[LabelCheck]) -> LabelCheck:
-    return next(each for each in checks if each.status == CheckStatus.DONE)
-
-
-@pytest.fixture
-def runs(owner: User, checks: list[LabelCheck]) -> list[Run]:
-    found = []
-    for check in checks:
-        conclusion = {"labels": [check.text], "description": "It responds to it."}
-        found.append(
-            make_run(owner, unit=check.unit.number, status="concluded", conclusion=conclusion, label_check=check)
-        )
-    return found
+__all__ = ["checks", "done", "runs", "units"]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.evaluations.check_evidence import HIDDEN_TRUTH
+from experiments.label_checks.evidence import HIDDEN_TRUTH
 from experiments.models import Backbone, CheckStatus, Evaluation, EvaluationKind, LabelCheck, ReviewQueue, Run
 from tests.support import trials
 from tests.support.api_world import Script

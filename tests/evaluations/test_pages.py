@@ -66,7 +66,7 @@ def test_the_newest_stand_first(viewer: Client, every_kind: list[Evaluation]) ->
 
 def test_what_stopped_says_so_above_its_figures(viewer: Client, evaluation: Evaluation) -> None:
     page = text(viewer, evaluation.get_absolute_url())
-    said = "Unfinished: 2 of 6"
+    said = "Unfinished: 4 of 6"
     assert said in page
     assert page.index(said) < page.index('id="figures-head"')
     assert "It stopped at its budget of $1.00." in page

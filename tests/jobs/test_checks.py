@@ -11,15 +11,16 @@ import msgspec
 import pytest
 from django.utils import timezone
 
-from experiments.core.label_checks import BACKBONE, DEVELOPMENT, CheckMethod, choose_method, request_check
+from experiments.label_checks.requests import BACKBONE, CheckMethod, choose_method, request_check
 from experiments.models import CheckStatus, GeneratedImage, LabelCheck, Measurement, Unit
+from experiments.models.evaluation import DEVELOPMENT
 from tests.support.provider import Provider, refuses, says
 from tests.support.synthetic_units import MODEL, unit
 from workers.errors import Cancelled
 from workers.jobs import laboratory as place
-from workers.jobs.checks import held_out, looking, natural, sampling
-from workers.jobs.checks.check import finish, perform
 from workers.jobs.images import ImagesInDatabase
+from workers.jobs.label_checks import held_out, natural, sampling, vlm_judge
+from workers.jobs.label_checks.check import run_check, run_or_wait
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Picture, Progress, no_progress
 from workers.record.label_checks import CheckResult
@@ -33,7 +34,7 @@ def method(model: str = MODEL) -> CheckMethod:
 
 def check(text: str, of: Unit | None = None) -> LabelCheck:
     row = request_check(of or unit(), text, method(), enqueue=False)
-    perform(row.pk, no_progress)
+    run_check(row.pk, no_progress)
     row.refresh_from_db()
     return row
 
@@ -99,7 +100,7 @@ def test_a_label_tried_by_a_run_is_tried_on_the_pilot_alone(monkeypatch: pytest.
     for module in (held_out, natural):
         monkeypatch.setattr(module, "PILOT", 60)
     row = request_check(unit(), "balls", replace(method(), split=DEVELOPMENT), enqueue=False)
-    perform(row.pk, no_progress)
+    run_check(row.pk, no_progress)
     row.refresh_from_db()
     assert row.result["natural"]["images"] == 60
 
@@ -109,9 +110,9 @@ def test_nothing_is_drawn_or_measured_twice() -> None:
     drawn, measured = GeneratedImage.objects.count(), Measurement.objects.count()
     again = request_check(unit(), "  balls ", method(), enqueue=False)
     assert again.pk == first.pk
-    assert perform(again.pk, no_progress) is None  # it is done
+    assert run_check(again.pk, no_progress) is None  # it is done
     LabelCheck.objects.filter(pk=first.pk).update(status=CheckStatus.QUEUED)
-    perform(first.pk, no_progress)
+    run_check(first.pk, no_progress)
     assert (GeneratedImage.objects.count(), Measurement.objects.count()) == (drawn, measured)
 
 
@@ -124,7 +125,7 @@ def test_a_check_that_another_worker_measures_is_waited_for() -> None:
         assert what.startswith("Waiting")
         running.update(status=CheckStatus.DONE, pearson=0.5)
 
-    assert finish(row.pk, end).pearson == 0.5
+    assert run_or_wait(row.pk, end).pearson == 0.5
 
 
 @pytest.mark.parametrize("text", ["various things", "something nice", "zebras in a forest"])
@@ -157,12 +158,12 @@ def test_a_stopped_check_goes_on_where_it_was() -> None:
             raise Cancelled("stopped")
 
     with pytest.raises(Cancelled):
-        perform(row.pk, stop)
+        run_check(row.pk, stop)
     row.refresh_from_db()
     assert row.status == CheckStatus.QUEUED
     drawn = GeneratedImage.objects.count()
     assert drawn > 0
-    perform(row.pk, no_progress)
+    run_check(row.pk, no_progress)
     row.refresh_from_db()
     assert (row.status, GeneratedImage.objects.count()) == (CheckStatus.DONE, drawn)
 
@@ -170,7 +171,7 @@ def test_a_stopped_check_goes_on_where_it_was() -> None:
 def test_what_nobody_can_judge_is_a_state_and_no_score() -> None:
     nobody = CheckMethod("toybox", "toybox", "toybox", "")
     row = request_check(unit(), "balls", nobody, enqueue=False)
-    perform(row.pk, no_progress)
+    run_check(row.pk, no_progress)
     row.refresh_from_db()
     result = msgspec.convert(row.result, CheckResult)
     assert row.status == CheckStatus.DONE
@@ -207,7 +208,7 @@ def by_model(text: str = "balls", guess: str = "") -> LabelCheck:
 
 
 def again(check: LabelCheck) -> LabelCheck:
-    perform(check.pk, no_progress)
+    run_check(check.pk, no_progress)
     check.refresh_from_db()
     return check
 
@@ -237,7 +238,7 @@ def test_a_model_looks_at_what_a_judge_guesses_so_that_a_rare_label_gets_an_inte
 ) -> None:
     monkeypatch.setattr(held_out, "PILOT", 60)
     monkeypatch.setattr(sampling, "DRAWS", 90)
-    monkeypatch.setattr(looking, "look_at", see_scenes)
+    monkeypatch.setattr(vlm_judge, "look_at", see_scenes)
     provider.answers[:] = [says(WRITTEN)]
     guessed, plain = again(by_model(guess="toybox")), again(by_model())
     assert (guessed.status, plain.status) == (CheckStatus.DONE, CheckStatus.DONE)

@@ -6,16 +6,17 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.core.label_checks import DEVELOPMENT, PROBE, request_check_of
 from experiments.core.system_names import Names
 from experiments.display.label_checks import describe_check, read_check
+from experiments.label_checks.requests import request_check_of
 from experiments.models import CheckStatus, LabelCheck, Run
+from experiments.models.evaluation import DEVELOPMENT, PROBE
 from experiments.units.bands import find_bands
 from tests.support.builders import make_run
 from tests.support.tiny_run import Seeing, here, kinds, play
 from workers import registry
 from workers.jobs import catalogue
-from workers.jobs.checks.check import perform
+from workers.jobs.label_checks.check import run_check
 from workers.protocols import no_progress
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
@@ -98,7 +99,7 @@ def test_what_is_reported_rests_on_other_images_than_what_the_agent_was_told(own
     reported = request_check_of(run, enqueue=False)
     assert reported
     assert reported.split == PROBE
-    perform(reported.pk, no_progress)
+    run_check(reported.pk, no_progress)
     reported.refresh_from_db()
     tried = LabelCheck.objects.get(text=reported.text, split=DEVELOPMENT)
     assert reported.pearson

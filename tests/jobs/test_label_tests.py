@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from experiments.core.label_checks import choose_method, request_check
+from experiments.label_checks.requests import choose_method, request_check
 from experiments.models import Run
 from tests.support.builders import make_run
 from tests.support.synthetic_units import MODEL, unit
 from tests.support.tiny_run import PROGRAM, Seeing, here, play
 from workers import registry
 from workers.errors import ToolMisuse
-from workers.jobs import catalogue, label_tests
-from workers.jobs.checks.check import perform
+from workers.jobs import catalogue
+from workers.jobs.label_checks import label_tests
+from workers.jobs.label_checks.check import run_check
 from workers.jobs.laboratory import laboratory
 from workers.lab.imaging import image_key
 from workers.lab.label_tests import LabelTestRules
@@ -60,7 +61,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_right_label_scores_near_its_check_and_a_wrong_one_does_not() -> None:
     row = request_check(unit(), "balls", choose_method(MODEL), enqueue=False)
-    perform(row.pk, no_progress)
+    run_check(row.pk, no_progress)
     row.refresh_from_db()
     rules = label_tests.choose_rules(SPEC)
     right, wrong = score("balls", rules), score("cars", rules)

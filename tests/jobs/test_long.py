@@ -126,8 +126,8 @@ def test_work_of_which_nothing_is_heard_is_enqueued_again(redis_url: str) -> Non
     lost = Job.objects.create(kind="model", subject="a/b", beat=old)
     Job.objects.create(kind="model", subject="a/b", status=JobStatus.RUNNING)
     Job.objects.create(kind="model", subject="a/b", status=JobStatus.DONE, beat=old)
-    long.recover_jobs()
-    long.recover_jobs()
+    long.recover()
+    long.recover()
     with Redis.from_url(redis_url) as redis:
         waiting = [json.loads(message)["headers"]["argsrepr"] for message in redis.lrange("long", 0, -1)]
     assert sorted(waiting) == [f"({died.pk},)", f"({lost.pk},)"]

@@ -12,15 +12,15 @@ from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.actors import Actor
-from experiments.core.label_checks import PEOPLE, CheckMethod, choose_method, request_check
-from experiments.evaluations import judging, judging_actions
+from experiments.label_checks import judging, judging_actions
+from experiments.label_checks.requests import PEOPLE, CheckMethod, choose_method, request_check
 from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion
 from tests.support.people import member
 from tests.support.synthetic_units import unit
-from workers.jobs import long
-from workers.jobs.checks import held_out, sampling
-from workers.jobs.checks.check import perform
+from workers.jobs import held, long
 from workers.jobs.images import ImagesInDatabase
+from workers.jobs.label_checks import held_out, sampling
+from workers.jobs.label_checks.check import run_check
 from workers.jobs.laboratory import laboratory
 from workers.metrics.judge_agreement import measure_agreement
 from workers.protocols import Picture, no_progress
@@ -42,7 +42,7 @@ def ask(text: str = "balls", judges: int = 1, guess: str = "toybox") -> LabelChe
 
 
 def go_on(check: LabelCheck) -> LabelCheck:
-    perform(check.pk, no_progress)
+    run_check(check.pk, no_progress)
     check.refresh_from_db()
     return check
 
@@ -90,18 +90,18 @@ def test_a_worker_draws_images_and_waits(reviewers: list[User]) -> None:
     told = Notification.objects.filter(url=f"/checks/{check.pk}/judge/")
     assert {each.user.username for each in told} == {"ada", "ben"}
     assert "balls" in told[0].words
-    assert perform(check.pk, no_progress) is not None  # somebody asks again: nothing is drawn twice
+    assert run_check(check.pk, no_progress) is not None  # somebody asks again: nothing is drawn twice
     assert check.questions.count() == len(every)
 
 
 def test_the_sweeper_leaves_it_alone(reviewers: list[User]) -> None:
     check = ask()
-    LabelCheck.objects.filter(pk=check.pk).update(beat=timezone.now() - 2 * long.SILENCE)
+    LabelCheck.objects.filter(pk=check.pk).update(beat=timezone.now() - 2 * held.SILENCE)
     notify.muted.clear()
-    long.recover_checks()
+    long.recover()
     check.refresh_from_db()
     assert check.status == CheckStatus.UNFINISHED
-    assert check.beat < timezone.now() - long.SILENCE
+    assert check.beat < timezone.now() - held.SILENCE
 
 
 def test_answers_measure_the_label(reviewers: list[User]) -> None:

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 
-from experiments.core.label_checks import BACKBONE, CheckMethod, request_check
+from experiments.label_checks.requests import BACKBONE, CheckMethod, request_check
 from experiments.models import Evaluation, EvaluationItem, GeneratedImage, ItemStatus, Job, Measurement, Unit
 from tests.support.provider import Provider, says
 from workers.errors import Cancelled
 from workers.jobs import catalogue
 from workers.jobs import laboratory as place
-from workers.jobs.checks.check import perform
 from workers.jobs.evaluations.engine import evaluate
 from workers.jobs.evaluations.pooled import compare_pooled
 from workers.jobs.evaluations.units import summarise
+from workers.jobs.label_checks.check import run_check
 from workers.protocols import no_progress
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
@@ -35,7 +35,7 @@ def label(labels: dict[str, list[str]], method: CheckMethod = EXACT) -> Evaluati
         unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
         check = request_check(unit, text, method, enqueue=False, unpriced=True) if text else None
         if check:
-            perform(check.pk, no_progress)
+            run_check(check.pk, no_progress)
         EvaluationItem.objects.create(
             evaluation=evaluation,
             position=position,

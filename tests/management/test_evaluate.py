@@ -25,7 +25,7 @@ from experiments.models import (
 )
 from workers.errors import Cancelled
 from workers.jobs import catalogue, foreground
-from workers.jobs.checks.check import perform
+from workers.jobs.label_checks.check import run_check
 from workers.protocols import no_progress
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox")]
@@ -74,7 +74,7 @@ def test_a_budget_that_is_used_up_is_unfinished_and_no_smaller_denominator(impor
     assert told["items"] == {"done": 0, "of": 3, "failed": 0}
     assert "Unfinished" in Job.objects.get().result
     Evaluation.objects.update(seconds_limit=None)
-    checked = perform(LabelCheck.objects.get().pk, no_progress)  # it was asked for: another worker may measure it
+    checked = run_check(LabelCheck.objects.get().pk, no_progress)  # it was asked for: another worker may measure it
     assert checked is not None
     again = evaluate("--resume", str(told["evaluation"]))
     assert again["items"]["done"] == 3

@@ -20,7 +20,17 @@ from tests import ROOT
 
 ROWS = Path(__file__).with_name("before_sweeps.sql")
 BEFORE = "0007"
-PAGES = ("/", "/runs/", "/experiments/", "/units/", "/search/?q=crimson", "/settings/workers/", "/review/", "/sweeps/", "/evaluations/1/")
+PAGES = (
+    "/",
+    "/runs/",
+    "/experiments/",
+    "/units/",
+    "/search/?q=crimson",
+    "/settings/workers/",
+    "/review/",
+    "/sweeps/",
+    "/evaluations/1/",
+)
 
 
 def upgrade(where: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.core.presence_questions import describe_waiting
+from experiments.label_checks.questions import describe_waiting
 from experiments.models import CheckStatus, Image, LabelCheck, Unit
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workers.jobs.label_tests import choose_rules
+from workers.jobs.label_checks.label_tests import choose_rules
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.lab.memory import ImagesInMemory, StorageBudget
 from workers.protocols import Bounds

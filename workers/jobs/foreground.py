@@ -11,14 +11,13 @@ from contextlib import suppress
 from functools import partial
 from threading import Event as Flag
 
-from experiments.core import label_checks, notify, transcript
-from experiments.core.clock import tell_time
+from experiments.core import notify, transcript
 from experiments.core.display_name import person
+from experiments.label_checks import requests
 from experiments.models import Dataset, Job, JobStatus, LabelCheck, Run, VisionModelRow
 from workers.errors import Cancelled, LeaseLost, MachineryError, RequestError
 from workers.jobs import lease, long
 from workers.jobs.console import Console, ConsoleRunLog
-from workers.jobs.routine import Routine
 from workers.protocols import Progress
 from workers.record.events import Paused
 from workers.record.statuses import Status
@@ -67,15 +66,7 @@ def investigate(run: Run, console: Console) -> Run:
 def work(job: Job, progress: Progress) -> str:
     """Do a job that is claimed for this process. Returns what came of it; raises Cancelled, and RequestError if it
     failed."""
-    running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
-
-    def renew() -> bool:
-        running.update(beat=tell_time())
-        return True
-
-    with Routine(f"heartbeat-job-{job.pk}", lease.HEARTBEAT, renew):
-        status, result = long.outcome(job, progress)
-    running.update(status=status, result=result, beat=tell_time())
+    status, result = long.do(job, progress)
     if status == JobStatus.STOPPED:
         raise Cancelled(result)
     if status == JobStatus.FAILED:
@@ -85,13 +76,13 @@ def work(job: Job, progress: Progress) -> str:
 
 def check_conclusion(run: Run, progress: Progress) -> LabelCheck | None:
     """The check of what a run concluded, measured here; None where none is wanted or there is no label."""
-    from workers.jobs.checks.check import finish
+    from workers.jobs.label_checks.check import run_or_wait
 
-    if run.status != Status.CONCLUDED or not label_checks.is_wanted(run):
+    if run.status != Status.CONCLUDED or not requests.is_wanted(run):
         return None
-    check = label_checks.request_check_of(run, enqueue=False)
+    check = requests.request_check_of(run, enqueue=False)
     if check is not None and check.is_open:
-        return finish(check.pk, progress)
+        return run_or_wait(check.pk, progress)
     return check
 
 

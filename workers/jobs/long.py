@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
+from functools import partial
 
 from celery import shared_task
 from django.conf import settings
@@ -21,10 +21,9 @@ from experiments.core.clock import tell_time
 from experiments.core.logs import logging_about
 from experiments.core.outages import explain_outage
 from experiments.core.queue import ask_for, ask_for_work
-from experiments.models import CheckStatus, Job, JobKind, JobStatus, LabelCheck, UnitProfile
+from experiments.models import Job, JobKind, JobStatus, LabelCheck, UnitProfile
 from workers.errors import Cancelled, MaiaError
-from workers.jobs import lease
-from workers.jobs.routine import Routine
+from workers.jobs import held, lease
 from workers.protocols import Progress
 
 log = logging.getLogger(__name__)
@@ -33,10 +32,6 @@ CATALOGUE = "catalogue"
 """Topic under which pages see how far `write_catalogue` is."""
 TELL_EVERY = 0.5
 """Seconds between two reports, and between two looks at whether somebody stopped the work."""
-SILENCE = timedelta(seconds=60)
-"""A job of which nothing was heard for so long is enqueued again."""
-MOST_CHECKS = 100
-"""Checks that one sweep enqueues again."""
 
 
 @shared_task(name="workers.jobs.long.write_catalogue")
@@ -89,10 +84,10 @@ def compare_labels(asked: int) -> None:
 @shared_task(name="workers.jobs.long.check_label")
 def check_label(check_id: int) -> None:
     """Test a label on images that its author never saw. Nothing if it is done, or somebody else is at it."""
-    from workers.jobs.checks.check import perform
+    from workers.jobs.label_checks.check import run_check
 
     with suppress(Cancelled):
-        perform(check_id, _reporter(f"check:{check_id}"))
+        run_check(check_id, _reporter(f"check:{check_id}"))
 
 
 @shared_task(name="workers.jobs.long.write_thumbnails")
@@ -126,19 +121,17 @@ def _silently(what: str, done: int, total: int) -> None:
 def work(job_id: int) -> None:
     """Claim what somebody asked for on a settings page, and do it. Nothing if it is done, stopped, or somebody
     else's."""
-    queued = Job.objects.filter(pk=job_id, status=JobStatus.QUEUED)
-    if not queued.update(status=JobStatus.RUNNING, beat=tell_time(), result=""):
-        return
-    job = Job.objects.get(pk=job_id)
-    running = Job.objects.filter(pk=job_id, status=JobStatus.RUNNING)
+    if held.claim(Job, job_id, result=""):
+        with logging_about(job=job_id):
+            do(Job.objects.get(pk=job_id))
 
-    def renew() -> bool:
-        running.update(beat=tell_time())
-        return True
 
-    with logging_about(job=job_id), Routine(f"heartbeat-job-{job_id}", lease.HEARTBEAT, renew):
-        status, result = outcome(job)
-    running.update(status=status, result=result, beat=tell_time())
+def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
+    """Do a job that this process has claimed; how it ended, which stands in its row, and what a person should know."""
+    with held.keep(Job, job.pk):
+        status, result = outcome(job, progress)
+    Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING).update(status=status, result=result, beat=tell_time())
+    return status, result
 
 
 def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
@@ -195,19 +188,7 @@ def _reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: 
     return report
 
 
-def recover_checks() -> None:
-    """The same of checks of labels: nobody is at them, and their message may be lost."""
-    silent = LabelCheck.objects.filter(
-        status__in=(CheckStatus.QUEUED, CheckStatus.RUNNING), beat__lt=tell_time() - SILENCE
-    )
-    for check_id in silent.values_list("pk", flat=True)[:MOST_CHECKS]:
-        LabelCheck.objects.filter(pk=check_id, status=CheckStatus.QUEUED).update(beat=tell_time())
-        ask_for("check_label", check_id)
-
-
-def recover_jobs() -> None:
-    """Enqueue jobs again whose worker died, or whose message Redis may have lost; doing that twice is harmless."""
-    silent = Job.objects.filter(beat__lt=tell_time() - SILENCE)
-    silent.filter(status=JobStatus.RUNNING).update(status=JobStatus.QUEUED)
-    for job in silent.filter(status=JobStatus.QUEUED):
-        ask_for_work(job.pk)
+def recover() -> None:
+    """Have jobs and label checks done again that nobody is at."""
+    held.recover(Job, ask_for_work)
+    held.recover(LabelCheck, partial(ask_for, "check_label"))

@@ -30,8 +30,7 @@ def recover() -> None:
     for run in _list_forsaken():
         log.warning("Run %s was forsaken and is queued again.", run.pk)
         enqueue(run.pk)
-    long.recover_jobs()
-    long.recover_checks()
+    long.recover()
     thumbnails.request_missing()
     exchange.remove_expired()
 

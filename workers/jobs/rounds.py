@@ -7,10 +7,10 @@ import time
 from collections import deque
 from datetime import timedelta
 
-from experiments.core import label_checks
 from experiments.core.clock import tell_time
 from experiments.core.logs import logging_about
 from experiments.core.outages import explain_outage
+from experiments.label_checks import requests
 from experiments.models import Run
 from workers.errors import LeaseLost, MachineryError
 from workers.jobs import claims, counters, lease
@@ -74,5 +74,5 @@ def _with_cause(error: Exception) -> str:
 def check_conclusion(run_id: int) -> None:
     """Have what the run concluded tested on images that the agent never saw, where that is wanted."""
     run = Run.objects.get(pk=run_id)
-    if run.status == Status.CONCLUDED and label_checks.is_wanted(run):
-        label_checks.request_check_of(run)
+    if run.status == Status.CONCLUDED and requests.is_wanted(run):
+        requests.request_check_of(run)

@@ -24,9 +24,10 @@ from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, ToolRefused, UnknownName
-from workers.jobs import briefing, forking, jail, label_tests, unit_profiles
-from workers.jobs.grading import LabelGrader
+from workers.jobs import briefing, forking, jail, unit_profiles
 from workers.jobs.images import ImagesInDatabase
+from workers.jobs.label_checks import label_tests
+from workers.jobs.label_checks.grading import LabelGrader
 from workers.jobs.laboratory import laboratory, sandbox
 from workers.jobs.lease import MOST_CLAIMS
 from workers.jobs.run_log import LOOK_EVERY, DatabaseRunLog

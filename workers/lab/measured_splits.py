@@ -3,7 +3,7 @@
 A uniform random sample of the split, or fresh images of the same world where the dataset can make some (`held_out`).
 It grows with what is asked of it, since a rare label takes more images than a common one; the activations are kept
 beside the index, so that a label's check is arithmetic. Made by `laboratory`; used by `label_tests` and
-`workers.jobs.checks`.
+`workers.jobs.label_checks`.
 """
 
 from __future__ import annotations

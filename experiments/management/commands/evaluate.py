@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Q
 
 from experiments.core import compatibility, notify
 from experiments.core.actors import Actor
-from experiments.core.clock import tell_time
 from experiments.core.compatibility import PERSON, SCRIPTED
 from experiments.evaluations import actions, people
 from experiments.evaluations.forecast import predict
@@ -41,8 +38,6 @@ NOT_COMPARED = (
 )
 """Options that `compare` has no use for: it decides all that by itself."""
 
-SILENCE = 60
-"""Seconds after which a worker that says nothing is taken to be gone."""
 TELL_EVERY = 30.0
 """Seconds between two lines on how far it is, where they go to a file."""
 
@@ -197,12 +192,13 @@ def _ask_people(evaluation: Evaluation) -> None:
 
 def _claim(evaluation: Evaluation) -> Job:
     """The job of the evaluation, ours from now on. Raises CommandError if a worker is at it that is alive."""
-    silent = Q(beat__lt=tell_time() - timedelta(seconds=SILENCE))
-    free = Job.objects.filter(~Q(status=JobStatus.RUNNING) | silent, pk=evaluation.job_id or 0)
-    if not free.update(status=JobStatus.RUNNING, beat=tell_time(), stop_requested=False):
+    from workers.jobs import held
+
+    ended = (JobStatus.STOPPED, JobStatus.FAILED, JobStatus.DONE)
+    if not held.claim(Job, evaluation.job_id or 0, *ended, stop_requested=False):
         raise CommandError(
             f"A worker is at evaluation {evaluation.pk}: its page says how far it is. Of one that was killed the "
-            f"evaluation can be taken {SILENCE} seconds after it was last heard of."
+            f"evaluation can be taken {held.SILENCE.seconds} seconds after it was last heard of."
         )
     return Job.objects.get(pk=evaluation.job_id or 0)
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from experiments.core.label_meaning import scenes
 from experiments.core.scene_changes import PROPERTIES, guess_change, list_contexts, name_change
 from experiments.core.thumbnails import picture_of
 from experiments.display import events
@@ -22,6 +21,7 @@ from experiments.display.contrasts import list_stated
 from experiments.display.effect_sizes import bound_mean
 from experiments.display.evidence import Edit, read_evidence
 from experiments.display.image_cards import ImageCard, LoggedImage
+from experiments.display.label_meaning import scenes
 from experiments.display.plots import IntervalRow, Level, Plot, PlotValue, ValueGroup, draw_groups, draw_intervals
 from experiments.models import Observation, Run
 from workers.record.origins import Origin

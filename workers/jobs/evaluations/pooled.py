@@ -17,14 +17,14 @@ from hashlib import sha256
 
 import numpy as np
 
-from experiments.core.label_checks import BACKBONE, spend
+from experiments.label_checks.requests import BACKBONE, spend
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, LabelCheck
 from workers.errors import RequestError
-from workers.jobs.checks.asking import ask, find_backbone
-from workers.jobs.checks.generated import MAIA, SEEDS
-from workers.jobs.checks.images import draw, measure
-from workers.jobs.checks.subject import CheckedUnit
 from workers.jobs.images import ImagesInDatabase
+from workers.jobs.label_checks.generated import MAIA, SEEDS
+from workers.jobs.label_checks.images import draw, measure
+from workers.jobs.label_checks.subject import CheckedUnit
+from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.jobs.laboratory import laboratory
 from workers.lab.image_tools import derive_seed
 from workers.lab.imaging import placeholder

@@ -12,9 +12,9 @@ from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run, Unit
 from experiments.pairwise import sources
 from experiments.pairwise.of_evaluation import name_source
 from workers.errors import RequestError
-from workers.jobs.checks.asking import ask, find_backbone
-from workers.jobs.checks.images import store
 from workers.jobs.evaluations.truth import note_cost
+from workers.jobs.label_checks.images import store
+from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.jobs.laboratory import laboratory
 from workers.metrics import one_shot
 from workers.protocols import Picture, Progress

@@ -12,14 +12,14 @@ from functools import partial
 
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from experiments.core.label_checks import assign_check, choose_method, request_check
 from experiments.evaluations.people import list_waiting
+from experiments.label_checks.requests import assign_check, choose_method, request_check
 from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStatus, LabelCheck
 from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaError, RequestError
-from workers.jobs.checks.check import perform
 from workers.jobs.evaluations.agent_runs import by_workers
 from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.evaluations.sources import AGENT, LATE, find_label
+from workers.jobs.label_checks.check import run_check
 from workers.protocols import Progress
 from workers.record.statuses import ACTIVE
 
@@ -121,7 +121,7 @@ class Steps:
     def _measure(self, progress: Progress) -> bool:
         """Measure a check that no other worker has in hand; False if there is none."""
         for item in self._list_left().filter(status=ItemStatus.RUNNING):
-            done = perform(item.label_check_id or 0, _about(item, progress))
+            done = run_check(item.label_check_id or 0, _about(item, progress))
             if done is not None:
                 return done.status != CheckStatus.QUEUED  # else something it needs is away
         return False

@@ -11,7 +11,7 @@ from functools import partial
 from experiments.core.compatibility import PERSON, SCRIPTED, is_toybox
 from experiments.models import Evaluation, EvaluationItem
 from workers import registry
-from workers.jobs.checks.asking import ask, find_backbone
+from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.metrics import concept_judge
 from workers.protocols import Progress
 from workers.record.limits import Usage

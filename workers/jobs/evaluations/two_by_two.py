@@ -16,10 +16,10 @@ from experiments.pairwise import actions
 from experiments.pairwise.form import CONCEPT, MOST
 from experiments.pairwise.of_evaluation import SHUFFLED, list_comparable
 from workers.jobs import catalogue, unit_profiles
-from workers.jobs.checks.asking import find_backbone
 from workers.jobs.evaluations.pooled import compare_pooled
 from workers.jobs.evaluations.sources import AGENT, find_dataset
 from workers.jobs.judging import judge_pairs
+from workers.jobs.label_checks.vlm_request import find_backbone
 from workers.protocols import Backbone, Progress
 
 PROBLEM = "two_way_problem"

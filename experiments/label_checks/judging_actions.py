@@ -11,9 +11,9 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.clock import tell_time
 from experiments.core.errors import InvalidInput, StateConflict
-from experiments.core.presence_questions import describe_waiting, list_open
 from experiments.core.queue import ask_for
-from experiments.evaluations.actions import STARTS
+from experiments.label_checks.actions import STARTS
+from experiments.label_checks.questions import describe_waiting, list_open
 from experiments.models import CheckStatus, LabelCheck, PresenceAnswer, PresenceChoice, Role
 
 LONGEST_SECONDS = 3600.0

@@ -14,7 +14,7 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, StateConflict
 from experiments.core.params import parse_key
 from experiments.core.visibility import visible_to
-from experiments.evaluations import actions, answers_csv, judging, judging_actions
+from experiments.label_checks import actions, answers_csv, judging, judging_actions
 from experiments.models import LabelCheck, Role
 
 AHEAD = 3
@@ -41,7 +41,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
         "others": judging.list_others(row, user),
         "undoable": row.questions.filter(answers__user=user).exists(),
     }
-    return render(request, "evaluations/judge.html", context)
+    return render(request, "label_checks/judge.html", context)
 
 
 @require_safe
@@ -69,7 +69,7 @@ def answer(request: HtmxRequest, pk: int) -> HttpResponse:
     row.refresh_from_db()
     held = [parse_key(each) for each in sent.getlist("holds")[:HELD]]
     questions = judging.list_next(row, actor.person, 1, held)
-    return render(request, "evaluations/questions.html", {"check": row, "questions": questions, "behind": True})
+    return render(request, "label_checks/questions.html", {"check": row, "questions": questions, "behind": True})
 
 
 def _read_seconds(typed: str) -> float | None:

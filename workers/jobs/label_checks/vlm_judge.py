@@ -10,14 +10,14 @@ from functools import partial
 
 import numpy as np
 
-from experiments.core.label_checks import spend
+from experiments.label_checks.requests import spend
 from experiments.models import LabelCheck
 from workers import registry
 from workers.errors import BackboneRefused, RequestError
-from workers.jobs.checks.answers import Floats, JudgeAnswers
-from workers.jobs.checks.asking import ask, find_backbone
-from workers.jobs.checks.held_out import HeldOut
-from workers.jobs.checks.images import store
+from workers.jobs.label_checks.held_out import HeldOut
+from workers.jobs.label_checks.images import store
+from workers.jobs.label_checks.judge_answers import Floats, JudgeAnswers
+from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.jobs.laboratory import laboratory
 from workers.metrics import presence, prompt_writing
 from workers.protocols import Backbone, Progress, WrittenPrompts

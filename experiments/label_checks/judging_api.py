@@ -15,8 +15,8 @@ from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, RowNumber, RowOut, binary, find
 from experiments.core.actors import Actor
 from experiments.core.visibility import visible_to
-from experiments.evaluations import actions, answers_csv, judging, judging_actions
-from experiments.evaluations.api import router
+from experiments.label_checks import actions, answers_csv, judging, judging_actions
+from experiments.label_checks.api import router
 from experiments.models import LabelCheck, Role, TokenScope
 
 

@@ -7,25 +7,25 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.http import HttpRequest
-from ninja import Field, Query, Status
+from ninja import Field, Query, Router, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Body, Id, Number, RowNumber, RowOut, Words, find
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
-from experiments.core.presence_questions import MOST_JUDGES
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.display.label_checks import read_check, read_reading
-from experiments.evaluations import actions, lists
-from experiments.evaluations.api import router
-from experiments.evaluations.check_evidence import hide_truth
+from experiments.label_checks import actions, lists
+from experiments.label_checks.evidence import hide_truth
+from experiments.label_checks.questions import MOST_JUDGES
 from experiments.models import Label, LabelCheck, Run, TokenScope, Unit
 from workers.record.decoding import encode
 from workers.record.evaluations import CAVEAT
 from workers.record.label_checks import LabelReading
 
+router = Router(tags=["Label checks"])
 CheckState = Literal["queued", "running", "done", "unfinished", "untestable", "failed"]
 
 

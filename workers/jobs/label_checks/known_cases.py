@@ -6,12 +6,12 @@ not to show it. What the generator fails to draw counts as an error of the judge
 
 from __future__ import annotations
 
-from experiments.core.label_checks import BACKBONE
+from experiments.label_checks.requests import BACKBONE
 from experiments.models import LabelCheck
-from workers.jobs.checks.generated import MAIA, find_foreign_images
-from workers.jobs.checks.looking import look_at
-from workers.jobs.checks.subject import CheckedUnit
 from workers.jobs.images import ImagesInDatabase
+from workers.jobs.label_checks.generated import MAIA, find_foreign_images
+from workers.jobs.label_checks.subject import CheckedUnit
+from workers.jobs.label_checks.vlm_judge import look_at
 from workers.jobs.laboratory import laboratory
 from workers.metrics.judge_error import measure_judge_error
 from workers.metrics.presence import MOST_IMAGES

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from experiments.core import transcript
 from experiments.display.label_checks import REMARKS, describe_check, read_check, read_figures
-from experiments.evaluations.check_evidence import HIDDEN_TRUTH
+from experiments.label_checks.evidence import HIDDEN_TRUTH
 from experiments.models import CheckStatus, Label, LabelCheck, Layer, ReviewQueue, Run, Share, Unit
 from tests.support import builders, trials
 from tests.support.builders import make_run

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.core.label_checks import BACKBONE, PEOPLE
+from experiments.label_checks.requests import BACKBONE, PEOPLE
 from experiments.models import LabelCheck
-from workers.jobs.checks.answers import JudgeAnswers
-from workers.jobs.checks.held_out import HeldOut
-from workers.jobs.checks.looking import look
-from workers.jobs.checks.people import list_asked, read_answers
-from workers.jobs.checks.sampling import draw_images, judge_enough_images
-from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.label_checks.held_out import HeldOut
+from workers.jobs.label_checks.judge_answers import JudgeAnswers
+from workers.jobs.label_checks.people import list_asked, read_answers
+from workers.jobs.label_checks.sampling import draw_images, judge_enough_images
+from workers.jobs.label_checks.subject import CheckedUnit
+from workers.jobs.label_checks.vlm_judge import look
 from workers.protocols import Progress
 
 NOBODY = (

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.core.label_checks import DEVELOPMENT
 from experiments.models import LabelCheck
+from experiments.models.evaluation import DEVELOPMENT
 from workers import registry
 from workers.errors import RequestError
-from workers.jobs.checks.answers import Floats, JudgeAnswers
-from workers.jobs.checks.held_out import HeldOut, read_held_out
-from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.label_checks.held_out import HeldOut, read_held_out
+from workers.jobs.label_checks.judge_answers import Floats, JudgeAnswers
+from workers.jobs.label_checks.subject import CheckedUnit
 from workers.jobs.laboratory import laboratory
 from workers.lab.presence import judge_images
 from workers.metrics.natural import PRESENT, plan_images

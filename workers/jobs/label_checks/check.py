@@ -10,53 +10,42 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import msgspec
-from django.db.models import Q
 from django.utils import timezone
 
-from experiments.core.clock import tell_time
-from experiments.core.label_checks import BACKBONE, PEOPLE, PROBE
 from experiments.core.outages import explain_outage
-from experiments.core.presence_questions import describe_waiting
+from experiments.label_checks.questions import describe_waiting
+from experiments.label_checks.requests import BACKBONE, PEOPLE
 from experiments.models import CheckStatus, LabelCheck
+from experiments.models.evaluation import PROBE
 from workers.errors import Cancelled, MachineryError, MissingPart, RequestError
-from workers.jobs import lease
-from workers.jobs.checks.generated import check_generated
-from workers.jobs.checks.known_cases import measure_error
-from workers.jobs.checks.natural import check_natural
-from workers.jobs.checks.people import measure_people, must_wait, try_generated
-from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs import held
+from workers.jobs.label_checks.generated import check_generated
+from workers.jobs.label_checks.known_cases import measure_error
+from workers.jobs.label_checks.natural import check_natural
+from workers.jobs.label_checks.people import measure_people, must_wait, try_generated
+from workers.jobs.label_checks.subject import CheckedUnit
 from workers.jobs.laboratory import laboratory
-from workers.jobs.routine import Routine
 from workers.protocols import Progress
 from workers.record.label_checks import CheckResult
 
 log = logging.getLogger(__name__)
 
-SILENCE = timedelta(seconds=60)
-"""A check of which nothing was heard for so long is anybody's."""
 LOOK_EVERY = 0.5
 """Seconds between two looks at a check that another worker measures."""
 
 
-def perform(check_id: int, progress: Progress) -> LabelCheck | None:
+def run_check(check_id: int, progress: Progress) -> LabelCheck | None:
     """Claim a check and measure it; None if it is done, or somebody else is at it. Raises Cancelled."""
-    lost = Q(status=CheckStatus.RUNNING, beat__lt=tell_time() - SILENCE)
-    free = lost | Q(status__in=(CheckStatus.QUEUED, CheckStatus.UNFINISHED))
-    if not LabelCheck.objects.filter(free, pk=check_id).update(status=CheckStatus.RUNNING, beat=tell_time(), reason=""):
+    if not held.claim(LabelCheck, check_id, CheckStatus.UNFINISHED, reason=""):
         return None
     check = LabelCheck.objects.select_related("unit__layer__model").get(pk=check_id)
     check.split = check.split or PROBE  # it was asked for before there were splits, and is measured now
     began = time.monotonic()
 
-    def renew() -> bool:
-        LabelCheck.objects.filter(pk=check_id, status=CheckStatus.RUNNING).update(beat=tell_time())
-        return True
-
-    with Routine(f"heartbeat-check-{check_id}", lease.HEARTBEAT, renew):
+    with held.keep(LabelCheck, check_id):
         try:
             check.status, check.reason = _measure(check, progress)
         except Cancelled:
@@ -68,12 +57,12 @@ def perform(check_id: int, progress: Progress) -> LabelCheck | None:
     return check
 
 
-def finish(check_id: int, progress: Progress) -> LabelCheck:
+def run_or_wait(check_id: int, progress: Progress) -> LabelCheck:
     """The check once nobody is at it any more: measured here, or waited for where another worker measures it.
 
     Raises Cancelled.
     """
-    while (check := perform(check_id, progress)) is None:
+    while (check := run_check(check_id, progress)) is None:
         check = LabelCheck.objects.get(pk=check_id)
         if check.status not in (CheckStatus.QUEUED, CheckStatus.RUNNING, CheckStatus.UNFINISHED):
             break

@@ -10,8 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.core.label_checks import choose_method, request_check
-from experiments.evaluations import judging
+from experiments.label_checks import judging
+from experiments.label_checks.requests import choose_method, request_check
 from experiments.models import AuditEntry, CheckStatus, Image, LabelCheck, PresenceAnswer, Role, Run, Unit
 from tests.support import trials
 from tests.support.api_world import Script

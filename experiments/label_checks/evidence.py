@@ -13,7 +13,7 @@ from experiments.core.thumbnails import is_key
 from experiments.display.image_cards import ImageCard
 from experiments.display.label_checks import AXIS, SEEN, count_positives, describe_reading, describe_split, read_check
 from experiments.display.plots import Interval, Scale
-from experiments.evaluations import drawing, lists
+from experiments.label_checks import drawing, lists
 from experiments.models import CheckStatus, LabelCheck
 from workers.record.estimates import Estimate
 from workers.record.figures import figure

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from experiments.models import LabelCheck
 from workers.errors import MissingPart, RequestError
-from workers.jobs.checks.answers import JudgeAnswers
-from workers.jobs.checks.held_out import HeldOut, read_held_out
-from workers.jobs.checks.images import measure, store
-from workers.jobs.checks.presence import judge_presence
-from workers.jobs.checks.sampling import ask_free_judge
-from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.label_checks.held_out import HeldOut, read_held_out
+from workers.jobs.label_checks.images import measure, store
+from workers.jobs.label_checks.judge_answers import JudgeAnswers
+from workers.jobs.label_checks.presence import judge_presence
+from workers.jobs.label_checks.sampling import ask_free_judge
+from workers.jobs.label_checks.subject import CheckedUnit
 from workers.lab.measured_splits import PILOT
 from workers.metrics.natural import PRESENT, find_surprises, score_natural
 from workers.protocols import Progress

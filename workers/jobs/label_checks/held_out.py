@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.core.label_checks import DEVELOPMENT
 from experiments.models import LabelCheck
+from experiments.models.evaluation import DEVELOPMENT
 from workers.errors import MissingPart
-from workers.jobs.checks.answers import Floats
-from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.label_checks.judge_answers import Floats
+from workers.jobs.label_checks.subject import CheckedUnit
 from workers.lab.measured_splits import PILOT, MeasuredSplit
 from workers.protocols import Progress
 

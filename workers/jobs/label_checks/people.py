@@ -14,7 +14,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from experiments.core import notifications
-from experiments.core.presence_questions import list_judges
+from experiments.label_checks.questions import list_judges
 from experiments.models import (
     LabelCheck,
     NotificationKind,
@@ -24,12 +24,12 @@ from experiments.models import (
 )
 from experiments.reviews.lists import reviewers
 from workers.errors import MissingPart, RequestError
-from workers.jobs.checks.answers import JudgeAnswers
-from workers.jobs.checks.generated import check_generated
-from workers.jobs.checks.held_out import HeldOut, read_held_out
-from workers.jobs.checks.images import store
-from workers.jobs.checks.sampling import draw_images
-from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.label_checks.generated import check_generated
+from workers.jobs.label_checks.held_out import HeldOut, read_held_out
+from workers.jobs.label_checks.images import store
+from workers.jobs.label_checks.judge_answers import JudgeAnswers
+from workers.jobs.label_checks.sampling import draw_images
+from workers.jobs.label_checks.subject import CheckedUnit
 from workers.metrics.judge_agreement import measure_agreement
 from workers.metrics.judge_error import measure_judge_error
 from workers.protocols import Progress

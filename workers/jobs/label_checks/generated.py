@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.core.label_checks import BACKBONE
+from experiments.label_checks.requests import BACKBONE
 from experiments.models import GeneratedImage, LabelCheck
 from workers import registry
-from workers.jobs.checks.held_out import read_controls
-from workers.jobs.checks.images import Measured, draw, measure
-from workers.jobs.checks.looking import write_prompts
-from workers.jobs.checks.subject import CheckedUnit
+from workers.jobs.label_checks.held_out import read_controls
+from workers.jobs.label_checks.images import Measured, draw, measure
+from workers.jobs.label_checks.subject import CheckedUnit
+from workers.jobs.label_checks.vlm_judge import write_prompts
 from workers.jobs.laboratory import laboratory
 from workers.lab.image_tools import derive_seed
 from workers.metrics.generated import score_generated, score_predictiveness

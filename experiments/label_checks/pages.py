@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from experiments.core import access
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb, list_authors
 from experiments.core.errors import ActionRefused, InvalidInput
-from experiments.core.label_checks import PEOPLE
-from experiments.core.presence_questions import MOST_JUDGES, count_answers, count_judged, count_wanted, list_judges
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.display.label_checks import HEAVY
-from experiments.evaluations import actions, lists
-from experiments.evaluations.check_evidence import read_evidence
+from experiments.label_checks import actions, lists
+from experiments.label_checks.evidence import read_evidence
+from experiments.label_checks.questions import MOST_JUDGES, count_answers, count_judged, count_wanted, list_judges
+from experiments.label_checks.requests import PEOPLE
 from experiments.models import Label, LabelCheck, Role, Run, Unit
 from workers import registry
 from workers.record.evaluations import CAVEAT
@@ -60,7 +59,7 @@ def check(request: HtmxRequest, pk: int) -> HttpResponse:
         "caveat": CAVEAT,
         **read_evidence(row, names),
     }
-    return render(request, "evaluations/check.html", context)
+    return render(request, "label_checks/check.html", context)
 
 
 def _describe_people(row: LabelCheck) -> dict[str, Any]:
@@ -76,7 +75,7 @@ def mark_of_run(request: HttpRequest, pk: int) -> HttpResponse:
     """The mark beside what a run concluded, as it is now."""
     access.require(request)
     run = get_object_or_404(Run.objects.select_related("label_check"), pk=pk)
-    return render(request, "evaluations/run_mark.html", {"run": run})
+    return render(request, "label_checks/run_mark.html", {"run": run})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -106,7 +105,7 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
         "judge": request.POST.get("judge", ""),
         "judges": request.POST.get("judges", "1"),
     }
-    return render(request, "evaluations/check_new.html", context, status=400 if problem else 200)
+    return render(request, "label_checks/check_new.html", context, status=400 if problem else 200)
 
 
 def _read_people(given: QueryDict) -> int:
@@ -144,14 +143,3 @@ def _name_subject(run: Run | None, label: Label | None, names: Names) -> str:
     unit = _unit_of(label)
     place = (unit.layer.model.name, unit.layer.name, unit.number)
     return registry.blind_name(registry.BLINDED_KIND, *place) if names.holds_back(*place) else str(unit)
-
-
-@require_POST
-def check_source(request: HttpRequest) -> HttpResponse:
-    """Have all labels of a source checked."""
-    actor = Actor.of(request, actions.STARTS)
-    try:
-        return redirect(actions.check_source(actor, request.POST.get("source", "")))
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-        return redirect("evaluation-new")

@@ -18,6 +18,7 @@ from experiments.core.clock import tell_time
 from experiments.core.params import clean_line
 from experiments.core.queue import ask_for
 from experiments.models import CheckStatus, LabelCheck, Layer, Run, Unit
+from experiments.models.evaluation import PROBE
 from experiments.models.stored import Scalar
 from workers.record import tasks
 
@@ -25,9 +26,6 @@ BACKBONE = "backbone"
 """Stands for a conversation with a language model where a plug-in could do the same."""
 PEOPLE = "people"
 """As a judge: people say what natural images show, on a page, image by image."""
-PROBE, DEVELOPMENT = "probe", "development"
-"""Splits of a dataset (`workers.lab.splits`): on one a label is checked, on the other it is tried while its run goes
-on."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.core.label_checks import choose_method
+from experiments.label_checks.requests import choose_method
 from experiments.models import Run
 from workers.lab.label_tests import LabelTestRules
 from workers.record.events import Event, ExperimentEnded

@@ -12,9 +12,9 @@ from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from experiments.core.presence_questions import count_wanted, list_judges, list_open
 from experiments.core.visibility import visible_to
 from experiments.gallery.images import serve_image
+from experiments.label_checks.questions import count_wanted, list_judges, list_open
 from experiments.models import LabelCheck, PresenceAnswer, PresenceQuestion
 
 SHOWN = 20

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from experiments.core.label_checks import DEVELOPMENT, choose_method, request_check
 from experiments.display.label_checks import read_check
+from experiments.label_checks.requests import choose_method, request_check
 from experiments.models import CheckStatus, Layer, Run, Unit
+from experiments.models.evaluation import DEVELOPMENT
 from workers.agent.rules import Grade
-from workers.jobs.checks.check import finish
+from workers.jobs.label_checks.check import run_or_wait
 from workers.jobs.run_log import DatabaseRunLog
 from workers.metrics.label_verdict import find_mark, judge_label
 from workers.record.events import Graded
@@ -43,7 +44,7 @@ class LabelGrader:
         method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
         tried = replace(method, split=DEVELOPMENT, seed=TRIAL_SEED)
         check = request_check(unit, label, tried, enqueue=False, unpriced=run.unpriced)
-        check = finish(check.pk, self.run_log.progress) if check.is_open else check
+        check = run_or_wait(check.pk, self.run_log.progress) if check.is_open else check
         # A check without a result met words that it cannot test; one with a result lacks a judge, say
         if check.status == CheckStatus.UNTESTABLE and not check.result and not step.reworded:
             return Graded(step.round, label, left=step.left + 1, reason=check.reason, direction="not readable")
