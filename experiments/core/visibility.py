@@ -4,7 +4,7 @@
 People write labels of some units of an evaluation. Until they have finished, what others found of these units is hidden
 from everybody, for every researcher may write them: runs with all that they logged, labels, checks, items.
 
-People judge images for the check of a label. Until they have, those who may judge read of none of these images where it
+People judge images for the label check. Until they have, those who may judge read of none of these images where it
 is from: control images would be told apart.
 
 Who may review which run, and whose opinions they read, is in `blindness`; what a system is called, in `system_names`.

@@ -1,4 +1,4 @@
-"""The check of a label beside the label, wherever it stands: its correlation with interval, or why there is none."""
+"""The label check beside the label, wherever it stands: its correlation with interval, or why there is none."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Kind:
         return f"{units:,} {adjectives}{one if units == 1 else self.noun}"
 
     def count(self, units: int, repeats: int, sources: int) -> tuple[int, int]:
-        """Runs and checks of labels that so many units take, with so many sources named; 0 for what it makes."""
+        """Runs and label checks that so many units take, with so many sources named; 0 for what it makes."""
         per_unit = sources or len(self.makes) or self.checks
         return units * repeats * self.runs, units * repeats * per_unit
 

@@ -21,7 +21,7 @@ LABEL_CHARS = 1_000
 
 @transaction.atomic
 def check_label(by: Actor, unit: Unit, text: str, people: int = 0) -> LabelCheck:
-    """The check of a label of a unit, asked for unless it is there. The labels of that text are given it. `people`: how
+    """The label check of a unit, asked for unless it is there. The labels of that text are given it. `people`: how
     many judge each image, 0 for the usual judge."""
     by.require(STARTS)
     _require_judges(people)

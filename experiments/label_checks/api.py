@@ -1,4 +1,4 @@
-"""Checks of labels for scripts: listed, read, asked for."""
+"""Label checks for scripts: listed, read, asked for."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _describe(row: LabelCheck, names: Names) -> dict[str, Any]:
     }
 
 
-@router.get("/checks", response=ListPage[CheckOut], summary="List checks of labels")
+@router.get("/checks", response=ListPage[CheckOut], summary="List label checks")
 def list_label_checks(
     request: HttpRequest,
     paging: Query[Paging],
@@ -116,7 +116,7 @@ def list_label_checks(
     return page(request, rows, ["-pk"], paging, lambda row: CheckOut(**_describe(row, names)))
 
 
-@router.get("/checks/{pk}", response=CheckResultOut, summary="Read a check of a label")
+@router.get("/checks/{pk}", response=CheckResultOut, summary="Read a label check")
 def read_label_check(request: HttpRequest, pk: Id, full: bool = False) -> CheckResultOut:
     """`full` adds what was measured on, and said of, each natural image."""
     user = allow(request)
@@ -141,7 +141,7 @@ def _shape(row: LabelCheck, names: Names, *, full: bool = False) -> CheckResultO
     )
 
 
-@router.post("/checks", response={202: CheckResultOut}, summary="Ask for a check of a label")
+@router.post("/checks", response={202: CheckResultOut}, summary="Ask for a label check")
 def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOut]:
     """Takes a researcher. The same label of the same unit is tested once, whoever asks."""
     user = allow(request, actions.STARTS, TokenScope.RUN)

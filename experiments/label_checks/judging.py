@@ -1,4 +1,4 @@
-"""Images that people judge for the check of a label, as one of them sees these: the label and an image, and neither
+"""Images that people judge for the label check, as one of them sees these: the label and an image, and neither
 what the unit answers to it nor what others say of it."""
 
 from __future__ import annotations

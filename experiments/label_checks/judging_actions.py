@@ -1,4 +1,4 @@
-"""What people may do with images that a check of a label asks them about: answer, take an answer back, finish."""
+"""What people may do with images that a label check asks them about: answer, take an answer back, finish."""
 
 from __future__ import annotations
 

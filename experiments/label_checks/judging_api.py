@@ -1,4 +1,4 @@
-"""Images that people judge for the check of a label, for scripts: the next one, answers, undo, finish, the file."""
+"""Images that people judge for the label check, for scripts: the next one, answers, undo, finish, the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging natural images for the check of a label, one after the other and blind; finishing; the answers as a file."""
+"""Judging natural images for the label check, one after the other and blind; finishing; the answers as a file."""
 
 from __future__ import annotations
 

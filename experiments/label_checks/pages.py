@@ -1,4 +1,4 @@
-"""Checks of labels: the page of one, the mark of a run's, and asking for one."""
+"""Label checks: the page of one, the mark of a run's, and asking for one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check(request: HtmxRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "breadcrumbs": [
             ("Units", reverse("units")) if hides else (called, reverse("unit", args=place)),
-            ("Check of a label", row.get_absolute_url()),
+            ("Label check", row.get_absolute_url()),
         ],
         "check": row,
         "called": called,

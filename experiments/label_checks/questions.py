@@ -1,4 +1,4 @@
-"""Asking people what natural images show, for the check of a label: which images lack answers, and how far that is.
+"""Asking people what natural images show, for the label check: which images lack answers, and how far that is.
 
 A worker puts the questions and says what came of them; pages and the API take the answers.
 """

@@ -85,7 +85,7 @@ def choose_method(
 def request_check(
     unit: Unit, text: str, method: CheckMethod, *, enqueue: bool = True, unpriced: bool = False
 ) -> LabelCheck:
-    """The check of a label, begun unless it is there. One that failed or is unfinished is tried again, but for one that
+    """The label check, begun unless it is there. One that failed or is unfinished is tried again, but for one that
     waits for people.
 
     `unpriced`: a backbone may be asked though its price is not known, so that no allowance holds.

@@ -16,4 +16,9 @@ class Migration(migrations.Migration):
             name='evaluation',
             field=models.ForeignKey(blank=True, help_text='whose items its runs label; it steers the sweep', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='sweeps', to='experiments.evaluation'),
         ),
+        migrations.AlterField(
+            model_name='export',
+            name='what',
+            field=models.CharField(choices=[('bundle', 'Full runs (.zip)'), ('runs', 'Runs'), ('experiments', 'Experiments'), ('observations', 'Observations'), ('labels', 'Labels'), ('checks', 'Label checks'), ('evaluations', 'Items of evaluations'), ('reviews', 'Reviews'), ('verdicts', 'Final verdicts'), ('agreement', 'Agreement of reviewers'), ('queues', 'Review queues'), ('trials', 'Pairwise trials'), ('sweeps', 'Sweeps')], max_length=12),
+        ),
     ]

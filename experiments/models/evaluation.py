@@ -1,4 +1,4 @@
-"""Checks of labels on images that their authors never saw, and evaluations: what was to be measured, and each item."""
+"""Label checks on images that their authors never saw, and evaluations: what was to be measured, and each item."""
 
 from __future__ import annotations
 

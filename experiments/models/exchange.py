@@ -19,7 +19,7 @@ class ExportSubject(models.TextChoices):
     EXPERIMENTS = "experiments", "Experiments"
     OBSERVATIONS = "observations", "Observations"
     LABELS = "labels", "Labels"
-    CHECKS = "checks", "Checks of labels"
+    CHECKS = "checks", "Label checks"
     EVALUATIONS = "evaluations", "Items of evaluations"
     REVIEWS = "reviews", "Reviews"
     VERDICTS = "verdicts", "Final verdicts"

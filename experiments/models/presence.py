@@ -1,4 +1,4 @@
-"""Natural images that people are asked about for the check of a label, and what each person said of each."""
+"""Natural images that people are asked about for the label check, and what each person said of each."""
 
 from __future__ import annotations
 

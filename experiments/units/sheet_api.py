@@ -42,7 +42,7 @@ class SheetOut(Schema):
     count: int = Field(description="units that match")
     numbers: str = Field(description="all that match, as stretches: 0-11,40")
     items: list[TileOut]
-    tested: int = Field(description="checks of labels of the whole layer that tested r against 0")
+    tested: int = Field(description="label checks of the whole layer that tested r against 0")
     beyond_chance: int = Field(
         description="of these, those with r above 0 beyond chance: adjusted p of 0.05 at most (Benjamini and Hochberg)"
     )

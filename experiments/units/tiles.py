@@ -137,7 +137,7 @@ def _rank_label(key: int, run: int | None, position: int) -> tuple[bool, int, in
 
 
 def _read_checks(meant: Q, names: Names) -> list[tuple[Place, float, float | None]]:
-    """Place, r and p of the checks of labels that `meant` chooses, the best r last; those without r are left out."""
+    """Place, r and p of the label checks that `meant` chooses, the best r last; those without r are left out."""
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
     checks = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(split=DEVELOPMENT).exclude(hidden)
     found = visible_to(checks).order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson", "p_value")

@@ -1,4 +1,4 @@
-"""The check of a label on a card: figures with intervals, too few positives, not readable; hidden from blind judges."""
+"""The label check on a card: figures with intervals, too few positives, not readable; hidden from blind judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of labels on the real laboratory: what is measured, what cannot be, what is never measured twice."""
+"""Label checks on the real laboratory: what is measured, what cannot be, what is never measured twice."""
 
 from __future__ import annotations
 

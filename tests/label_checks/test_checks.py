@@ -1,4 +1,4 @@
-"""The page of a check in every state, what stays hidden from whom, and the check of a label wherever the label is."""
+"""The page of a check in every state, what stays hidden from whom, and the label check wherever the label is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of labels of synthetic neurons without run, agent or database: all neurons share one look at each image.
+"""Label checks of synthetic neurons without run, agent or database: all neurons share one look at each image.
 
 Labels are the truth, or wrong by one property: too narrow, or too broad. Used to test the rule of reflection.
 """
@@ -99,7 +99,7 @@ class Eyes:
         self._dataset = self._look_at((shown[number].image for number in range(dataset)), self._concepts)
 
     def check(self, case: Case, draw: bool = False) -> CheckResult:
-        """The check of a label, as `jobs.checks` makes it; images are drawn for it where `draw`."""
+        """The label check, as `jobs.label_checks` makes it; images are drawn for it where `draw`."""
         brightest = np.sort(_respond(case.neuron, self._dataset))[-EXEMPLARS:]
         activations = _respond(case.neuron, self._probe)
         natural = self._check_natural(case, activations)

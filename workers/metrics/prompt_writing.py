@@ -1,7 +1,7 @@
 """From a label alone, prompts of images that should excite its unit and of images that should not.
 
 MAIA's predictive evaluation asks for 7 and 7 (Rott Shaham et al. 2024, section 4), SAIA for 10 and 10 that differ in
-one attribute each (2510.21704). The writer knows nothing of the unit but the label. Called by the check of labels.
+one attribute each (2510.21704). The writer knows nothing of the unit but the label. Called by the label check.
 """
 
 from __future__ import annotations

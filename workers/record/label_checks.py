@@ -1,4 +1,4 @@
-"""What a check of a label found: how well the label predicts the unit on images that its author never saw.
+"""What a label check found: how well the label predicts the unit on images that its author never saw.
 
 Plain typed data, stored with the check and read by pages, the API and exports. Figures that could not be measured are
 None, and `problem` says why. Sources: r and AUPRC, NeuronEval (2506.05774); AUC and MAD, CoSy (2405.20331);

@@ -1,4 +1,4 @@
-"""The check of a label beside the label: for the team with the way to its page, for others as words alone."""
+"""The label check beside the label: for the team with the way to its page, for others as words alone."""
 
 from __future__ import annotations
 

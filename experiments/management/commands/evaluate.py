@@ -206,7 +206,7 @@ def _claim(evaluation: Evaluation) -> Job:
 def _foretell(evaluation: Evaluation) -> str:
     """What recorded runs and checks let expect, so that nobody waits unknowing."""
     expected = predict(evaluation)
-    counts = f"{expected.runs} runs and {expected.checks} checks of labels at most"
+    counts = f"{expected.runs} runs and {expected.checks} label checks at most"
     if expected.seconds is None:
         return f"{counts}. Nothing of the kind is recorded here, so what that takes is not known yet."
     per_run = f" (a run takes {expected.requests:.1f} requests on average)" if expected.requests else ""

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> str:
             return f"Added {made.observations:,} observations in {made.runs:,} runs."
         if asked.what == "evaluations":
             measured = evaluations.seed(asked.count, line, images.draw_images())
-            return f"Added {measured.evaluations:,} evaluations and {measured.checks:,} checks of labels."
+            return f"Added {measured.evaluations:,} evaluations and {measured.checks:,} label checks."
         opinions = reviews.seed(asked.count, line)
         bulk.settle()
         return f"Added {opinions.reviews:,} reviews in {opinions.queues:,} queues."

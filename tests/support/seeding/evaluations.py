@@ -1,4 +1,4 @@
-"""Made-up evaluations of every kind, done and unfinished, and checks of labels in every status."""
+"""Made-up evaluations of every kind, done and unfinished, and label checks in every status."""
 
 from __future__ import annotations
 
