@@ -145,7 +145,7 @@ def repair(by: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
     """Have a worker multiply what the units judged spurious weigh in the classifier's head by `factor`, 0 to 1, and
     measure accuracy by group before and after. Kept as `options["repair"]`."""
     _require_own(by, evaluation)
-    if evaluation.kind != EvaluationKind.SPURIOUS:
+    if not evaluation.row_of_kind.repairs:
         raise StateConflict("Only an evaluation of spurious features has units to repair.")
     if not 0 <= factor < HEAVIEST:
         raise InvalidInput(
@@ -165,7 +165,7 @@ def ask_people(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     """Have people label a quarter of the units: an item and a run for each, which any researcher may write. What they
     conclude is checked when the evaluation goes on. Raises StateConflict."""
     _require_own(by, evaluation)
-    if evaluation.kind not in people.KINDS:
+    if not evaluation.row_of_kind.people_label:
         raise StateConflict("People label units and synthetic neurons; this evaluation is of something else.")
     if not evaluation.planned:
         raise StateConflict("Its units are not drawn yet: ask people once a worker has planned it.")

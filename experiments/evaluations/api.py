@@ -22,20 +22,19 @@ from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.form import MOST_REFLECTIONS, MOST_REPEATS, MOST_UNITS, NewEvaluation
 from experiments.evaluations.results import read_result
 from experiments.label_checks.lists import place_of
-from experiments.models import Evaluation, EvaluationItem, TokenScope
+from experiments.models import Evaluation, EvaluationItem, EvaluationKind, TokenScope
 from experiments.pairwise import sources
 from workers.record.decoding import encode
 from workers.record.evaluations import CAVEAT, Figure
 
 router = Router(tags=["Evaluations"])
-Kind = Literal["labels", "synthetic", "units", "ablation", "spurious", "bias"]
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class EvaluationIn(Body):
     """What is measured; which fields count depends on the kind. Those left out have values that suit it."""
 
-    kind: Kind = Field(examples=["synthetic"])
+    kind: EvaluationKind = Field(strict=False, examples=["synthetic"])
     name: str = Field("", max_length=120, pattern=NO_NUL)
     sources: list[Words] = Field([], max_length=50, description="whose labels, as import:milan or person")
     model: Words = Field("", examples=["toybox"])
@@ -210,7 +209,9 @@ def _shape_item(names: Names) -> Any:
 
 
 @router.get("/evaluations", response=ListPage[EvaluationOut], summary="List evaluations")
-def list_evaluations(request: HttpRequest, paging: Query[Paging], kind: Kind | None = None) -> ListPage[EvaluationOut]:
+def list_evaluations(
+    request: HttpRequest, paging: Query[Paging], kind: EvaluationKind | None = None
+) -> ListPage[EvaluationOut]:
     """The newest first; of one kind, where it is named."""
     allow(request)
     rows = lists.list_evaluations({"kind": kind or ""})

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import mean
 
 from experiments.core.compatibility import SCRIPTED
-from experiments.evaluations.kinds import KINDS, Kind
 from experiments.models import CheckStatus, Evaluation, LabelCheck
 from experiments.runs.spread import RECORDED, RecordedRun, Spread, add, read_recorded
+from workers.record.evaluation_kinds import KINDS, KindRow
 
 PLANNING = "seconds"
 """Key of `Evaluation.prepared`: what drawing, training and choosing took before the first item."""
@@ -62,7 +62,7 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     )
 
 
-def _predict_preparation(kind: Kind, repeats: int) -> Spread:
+def _predict_preparation(kind: KindRow, repeats: int) -> Spread:
     """As long as the longest recorded one, since what is there already is not made again."""
     rows = Evaluation.objects.filter(kind=kind.key, planned=True).order_by("-pk").values_list("prepared", "options")
     took = [(prepared.get(PLANNING), max(1, options.get("repeats", 1))) for prepared, options in rows[:RECORDED]]

@@ -10,10 +10,10 @@ from django.http import QueryDict
 
 from experiments.core import compatibility
 from experiments.core.params import MAX_COUNT
-from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS, PAPER, Kind
-from experiments.models import Dataset, Evaluation, EvaluationKind, Layer, Toolset, VisionModelRow
+from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
+from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS, PAPER, KindRow
 from workers.record.limits import explain_unpriced
 
 MOST_UNITS, MOST_REPEATS, MOST_REFLECTIONS = 5_000, 20, 10
@@ -70,7 +70,7 @@ class NewEvaluation(forms.Form):
         cast("forms.MultipleChoiceField", self.fields["source"]).choices = [(each.key, each.words) for each in listed]
 
     @property
-    def chosen_kind(self) -> Kind | None:
+    def chosen_kind(self) -> KindRow | None:
         return KINDS.get(str(self.data.get("kind", "")))
 
     @property
@@ -89,15 +89,16 @@ class NewEvaluation(forms.Form):
             return given
         self._check_backbone(kind, given)
         self._check_judge(kind, given)
-        if kind.key == "labels" and not given.get("source"):
-            self.add_error("source", "Choose whose labels are tested.")
+        for name, words in kind.needs.items():
+            if not given.get(name):
+                self.add_error(name, words)
         self._check_model(kind, given)
         for name, rows in (("dataset", Dataset.objects), ("toolset", Toolset.objects)):
             if name in kind.asks and given.get(name) and not rows.filter(key=given[name]).exists():
                 self.add_error(name, f"There is no {name} “{given[name][:60]}”. Choose one of the list.")
         return given
 
-    def _check_backbone(self, kind: Kind, given: dict[str, Any]) -> None:
+    def _check_backbone(self, kind: KindRow, given: dict[str, Any]) -> None:
         backbone, _, model = given.get("backbone", "").partition(":")
         given["backbone_model"] = compatibility.model_of(backbone, model) if backbone else ""
         if kind.runs and not backbone:
@@ -112,7 +113,7 @@ class NewEvaluation(forms.Form):
             self.add_error("backbone", explain_unpriced(given["backbone_model"], "a budget", _TICK))
         given["backbone"] = backbone
 
-    def _check_judge(self, kind: Kind, given: dict[str, Any]) -> None:
+    def _check_judge(self, kind: KindRow, given: dict[str, Any]) -> None:
         judge = given.get("judge", "") if "judge" in kind.asks else ""
         given["judge"] = judge
         offered = {each.value: each for each in list_judges(kind)}
@@ -121,15 +122,13 @@ class NewEvaluation(forms.Form):
         elif judge and offered[judge].unpriced and not given.get("unpriced"):
             self.add_error("judge", explain_unpriced(offered[judge].label, "a budget", _TICK))
 
-    def _check_model(self, kind: Kind, given: dict[str, Any]) -> None:
+    def _check_model(self, kind: KindRow, given: dict[str, Any]) -> None:
         layers = [each.strip() for each in given.get("layer", "").split(",") if each.strip()]
         given["layers"] = layers if "layer" in kind.asks else []
         name = given.get("model", "")
         if "model" not in kind.asks:
             return
         if not name:
-            if kind.key == "units":
-                self.add_error("model", "Choose a model of the list.")
             return
         row = VisionModelRow.objects.filter(name=name).first()
         if row is None:
@@ -169,21 +168,21 @@ class NewEvaluation(forms.Form):
         )
 
 
-def list_judges(kind: Kind) -> list[JudgeBackbone]:
+def list_judges(kind: KindRow) -> list[JudgeBackbone]:
     """Who may judge labels two by two: where the truth is in words, the scripted scientist too."""
     found = judge_backbones()
-    if kind.key == EvaluationKind.SYNTHETIC and compatibility.is_known(compatibility.SCRIPTED):
+    if kind.truth_in_words and compatibility.is_known(compatibility.SCRIPTED):
         words = "Scripted scientist, by the words of the truth"
         found.append(JudgeBackbone(compatibility.SCRIPTED, words, "", unpriced=False))
     return found
 
 
-def _join_sources(kind: Kind, chosen: Sequence[str]) -> list[str]:
+def _join_sources(kind: KindRow, chosen: Sequence[str]) -> list[str]:
     """The sources that are asked for; those that an evaluation of the agent makes by itself stand first."""
     return list(dict.fromkeys([*kind.makes, *chosen]))
 
 
-def _name(kind: Kind, options: dict[str, Any], backbone: str) -> str:
+def _name(kind: KindRow, options: dict[str, Any], backbone: str) -> str:
     about = options.get("model") or ", ".join(options.get("sources", [])) or options.get("dataset")
     if about or "batch" not in options:
         named = f"{kind.count_noun(options['units'])} of {about or 'toybox'}"

@@ -13,11 +13,11 @@ from experiments.core.compatibility import PERSON
 from experiments.core.system_names import Names
 from experiments.core.visibility import list_written_units, visible_to
 from experiments.display.label_checks import fetch_checks
-from experiments.evaluations.kinds import KINDS
 from experiments.evaluations.people import IS_WAITING
 from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, JobStatus, Judge
 from workers import registry
+from workers.record.evaluation_kinds import KINDS
 from workers.record.statuses import STILL
 
 OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
@@ -109,8 +109,7 @@ def list_items(evaluation: Evaluation, params: Mapping[str, str]) -> QuerySet[Ev
         When(status=ItemStatus.DONE, then=Value(1)),
         default=Value(2),
     )
-    kind = KINDS.get(evaluation.kind)
-    return rows.order_by(rank, *map(_order_by, kind.worst if kind else ("position",)))
+    return rows.order_by(rank, *map(_order_by, evaluation.row_of_kind.worst))
 
 
 def _order_by(name: str) -> Any:

@@ -24,7 +24,6 @@ from experiments.evaluations import actions, drawing, files, lists, people, stat
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.forecast import predict
 from experiments.evaluations.form import NewEvaluation, list_judges
-from experiments.evaluations.kinds import BATCHES, IMAGES, KINDS
 from experiments.evaluations.results import headline, name_scores, read_prepared, read_result
 from experiments.label_checks.lists import place_of
 from experiments.models import Backbone, Dataset, Evaluation, EvaluationItem, Layer, Role, Toolset, VisionModelRow
@@ -33,6 +32,7 @@ from experiments.pairwise.actions import MANAGES
 from experiments.pairwise.lists import trials as list_trials
 from experiments.sweeps import lists as sweeps
 from workers import registry
+from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS
 from workers.record.evaluations import CAVEAT
 
 PER_PAGE, ITEMS_PER_PAGE = 30, 50
@@ -88,7 +88,7 @@ def new(request: HttpRequest) -> HttpResponse:
     asked = kind is not None and (sent or len(given) > 1)
     draft = form.draft() if asked and form.is_valid() else None
     labels = None
-    if draft and draft.kind == "labels":
+    if draft and not draft.row_of_kind.runs:
         labels = sum(each.labels for each in listed if each.key in draft.options.get("sources", ()))
     context = {
         "breadcrumbs": _list_breadcrumbs(("New evaluation", reverse("evaluation-new"))),
@@ -138,7 +138,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url())),
         "row": row,
-        "kind": KINDS.get(row.kind),
+        "kind": row.row_of_kind,
         "state": state,
         "progress": notify.read_progress(row.job),
         "worker": worker_status.is_here(),
@@ -168,7 +168,7 @@ def _read_found(row: Evaluation, names: Names) -> dict[str, Any]:
     def link(item: int | None) -> str:
         return links.get(item, "") if item is not None else ""
 
-    findings = statements.list_findings(row, result) if row.kind == "bias" else []
+    findings = statements.list_findings(row, result) if row.row_of_kind.states_biases else []
     tables = [
         (table, [[(cell, link(cell.item)) for cell in cells] for cells in table.rows])
         for table in (*result.tables, *read_prepared(row))
@@ -182,7 +182,6 @@ def _read_trials(row: Evaluation, user: User) -> dict[str, Any]:
     """The trials of its labels, and what another one may compare."""
     keys = of_evaluation.list_comparable(row)
     return {
-        "comparable_kinds": of_evaluation.KINDS,
         "comparable": [(key, of_evaluation.name_source(key), key != of_evaluation.SHUFFLED) for key in keys],
         "trials": list_trials(user).filter(evaluation=row),
     }
@@ -192,7 +191,6 @@ def _read_written(row: Evaluation, names: Names) -> dict[str, Any]:
     """What people were asked to write, and how far they are."""
     items = list(people.list_written(row))
     return {
-        "people_kinds": people.KINDS,
         "written": [(item, lists.name_item(item, names)) for item in items],
         "written_done": sum(item.run is not None and item.run.has_ended for item in items),
     }

@@ -10,14 +10,13 @@ from django.db.models import Max, Q, QuerySet
 
 from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON
-from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemStatus, Run
+from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run
 from experiments.runs.actions import add_run
 from experiments.runs.drafts import draft_run
 from workers.record.statuses import ENDED, Status
 
 SHARE = 0.25
 """Of the units of each group."""
-KINDS = frozenset({EvaluationKind.SYNTHETIC, EvaluationKind.UNITS})
 IS_WAITING = Q(
     status=ItemStatus.PLANNED, source=PERSON, run__status__in=[each.value for each in Status if each not in ENDED]
 )

@@ -21,17 +21,13 @@ from experiments.evaluations.lists import OPEN_ITEMS
 from experiments.models import Evaluation, EvaluationKind, ItemStatus
 from workers import registry
 from workers.jobs.evaluations.budget import find_cost
+from workers.record.evaluation_kinds import KINDS
 from workers.record.statuses import Status
 
 COMPARE = "compare"
 DEFAULT_UNITS = 5
-PER_UNIT: Mapping[EvaluationKind, int] = {
-    EvaluationKind.SYNTHETIC: 4,  # two of one concept, one of two, one of one beside another
-    EvaluationKind.UNITS: 1,
-    EvaluationKind.BIAS: 1,
-    EvaluationKind.SPURIOUS: 1,
-}
-"""Kinds in the order in which they are done, and how many units of each one of `--units` stands for."""
+PER_UNIT = {kind.key: kind.compared for kind in KINDS.values() if kind.compared}
+"""Kinds that say something of backbones, and how many units of each one of `--units` stands for."""
 OPEN = Q(status__in=OPEN_ITEMS) | Q(status=ItemStatus.FAILED, run__status=Status.WAITING)
 """Of items: what the same command does next time."""
 
@@ -102,7 +98,7 @@ def _find_or_draft(owner: User, backbone: str, kind: EvaluationKind, units: int,
     """The owner's first evaluation of just this, else an unsaved one."""
     key, _, model = backbone.partition(":")
     asked: dict[str, Any] = {"units": units * PER_UNIT[kind]}
-    if kind in (EvaluationKind.SYNTHETIC, EvaluationKind.UNITS):
+    if KINDS[kind].makes:
         asked["sources"] = ["agent"]  # other sources say nothing of the backbone's experiments
     known = {"kind": kind, "backbone": key, "backbone_model": model, "seed": seed}
     rows = Evaluation.objects.filter(owner=owner, **known).order_by("pk")

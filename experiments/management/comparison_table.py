@@ -10,20 +10,9 @@ from django.db.models import F, Sum
 
 from experiments.evaluations.results import read_result
 from experiments.management.comparing import OPEN, Step
-from experiments.models import EvaluationItem, EvaluationKind, ItemStatus
+from experiments.models import EvaluationItem, ItemStatus
+from workers.record.evaluation_kinds import KINDS
 
-FIGURES: Mapping[EvaluationKind, Mapping[str, str]] = {
-    EvaluationKind.SYNTHETIC: {
-        "mono.right": "one concept, share right",
-        "or.right": "either of two, share right",
-        "conditional.right": "one beside another, share right",
-        "pearson": "median r",
-    },
-    EvaluationKind.UNITS: {"pearson": "median r", "generated_auc": "median AUC of 7 + 7"},
-    EvaluationKind.BIAS: {"found": "planted biases found", "false": "false statements a run"},
-    EvaluationKind.SPURIOUS: {"headline": "share of the gap closed", "accuracy.agent": "accuracy with its units"},
-}
-"""The headlines of each kind: key of a figure, and its words."""
 TOTALS = {"items": "units done", "failed": "units failed", "cost": "US dollars", "tokens": "tokens", "seconds": "s"}
 ALL_KINDS = "all"
 
@@ -54,7 +43,7 @@ def tabulate(steps: Sequence[Step]) -> list[Row]:
     for kind in dict.fromkeys(step.kind for step in steps):
         of_kind = [step for step in steps if step.kind == kind]
         found = {step.backbone: {each.key: each for each in read_result(step.evaluation).figures} for step in of_kind}
-        for key, words in FIGURES[kind].items():
+        for key, words in KINDS[kind].headlines.items():
             values = {
                 name: TableCell(each.value, each.low, each.high, each.n) if (each := figures.get(key)) else TableCell()
                 for name, figures in found.items()

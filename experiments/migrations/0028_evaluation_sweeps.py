@@ -21,4 +21,9 @@ class Migration(migrations.Migration):
             name='what',
             field=models.CharField(choices=[('bundle', 'Full runs (.zip)'), ('runs', 'Runs'), ('experiments', 'Experiments'), ('observations', 'Observations'), ('labels', 'Labels'), ('checks', 'Label checks'), ('evaluations', 'Items of evaluations'), ('reviews', 'Reviews'), ('verdicts', 'Final verdicts'), ('agreement', 'Agreement of reviewers'), ('queues', 'Review queues'), ('trials', 'Pairwise trials'), ('sweeps', 'Sweeps')], max_length=12),
         ),
+        migrations.AlterField(
+            model_name='evaluation',
+            name='kind',
+            field=models.CharField(help_text='a key of `workers.record.evaluation_kinds.KINDS`', max_length=10),
+        ),
     ]

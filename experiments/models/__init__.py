@@ -10,7 +10,6 @@ from experiments.models.evaluation import (
     CheckStatus,
     Evaluation,
     EvaluationItem,
-    EvaluationKind,
     GeneratedImage,
     ItemStatus,
     LabelCheck,
@@ -39,3 +38,4 @@ from experiments.models.share import Share
 from experiments.models.sparse import SparseAutoencoderRow
 from experiments.models.sweep import Sweep, SweepPriority, SweepStatus
 from experiments.models.tag import Tag
+from workers.record.evaluation_kinds import EvaluationKind

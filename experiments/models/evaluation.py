@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.models import stored
+from workers.record.evaluation_kinds import KindRow, find_kind
 
 
 class CheckStatus(models.TextChoices):
@@ -91,19 +92,10 @@ class LabelCheck(models.Model):
         return self.pearson is not None or self.generated_auc is not None
 
 
-class EvaluationKind(models.TextChoices):
-    LABELS = "labels", "Labels"
-    SYNTHETIC = "synthetic", "Synthetic neurons"
-    UNITS = "units", "Units of a network"
-    ABLATION = "ablation", "Ablations"
-    SPURIOUS = "spurious", "Spurious features"
-    BIAS = "bias", "Biases"
-
-
 class Evaluation(models.Model):
     """A measurement of how right labels are. What it plans is in its items; how it stands, in its job."""
 
-    kind = models.CharField(max_length=10, choices=EvaluationKind.choices)
+    kind = models.CharField(max_length=10, help_text="a key of `workers.record.evaluation_kinds.KINDS`")
     name = models.CharField(max_length=120)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="evaluations")
     created = models.DateTimeField(default=timezone.now)
@@ -130,6 +122,11 @@ class Evaluation(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("evaluation", args=[self.pk])
+
+    @property
+    def row_of_kind(self) -> KindRow:
+        """What is known of its kind."""
+        return find_kind(self.kind)
 
 
 class ItemStatus(models.TextChoices):

@@ -12,15 +12,13 @@ from itertools import combinations
 from django.db.models import QuerySet
 
 from experiments.core.errors import InvalidInput, StateConflict
-from experiments.models import Evaluation, EvaluationKind, ItemStatus, Pair, PairwiseTrial, Unit
+from experiments.models import Evaluation, ItemStatus, Pair, PairwiseTrial, Unit
 from experiments.pairwise import sources
 from experiments.pairwise.form import MOST, draw_pairs
 from experiments.pairwise.results import JudgeScore, PreferenceCell, Preferences, trial_results
 from experiments.pairwise.sources import LabelsBySource, SourceLabel
 from workers.record.evaluations import Cell, Figure, ResultTable
 
-KINDS = frozenset({EvaluationKind.LABELS, EvaluationKind.SYNTHETIC, EvaluationKind.UNITS})
-"""Kinds of evaluation whose items are labels of several sources for the same units."""
 JUDGES, MOST_JUDGES = 10, 1_000
 """People for each pair: as in the paper, and at most."""
 SHUFFLED = "shuffled"
@@ -43,7 +41,7 @@ def name_sources(trial: PairwiseTrial) -> list[str]:
 
 def list_comparable(evaluation: Evaluation) -> list[str]:
     """Keys of the sources that give labels, in the order of the items; none for a kind without several."""
-    if evaluation.kind not in KINDS:
+    if not evaluation.row_of_kind.compares_labels:
         return []
     said = evaluation.items.filter(status=ItemStatus.DONE).exclude(label="").order_by("position")
     return list(dict.fromkeys(said.values_list("source", flat=True)))
@@ -54,7 +52,7 @@ def draft_trial_of(
 ) -> tuple[PairwiseTrial, list[Pair]]:
     """The trial with its pairs; neither is saved. Raises StateConflict for an evaluation of something else, and
     InvalidInput."""
-    if evaluation.kind not in KINDS:
+    if not evaluation.row_of_kind.compares_labels:
         raise StateConflict("Only labels of units, of synthetic neurons or of files are compared two by two.")
     there = list_comparable(evaluation)
     if unknown := [key for key in chosen if key not in there]:

@@ -15,13 +15,13 @@ from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.evaluations import actions, forecast
 from experiments.evaluations.form import NewEvaluation
-from experiments.evaluations.kinds import KINDS
 from experiments.models import AuditEntry, Backbone, Evaluation, EvaluationItem, Job, LabelCheck, Run
 from experiments.pairwise import sources
 from tests.support import trials
 from tests.support.builders import make_run
 from tests.support.evaluations import work
 from tests.support.people import member
+from workers.record.evaluation_kinds import KINDS
 
 pytestmark = pytest.mark.django_db
 

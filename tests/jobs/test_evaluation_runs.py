@@ -31,7 +31,7 @@ from experiments.sweeps import of_evaluation
 from workers.errors import Cancelled
 from workers.jobs import claims, round_threads, rounds
 from workers.jobs.evaluations.agent_runs import ask_agent
-from workers.jobs.evaluations.engine import PROCEDURES, evaluate
+from workers.jobs.evaluations.engine import evaluate, find_procedure
 from workers.protocols import no_progress
 from workers.record.events import Paused
 from workers.record.systems import SystemSpec
@@ -53,7 +53,7 @@ def go_on(evaluation: Evaluation, progress: Any = no_progress) -> str:
 
 def plan(evaluation: Evaluation) -> Any:
     """As the engine does it, without a run."""
-    procedure = PROCEDURES[evaluation.kind]  # type: ignore[index]
+    procedure = find_procedure(evaluation)
     for position, item in enumerate(procedure.plan(evaluation, no_progress), 1):
         item.evaluation, item.position = evaluation, position
         item.save()
@@ -211,7 +211,7 @@ def test_an_item_whose_run_stands_still_fails_and_is_left_to_go_on_with(owner: U
 @pytest.mark.more
 def test_runs_that_were_asked_before_there_were_sweeps_are_taken_up(owner: User) -> None:
     evaluation = start(owner, units=1)
-    procedure = PROCEDURES[evaluation.kind]  # type: ignore[index]
+    procedure = find_procedure(evaluation)
     for position, item in enumerate(procedure.plan(evaluation, no_progress), 1):
         item.evaluation, item.position = evaluation, position
         if item.source == "agent" and item.unit:

@@ -11,6 +11,7 @@ from workers.record.events import Event, ExperimentEnded, Reminder, Replied, Sta
 from workers.record.limits import Limits
 from workers.record.replies import Conclusion
 from workers.record.stated_biases import LEAST, date_statements, find_sides, find_stated
+from workers.record.tasks import find_task
 
 ASKED = 2
 """Times that a run is asked to test what it states."""
@@ -25,7 +26,7 @@ def ask_to_confirm(
     asked = sum(map(_asks, events))
     too_late = limits.rounds is not None and reply.round + ROUNDS > limits.rounds
     draws = "### tools.text2image(" in start.reference
-    if start.task != "bias" or reply.by_person or asked >= ASKED or too_late or not draws:
+    if not find_task(start.task).confirms or reply.by_person or asked >= ASKED or too_late or not draws:
         return None
     lacking = _list_lacking(events, conclusion.bias)
     told = rounds_told(reply.round, limits)

@@ -50,6 +50,7 @@ from workers.record.events import (
 from workers.record.figures import format_activation
 from workers.record.limits import Limits, Usage, explain_exceeded
 from workers.record.replies import Conclusion
+from workers.record.tasks import find_task
 
 ATTEMPTS = 3
 """How often a step is tried before trouble ends the run."""
@@ -162,11 +163,14 @@ def _graded_since(events: Sequence[Event], latest: int) -> Graded | None:
 def _grade_due(events: Sequence[Event], number: int, conclusion: Conclusion, seconds: float) -> Grade | None:
     """The test that a conclusion has to stand; None without labels, reflections, or anything left of the limits."""
     start = find_start(events)
+    task = find_task(start.task)
     labels = tuple(each for each in conclusion.labels if each.strip() and each.strip().casefold() != "none")
     grades = [event.payload for event in events if isinstance(event.payload, Graded)]
     unread = sum(each.direction == "not readable" for each in grades)
     left = start.reflections - len(grades) + unread
-    if start.task != "describe" or not labels or left <= 0 or explain_exceeded(limits(events), events, seconds):
+    if task.gives_verdict or task.is_open or not labels or left <= 0:
+        return None
+    if explain_exceeded(limits(events), events, seconds):
         return None
     return Grade(number, labels, left - 1, reworded=unread > 0)
 

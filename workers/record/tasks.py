@@ -32,6 +32,10 @@ class Task:
     """Whether it is asked of functions, and of nothing else."""
     gives_verdict: bool = False
     """Whether its labels are a verdict, rather than what the unit responds to."""
+    is_open: bool = False
+    """Whether the question may be any: a label may then be of something else, and one that fails is not sent back."""
+    confirms: bool = False
+    """Whether statements of its conclusion are to be tested on images drawn after them."""
 
 
 FUNCTION = "function"
@@ -57,6 +61,7 @@ _ROWS = (
         (("BIAS", "DESCRIPTION"), ("LABEL",)),
         of_classes=True,
         gives_verdict=True,
+        confirms=True,
     ),
     Task(
         "spurious",
@@ -78,6 +83,7 @@ _ROWS = (
         "Which change to an image lowers this neuron's activation the most?",
         ("description", "labels"),
         (("DESCRIPTION", "BIAS"),),
+        is_open=True,
     ),
     Task(
         FUNCTION,

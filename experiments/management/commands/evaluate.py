@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.core import compatibility, notify
 from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON, SCRIPTED
-from experiments.evaluations import actions, people
+from experiments.evaluations import actions
 from experiments.evaluations.forecast import predict
 from experiments.evaluations.results import read_result
 from experiments.management import comparing, comparison_table
@@ -22,16 +22,10 @@ from experiments.management.supervisor import welcome
 from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobStatus
 from workers import registry
 from workers.record.decoding import encode
+from workers.record.evaluation_kinds import KINDS
 from workers.record.evaluations import CAVEAT
 
 ALL = "all"
-QUICK = {
-    EvaluationKind.SYNTHETIC: 20,
-    EvaluationKind.UNITS: 20,
-    EvaluationKind.SPURIOUS: 50,
-    EvaluationKind.BIAS: 1,
-}
-"""What `all` evaluates, and of how many."""
 NOT_COMPARED = (
     *("backbone", "backbone_model", "model", "layers", "dataset", "toolset", "source", "repeats", "reflections"),
     *("judge", "people", "seconds", "resume"),
@@ -48,7 +42,7 @@ class Command(FetchingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         self.parser = parser
-        kinds = [*EvaluationKind.values, ALL, COMPARE]
+        kinds = [*EvaluationKind, ALL, COMPARE]
         parser.add_argument("kind", nargs="?", choices=kinds, help="what to evaluate; compare: backbones side by side")
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
@@ -88,7 +82,7 @@ class Command(FetchingCommand):
     def handle(self, **options: Any) -> None:
         notify.muted.set()  # works without Redis
         if options["resume"] is None and not options["kind"]:
-            raise CommandError(f"Say what to evaluate: {', '.join([*EvaluationKind.values, ALL, COMPARE])}.")
+            raise CommandError(f"Say what to evaluate: {', '.join([*EvaluationKind, ALL, COMPARE])}.")
         if options["kind"] == COMPARE:
             self.compare(options)
             return
@@ -102,7 +96,7 @@ class Command(FetchingCommand):
                 _ask_people(found)
             evaluations = [found]
         elif options["kind"] == ALL:
-            evaluations = [_begin(EvaluationKind(kind), options | {"units": count}) for kind, count in QUICK.items()]
+            evaluations = [_begin(kind.key, options | {"units": kind.quick}) for kind in KINDS.values() if kind.quick]
         else:
             evaluations = [_begin(EvaluationKind(options["kind"]), options)]
         results = {evaluation.kind: self.do(evaluation) for evaluation in evaluations}
@@ -156,9 +150,9 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     """An evaluation as the options say, not saved."""
     asked = {name: options[name] for name in ("units", "model", "layers", "dataset", "repeats", "reflections")}
     asked["sources"] = options["source"]
-    if kind == EvaluationKind.UNITS:
+    if "toolset" in KINDS[kind].asks:
         asked["toolset"] = choices.toolset_of(options["model"] or compatibility.TOYBOX, options)
-    asked |= {"judge": _check_judge(kind, options["judge"]), "people": options["people"] and kind in people.KINDS}
+    asked |= {"judge": _check_judge(kind, options["judge"]), "people": options["people"] and KINDS[kind].people_label}
     return Evaluation(
         kind=kind,
         name=f"{kind.label}, seed {options['seed']}, {options['backbone_model'] or options['backbone']}",
@@ -174,17 +168,17 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
 
 def _check_judge(kind: EvaluationKind, judge: str) -> str:
     """The judge of labels two by two. Raises CommandError for one that cannot be."""
-    if not judge or kind not in people.KINDS:
+    if not judge or "judge" not in KINDS[kind].asks:
         return ""
     key = judge.partition(":")[0]
-    able = [each for each in registry.BACKBONES if each != PERSON and (each != SCRIPTED or kind == "synthetic")]
+    able = [each for each in registry.BACKBONES if each != PERSON and (each != SCRIPTED or KINDS[kind].truth_in_words)]
     if key not in able:
         raise CommandError(f"{judge!r} cannot judge here. Choose one of: {', '.join(able)}, as openai:gpt-4o.")
     return judge
 
 
 def _ask_people(evaluation: Evaluation) -> None:
-    if evaluation.kind not in people.KINDS:
+    if not evaluation.row_of_kind.people_label:
         raise CommandError("People label units and synthetic neurons; this evaluation is of something else.")
     evaluation.options = {**evaluation.options, "people": True}
     evaluation.save(update_fields=["options"])

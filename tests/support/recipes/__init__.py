@@ -1,6 +1,7 @@
 """What somebody writes who follows the recipes of CONTRIBUTING.md to the letter. A test follows them in a copy of the
 tree; who looks for an example of one finds it here."""
 
+from tests.support.recipes.evaluation import EVALUATION
 from tests.support.recipes.feature import FEATURE
 from tests.support.recipes.laboratory import BACKBONE, MODEL, TOOL
 from tests.support.recipes.recipe import Recipe
@@ -9,6 +10,7 @@ from tests.support.recipes.record import EVENT, TASK
 RECIPES: dict[str, Recipe] = {
     "A tool": TOOL,
     "A task": TASK,
+    "An evaluation": EVALUATION,
     "A kind of event": EVENT,
     "A model": MODEL,
     "A backbone": BACKBONE,

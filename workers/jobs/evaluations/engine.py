@@ -8,10 +8,11 @@ Stopped, killed or at the end of its budget it keeps what it has, and goes on th
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 
 import msgspec
 from django.db import transaction
@@ -27,7 +28,6 @@ from experiments.models import Evaluation, EvaluationItem, EvaluationKind, ItemS
 from experiments.sweeps import of_evaluation
 from workers.errors import RequestError
 from workers.jobs import lease
-from workers.jobs.evaluations import ablation, bias, labels, spurious, synthetic, units
 from workers.jobs.evaluations.agent_runs import ask_agent, by_workers, list_runs, play_one
 from workers.jobs.evaluations.budget import explain_budget
 from workers.jobs.evaluations.procedure import Procedure
@@ -45,14 +45,11 @@ SUMMARY_EVERY = 10.0
 LOOK_EVERY = 0.5
 """Seconds between two looks at runs and checks that others have in hand."""
 
-PROCEDURES: Mapping[EvaluationKind, Procedure] = {
-    EvaluationKind.LABELS: labels.PROCEDURE,
-    EvaluationKind.SYNTHETIC: synthetic.PROCEDURE,
-    EvaluationKind.UNITS: units.PROCEDURE,
-    EvaluationKind.ABLATION: ablation.PROCEDURE,
-    EvaluationKind.SPURIOUS: spurious.PROCEDURE,
-    EvaluationKind.BIAS: bias.PROCEDURE,
-}
+
+def find_procedure(evaluation: Evaluation) -> Procedure:
+    """How its kind is planned, scored and summarised: of the module called as the kind."""
+    found: Procedure = import_module(f"workers.jobs.evaluations.{EvaluationKind(evaluation.kind)}").PROCEDURE
+    return found
 
 
 def evaluate(job: Job, progress: Progress) -> str:
@@ -63,7 +60,7 @@ def evaluate(job: Job, progress: Progress) -> str:
     evaluation = Evaluation.objects.select_related("owner").filter(job=job).first()
     if evaluation is None:
         raise RequestError("The evaluation of this job was deleted.")
-    procedure = PROCEDURES[EvaluationKind(evaluation.kind)]
+    procedure = find_procedure(evaluation)
     check_price(evaluation)
     if not evaluation.planned:
         _plan(evaluation, procedure, progress)
@@ -177,7 +174,7 @@ def _finish(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
 def summarise(evaluation: Evaluation) -> None:
     """Write the figures of what is there so far."""
     items = list(evaluation.items.select_related("label_check", "run", "unit__layer").order_by("position"))
-    result = PROCEDURES[EvaluationKind(evaluation.kind)].summarise(evaluation, items)
+    result = find_procedure(evaluation).summarise(evaluation, items)
     if problem := evaluation.prepared.get(PROBLEM):
         result = replace(result, notes=(*result.notes, ResultNote(str(problem))))
     Evaluation.objects.filter(pk=evaluation.pk).update(result=msgspec.to_builtins(result))
