@@ -103,7 +103,7 @@ class EvaluationOut(RowOut):
     open_items: int
     waiting_items: int = Field(description="of the open ones those that wait for people")
     cost: float = Field(description="US dollars of its runs and checks, as far as prices are known")
-    seconds: float
+    seconds: float = Field(validation_alias="work", description="of work, with runs that are under way")
     progress: JobProgress = Field(None, validation_alias="job")
     said: str = Field(description="what a worker said last")
 

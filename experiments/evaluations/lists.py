@@ -35,8 +35,9 @@ def list_evaluations(params: Mapping[str, str]) -> QuerySet[Any]:
 
 def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
     """Each with how many items it has: `all_items`, `ended_items`, `done_items`, `failed_items`, of which the runs of
-    `still_items` stand still, `lacking_items`, `open_items`, of which `waiting_items` wait for people; and `cost`, US
-    dollars of its runs, its checks and its judge of labels two by two, as far as prices are known."""
+    `still_items` stand still, `lacking_items`, `open_items`, of which `waiting_items` wait for people; `work`,
+    seconds with those of runs under way; and `cost`, US dollars of its runs, its checks and its judge of labels two by
+    two, as far as prices are known."""
 
     def count(*statuses: str) -> Count:
         return Count("items", filter=Q(items__status__in=statuses))
@@ -44,6 +45,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
     items = EvaluationItem.objects.filter(evaluation=OuterRef("pk")).order_by().values("evaluation")
     runs = items.annotate(sum=Sum("run__cost")).values("sum")
     checks = items.annotate(sum=Sum("label_check__cost")).values("sum")
+    under_way = items.filter(status=ItemStatus.PLANNED, source="agent", label="").annotate(sum=Sum("run__seconds"))
     own = Judge.objects.filter(trial__evaluation=OuterRef("pk"), trial__judges_wanted=0).order_by()
     judges = own.values("trial__evaluation").annotate(sum=Sum("cost")).values("sum")
     waiting = EvaluationItem.objects.filter(IS_WAITING, evaluation=OuterRef("pk")).order_by().values("evaluation")
@@ -58,6 +60,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
         cost=Coalesce(Subquery(runs), 0.0, output_field=FloatField())
         + Coalesce(Subquery(checks), 0.0, output_field=FloatField())
         + Coalesce(Subquery(judges), 0.0, output_field=FloatField()),
+        work=F("seconds") + Coalesce(Subquery(under_way.values("sum")), 0.0, output_field=FloatField()),
         waiting_items=Coalesce(Subquery(waiting.annotate(count=Count("pk")).values("count")), 0),
     )
 
