@@ -3,7 +3,8 @@ pays for runs whose labels nobody scores."""
 
 from __future__ import annotations
 
-from django.db.models import F, QuerySet
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
 
 from experiments.core.actors import Actor
 from experiments.models import Evaluation, Flow, Sweep, SweepStatus
@@ -20,9 +21,7 @@ def list_open(evaluation: Evaluation) -> QuerySet[Sweep]:
 def go_on(evaluation: Evaluation, *, by_workers: bool) -> None:
     """Have its runs claimed from now on: by any worker, or else by the process that calls, alone."""
     for sweep in list_open(evaluation):
-        actions.set_status(sweep, SweepStatus.RUNNING)
-        if not by_workers:
-            Flow.objects.filter(sweep=sweep).update(open=False)
+        _open(sweep, by_workers=by_workers)
 
 
 def hold(evaluation: Evaluation, reason: str) -> None:
@@ -44,8 +43,14 @@ def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | Non
         "cost_limit": None if cost is None else F("cost") + cost,
         "seconds_limit": None if seconds is None else F("seconds") + seconds,
     }
-    if cost is not None or seconds is not None:
-        list_open(evaluation).update(**left)
-        for sweep in list_open(evaluation).filter(status=SweepStatus.OUT_OF_BUDGET):
-            actions.set_status(sweep, SweepStatus.RUNNING)
-            Flow.objects.filter(sweep=sweep).update(open=by_workers)
+    limited = Q() if cost is not None or seconds is not None else ~Q(cost_limit=None, seconds_limit=None)
+    list_open(evaluation).filter(limited).update(**left)
+    for sweep in list_open(evaluation).filter(status=SweepStatus.OUT_OF_BUDGET):
+        _open(sweep, by_workers=by_workers)
+
+
+@transaction.atomic
+def _open(sweep: Sweep, *, by_workers: bool) -> None:
+    actions.set_status(sweep, SweepStatus.RUNNING)
+    if not by_workers:
+        Flow.objects.filter(sweep=sweep).update(open=False)

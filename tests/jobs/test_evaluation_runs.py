@@ -152,7 +152,7 @@ def test_what_the_agent_says_is_checked_and_scored_and_the_sweep_is_done(owner: 
 def test_workers_play_while_it_scores_and_it_plays_nothing_itself(owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another worker plays a round whenever the evaluation has to wait, and measures a check now and then."""
     monkeypatch.setattr(round_threads, "players", [object()])
-    evaluation, waited = start(owner), 0
+    evaluation, waited = start(owner, seconds_limit=0.2), 0
 
     def play(what: str, done: int, total: int) -> None:
         nonlocal waited
@@ -161,6 +161,8 @@ def test_workers_play_while_it_scores_and_it_plays_nothing_itself(owner: User, m
             if run := claims.Claimer(tuple).claim():
                 rounds.play_claimed(run)
 
+    assert "used up" in go_on(evaluation, play)
+    Evaluation.objects.update(seconds_limit=None)  # the sweep forgets the limit too
     assert go_on(evaluation, play) == "Done: 4 of 4 items."
     assert waited > 2
     assert Run.objects.exclude(status="concluded").count() == 0

@@ -71,8 +71,10 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
 def read_run(item: EvaluationItem) -> Run:
     """The item's run, ended. Raises RequestError if there is none, or it stands still."""
     run = item.run
-    if run is None:
+    if run is None and item.unit is None:
         raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
+    if run is None:
+        raise RequestError("Its run was deleted. Score the evaluation again to have the agent asked anew.")
     if not run.has_ended:
         raise RequestError(
             f"Run {run.pk} {'waits' if run.status == 'waiting' else 'is paused'}: {run.reason} Put this right, then go "
