@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from django.contrib import messages
@@ -38,6 +39,8 @@ from workers.record.evaluations import CAVEAT
 PER_PAGE, ITEMS_PER_PAGE = 30, 50
 PROGRESS = "progress"
 """The part of the page that follows the work; htmx asks for it by this id."""
+LIMITS = ("cost", "seconds")
+"""Fields of the limits that going on may change."""
 OFFERED = 50
 """Others of its kind that a page offers to compare with."""
 
@@ -309,11 +312,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Go on with what is left, with other limits where some were typed."""
-
-    def act(actor: Actor, row: Evaluation) -> None:
-        actions.resume(actor, row, *(_read_figure(request.POST, name) for name in ("cost", "seconds")))
-
-    return _do(request, pk, act)
+    return _do(request, pk, lambda by, row: actions.resume(by, row, *map(partial(_read_figure, request.POST), LIMITS)))
 
 
 def _read_figure(given: QueryDict, name: str) -> float | None:

@@ -8,7 +8,7 @@ from django.test import Client
 
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb, list_authors, record
-from experiments.evaluations.actions import check_label
+from experiments.label_checks.actions import check_label
 from experiments.models import HumanReply, Label, LabelCheck, PresenceAnswer, Share, TokenScope, Unit
 from experiments.runs.human.drafts import find_current
 from tests.support import api_world
