@@ -69,7 +69,6 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
     return report | {
         "state": state(report),
         "refuses": report.get("refuses", ""),
-        "places_said": describe_places(report),
         "weights": weights,
         "scale": max([report.get("budget") or weights, weights, 1]),
         "doing": [_describe_job(each) for each in report.get("jobs", [])],

@@ -16,11 +16,14 @@ from experiments.display.label_checks import fetch_checks
 from experiments.evaluations.people import IS_WAITING
 from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, JobStatus, Judge
+from experiments.pairwise.sources import AGENT
 from workers import registry
 from workers.record.evaluation_kinds import KINDS
 from workers.record.statuses import STILL
 
 OPEN_ITEMS = (ItemStatus.PLANNED, ItemStatus.RUNNING)
+IS_UNSCORED = Q(status=ItemStatus.PLANNED, source=AGENT, label="")
+"""Items whose runs' seconds are not counted among those of the evaluation yet."""
 ORDERS = ("worst", "position")
 
 
@@ -45,7 +48,7 @@ def with_progress(rows: QuerySet[Evaluation]) -> QuerySet[Any]:
     items = EvaluationItem.objects.filter(evaluation=OuterRef("pk")).order_by().values("evaluation")
     runs = items.annotate(sum=Sum("run__cost")).values("sum")
     checks = items.annotate(sum=Sum("label_check__cost")).values("sum")
-    under_way = items.filter(status=ItemStatus.PLANNED, source="agent", label="").annotate(sum=Sum("run__seconds"))
+    under_way = items.filter(IS_UNSCORED).annotate(sum=Sum("run__seconds"))
     own = Judge.objects.filter(trial__evaluation=OuterRef("pk"), trial__judges_wanted=0).order_by()
     judges = own.values("trial__evaluation").annotate(sum=Sum("cost")).values("sum")
     waiting = EvaluationItem.objects.filter(IS_WAITING, evaluation=OuterRef("pk")).order_by().values("evaluation")

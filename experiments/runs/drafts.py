@@ -13,6 +13,9 @@ from experiments.models import Layer, Run
 from workers.record import tasks
 from workers.record.systems import SystemSpec
 
+SAME = ("system_kind", "model", "layer", "unit", "options", "question", "task", "toolset", "backbone")
+"""Columns in which a run that is made like another is as that one, unless it is told otherwise."""
+
 
 def draft_run(
     system: SystemSpec,
@@ -56,8 +59,5 @@ def suggest_question(system: SystemSpec, task: str) -> str:
 
 def draft_like(run: Run, **changed: Any) -> Run:
     """A draft of the same query, tools and settings, but for what changed."""
-    system = SystemSpec(run.system_kind, run.model, run.layer, run.unit, run.options)
-    same = {name: getattr(run, name) for name in ("task", "question", "toolset", "backbone")}
-    draft = draft_run(system, **same | changed)
-    draft.options = run.options  # as they were, also where they named no dataset
-    return draft
+    same = {name: getattr(run, name) for name in SAME}
+    return Run(**same | changed)

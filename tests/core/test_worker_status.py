@@ -82,7 +82,7 @@ def test_it_shows_device_memory_and_models(as_owner: Client) -> None:
 
 def test_each_loaded_name_is_said_once() -> None:
     other = [{**NET, "name": name} for name in ("resnet", "bert", "clip", "sam")]
-    said = worker_status.describe_worker(REPORT | {"silent": 0.0, "places": [EYES, NET, EYES, *other]})["places_said"]
+    said = worker_status.describe_places(REPORT | {"places": [EYES, NET, EYES, *other]})
     assert said == "toybox-eyes (2 times), hf:microsoft/resnet-152, resnet, bert and 2 more"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import F, Max, Sum
 
+from experiments.evaluations.lists import IS_UNSCORED
 from experiments.models import Evaluation, ItemStatus, Judge, Run
 from experiments.pairwise.sources import AGENT
 from experiments.runs.spread import read_recorded
@@ -26,8 +27,8 @@ def find_cost(evaluation: Evaluation) -> float:
 
 def _find_seconds(evaluation: Evaluation) -> float:
     """Seconds of work, those of runs that are not scored yet with them."""
-    under_way = evaluation.items.filter(status=ItemStatus.PLANNED, source=AGENT, label="")
-    return evaluation.seconds + float(under_way.aggregate(took=Sum("run__seconds"))["took"] or 0.0)
+    under_way = evaluation.items.filter(IS_UNSCORED).aggregate(took=Sum("run__seconds"))
+    return evaluation.seconds + float(under_way["took"] or 0.0)
 
 
 def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:

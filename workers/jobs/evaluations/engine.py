@@ -140,6 +140,7 @@ def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
     that wait for people."""
     total, looked = evaluation.items.count(), time.monotonic()
     steps = Steps(evaluation, procedure)
+    told = total  # how many were left when the figures were written last
     while left := steps.count_left(progress):
         report = partial(_report, progress, total - left, total)
         if why := explain_budget(evaluation, by_workers=by_workers()):
@@ -147,9 +148,9 @@ def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
         if not steps.take_one(report) and (by_workers() or not play_one(evaluation, report)):
             report("Waiting for runs and checks that are under way", 0, 1)
             time.sleep(LOOK_EVERY)
-        if time.monotonic() - looked > SUMMARY_EVERY:
+        if left < told and time.monotonic() - looked > SUMMARY_EVERY:
             summarise(evaluation)
-            looked = time.monotonic()
+            told, looked = left, time.monotonic()
     progress("Done", total, total)
     return ""
 
