@@ -32,6 +32,7 @@ FEATURES = (
     "exchange",
     "gallery",
     "installation",
+    "judging",
     "label_checks",
     "pairwise",
     "reviews",

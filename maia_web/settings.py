@@ -212,7 +212,7 @@ TEMPLATES = [
                 **{name: f"experiments.display.tags.{name}" for name in ("checks", "frame", "maia", "people", "units")},
                 **{
                     name: f"experiments.{name}.tags"
-                    for name in ("comments", "evaluations", "exchange", "gallery", "label_checks", "reviews", "runs")
+                    for name in ("comments", "evaluations", "exchange", "gallery", "judging", "reviews", "runs")
                 },
             },
         },

@@ -33,7 +33,7 @@ CONFLICTS = frozenset(
         *("put_run_up", "give_final_verdict"),
         *("save_reply", "send_reply", "stop_program", "hand_run_over", "create_share"),
         *("pause_run", "resume_run", "send_note", "change_limits", "fork_run"),
-        *("edit_comment", "delete_comment", "create_vote", "read_results"),
+        *("edit_comment", "delete_comment", "create_answer", "close_judging", "read_results"),
         *("stop_evaluation", "resume_evaluation", "repair_evaluation", "delete_evaluation", "ask_for_check"),
     }
 )

@@ -47,7 +47,7 @@ OPERATIONS = (
         "search.api",
     ),
     *("reviews.api", "pairwise.api", "exchange.api"),
-    *("sweeps.api", "label_checks.api", "label_checks.judging_api", "evaluations.api", "evaluations.score_api"),
+    *("sweeps.api", "label_checks.api", "judging.api", "evaluations.api", "evaluations.score_api"),
 )
 """Modules that hold operations, by name: they stand on this folder. Some add theirs to the router of another."""
 

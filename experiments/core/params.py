@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, time, timedelta
 
 from django.utils import timezone
@@ -23,6 +24,15 @@ def parse_number(text: str | None, digits: int = 9) -> int | None:
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= digits):
         return None
     return int(text)
+
+
+def parse_float(text: str | None) -> float | None:
+    """The finite number that a text is; None for anything else."""
+    try:
+        number = float(text or "nan")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def parse_key(text: str | None) -> int:

@@ -12,7 +12,6 @@ from hashlib import blake2s
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -27,9 +26,8 @@ from experiments.display.answers import read_answer
 from experiments.display.label_checks import describe_check
 from experiments.installation import actions, activity, dashboard, lists, waiting
 from experiments.installation.form import NewAutoencoder
-from experiments.label_checks import judging
+from experiments.judging.waiting import list_waiting
 from experiments.models import Dataset, Job, JobKind, Layer, Role, Run, SparseAutoencoderRow, VisionModelRow
-from experiments.pairwise import lists as pairwise_lists
 from experiments.reviews import lists as review_lists
 
 PARTS = ("now", "waiting", "recent", "workers")
@@ -87,8 +85,7 @@ def _draw_parts(request: HttpRequest, known: Container[str]) -> list[dict[str, A
         "names": names,
         "may_ask": role >= Role.RESEARCHER,
         "to_review": review_lists.list_unfinished(request.user),
-        "to_judge": pairwise_lists.list_unfinished(access.require(request)) if role >= Role.REVIEWER else [],
-        "images_to_judge": _list_images(access.require(request)) if role >= Role.REVIEWER else [],
+        "to_judge": list_waiting(access.require(request), only_left=True) if role >= Role.REVIEWER else [],
     }
     html = {name: render_to_string(f"installation/overview/{name}.html", context) for name in PARTS}
     prints = {name: blake2s(text.encode(), digest_size=8).hexdigest() for name, text in html.items()}
@@ -105,11 +102,6 @@ def _draw_latest(run: Run | None, names: Names, known: Container[str], *, acts: 
         context = {"answer": answer, "run": run, "team": True, "names": names, "acts": acts, "compact": True}
         found["html"] = render_to_string("installation/overview/latest.html", context)
     return found
-
-
-def _list_images(user: User) -> list[judging.OpenJudging]:
-    """Checks in which this person has images left to judge."""
-    return [each for each in judging.list_waiting(user) if each.left][: pairwise_lists.SHOWN]
 
 
 @require_safe

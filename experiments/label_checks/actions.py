@@ -1,4 +1,4 @@
-"""What may be done: a label, or what a run concluded, is checked."""
+"""What may be done: a label, or what a run concluded, is checked; people are asked about its images no more."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from django.db.models import Q
 from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.clock import tell_time
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import clean_line
+from experiments.core.queue import ask_for
 from experiments.label_checks import requests
-from experiments.label_checks.questions import MOST_JUDGES
-from experiments.models import LabelCheck, Role, Run, Unit
+from experiments.label_checks.questions import MOST_JUDGES, describe_waiting
+from experiments.models import CheckStatus, LabelCheck, Role, Run, Unit
 
 STARTS = Role.RESEARCHER
 """Who has labels checked: it may cost money."""
@@ -55,3 +57,42 @@ def check_run(by: Actor, run: Run, people: int = 0) -> LabelCheck:
 def _require_judges(people: int) -> None:
     if not 0 <= people <= MOST_JUDGES:
         raise InvalidInput(f"{people} people for each image: ask 1 to {MOST_JUDGES}.", "judges")
+
+
+# --- people who judge its images ---
+
+
+@transaction.atomic
+def finish_asking(by: Actor, check_id: int) -> None:
+    """Ask nobody any more, and have a worker measure the label by the images judged so far: a random part of all, since
+    they are offered by lot. For who asked for the check, and admins. Raises PermissionDenied, and StateConflict
+    before anybody has judged a natural image."""
+    by.require(STARTS)
+    check = lock_asking(check_id)
+    by.require_own("asked for this check", *audit.list_authors(check, Verb.LABEL_CHECKED))
+    judged = check.questions.filter(expected=None, answers__isnull=False).distinct().count()
+    if not judged:
+        raise StateConflict("Nobody has judged a natural image yet, so there is nothing to measure the label by.")
+    audit.record(by, Verb.JUDGING_FINISHED, check, judged=judged)
+    go_on(check)
+
+
+def lock_asking(pk: int) -> LabelCheck:
+    """The check, so that nobody finishes it meanwhile. Raises StateConflict if it asks nobody any more."""
+    check = LabelCheck.objects.select_for_update().get(pk=pk)
+    if not check.waits_for_people:
+        raise StateConflict("Nobody is asked about images of this check any more: its answers are complete.")
+    return check
+
+
+def say_how_far(check: LabelCheck) -> None:
+    """Have a check say how many images people have judged."""
+    LabelCheck.objects.filter(pk=check.pk, status=CheckStatus.UNFINISHED).update(reason=describe_waiting(check))
+
+
+def go_on(check: LabelCheck) -> None:
+    """Have a worker go on with a check by what people said."""
+    check.status, check.reason, check.waits_for_people = CheckStatus.QUEUED, "", False
+    check.save(update_fields=["status", "reason", "waits_for_people"])
+    LabelCheck.objects.filter(pk=check.pk).update(beat=tell_time())
+    ask_for("check_label", check.pk)

@@ -1,15 +1,10 @@
-"""What people said of the images of a check as CSV, with every image that nobody judged: nothing is left out."""
+"""What people said of the images of a check as rows of its file, with every image that nobody judged."""
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.http import HttpResponse
-
-from experiments.core.errors import StateConflict
-from experiments.core.spreadsheets import cell
 from experiments.models import LabelCheck, PresenceAnswer, PresenceQuestion
 
 COLUMNS = (
@@ -18,28 +13,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def send_answers(check: LabelCheck) -> HttpResponse:
-    """The file. Raises StateConflict while somebody could still be led by it, and where people were never asked."""
-    if check.waits_for_people:
-        raise StateConflict("What others say is hidden while people judge; once the check goes on, it can be had here.")
-    if not check.questions.exists():
-        raise StateConflict("People were not asked about images of this check.")
-    out = io.StringIO()
-    _write_answers(check, out)
-    response = HttpResponse(out.getvalue().encode("utf-8-sig"), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="maia-check-{check.pk}-answers.csv"'
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
-
-
-def _write_answers(check: LabelCheck, out: io.StringIO) -> None:
-    """The file; an image without an answer has one line with empty columns."""
-    writer = csv.writer(out)
-    writer.writerow([cell(name) for name in COLUMNS])
+def list_rows(check: LabelCheck) -> Iterator[Sequence[Any]]:
+    """A row for each answer; one with empty columns for an image without any."""
     for question in check.questions.prefetch_related("answers__user"):
         known = _question_cells(check, question)
         for cells in [_answer_cells(each) for each in question.answers.all()] or [[None] * 4]:
-            writer.writerow([cell(each) for each in [*known, *cells]])
+            yield [*known, *cells]
 
 
 def _question_cells(check: LabelCheck, question: PresenceQuestion) -> list[Any]:

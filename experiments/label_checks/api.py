@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from ninja import Field, Query, Router, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import Body, Id, Number, RowNumber, RowOut, Words, find
+from experiments.api.fields import Body, Id, Number, RowNumber, RowOut, Words, binary, find
 from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
@@ -19,8 +20,8 @@ from experiments.core.visibility import visible_to
 from experiments.display.label_checks import read_check, read_reading
 from experiments.label_checks import actions, lists
 from experiments.label_checks.evidence import hide_truth
-from experiments.label_checks.questions import MOST_JUDGES
-from experiments.models import Label, LabelCheck, Run, TokenScope, Unit
+from experiments.label_checks.questions import MOST_JUDGES, serve_question
+from experiments.models import Label, LabelCheck, Role, Run, TokenScope, Unit
 from workers.record.decoding import encode
 from workers.record.evaluations import CAVEAT
 from workers.record.label_checks import LabelReading
@@ -160,3 +161,15 @@ def ask_for_check(request: HttpRequest, wanted: CheckIn) -> Status[CheckResultOu
     else:
         raise Refusal("invalid", "Say what is to be checked: a run, a label, or a unit with a text.")
     return Status(202, _shape(_find(check.pk), Names(user)))
+
+
+@router.get(
+    "/checks/{pk}/images/{number}",
+    response=None,
+    openapi_extra=binary("image/png"),
+    summary="Fetch an image to judge",
+)
+def fetch_judged_image(request: HttpRequest, pk: Id, number: Id) -> HttpResponseBase:
+    """Takes a reviewer. The PNG, while people are asked; nothing tells its key."""
+    allow(request, Role.REVIEWER)
+    return serve_question(request, pk, number)

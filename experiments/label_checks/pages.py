@@ -19,7 +19,14 @@ from experiments.core.visibility import visible_to
 from experiments.display.label_checks import HEAVY
 from experiments.label_checks import actions, lists
 from experiments.label_checks.evidence import read_evidence
-from experiments.label_checks.questions import MOST_JUDGES, count_answers, count_judged, count_wanted, list_judges
+from experiments.label_checks.questions import (
+    MOST_JUDGES,
+    count_answers,
+    count_judged,
+    count_wanted,
+    list_judges,
+    serve_question,
+)
 from experiments.label_checks.requests import PEOPLE
 from experiments.models import Label, LabelCheck, Role, Run, Unit
 from workers import registry
@@ -68,6 +75,13 @@ def _describe_people(row: LabelCheck) -> dict[str, Any]:
         return {"has_answers": row.questions.exists()}
     progress = {"judged": count_judged(row), "answers": count_answers(row)}
     return progress | {"wanted": count_wanted(row), "judges": list_judges(row)}
+
+
+@require_safe
+def image(request: HttpRequest, pk: int, question: int) -> HttpResponse:
+    """An image that people are asked about, without its key. Raises Http404 once nobody is asked any more."""
+    access.require(request, Role.REVIEWER)
+    return serve_question(request, pk, question)
 
 
 @require_safe

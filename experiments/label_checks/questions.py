@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 
+from experiments.core.visibility import visible_to
+from experiments.gallery.images import serve_image
 from experiments.models import LabelCheck, PresenceQuestion
 
 MOST_JUDGES = 10
@@ -47,3 +51,12 @@ def describe_waiting(check: LabelCheck) -> str:
     """How far people are, as a check says why it is unfinished."""
     judged, every = count_judged(check)
     return f"It waits for people: {judged} of {every} images judged."
+
+
+def serve_question(request: HttpRequest, check: int, question: int) -> HttpResponse:
+    """The image of a question, without its key. Raises Http404 once nobody is asked any more."""
+    checks = visible_to(LabelCheck.objects.filter(pk=check, waits_for_people=True))
+    asked = get_object_or_404(PresenceQuestion, pk=question, label_check__in=checks)
+    response = serve_image(request, asked.image_id, "private, no-store")
+    del response.headers["ETag"]
+    return response

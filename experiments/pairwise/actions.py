@@ -1,8 +1,7 @@
-"""What may be done with trials: they are made, voted in and closed, and backbones are asked to judge."""
+"""What may be done with trials: they are made and closed, and backbones are asked to judge."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from django.db import transaction
@@ -24,18 +23,14 @@ from experiments.models import (
     PairwiseTrial,
     Role,
     Unit,
-    Vote,
 )
 from experiments.models.job import MOVING
 from experiments.pairwise.form import USUAL, NewTrial, draft_trial
-from experiments.pairwise.judging import FIRST, NEITHER, SECOND, answer_of, count_votes, is_swapped, key_of
 from experiments.pairwise.lists import BLIND, judge_backbones
 from experiments.pairwise.of_evaluation import JUDGES, draft_trial_of
 from experiments.reviews.lists import reviewers
 from workers.record.limits import explain_unpriced
 
-LONGEST_SECONDS = 3600.0
-"""Above this somebody was away; nothing is kept."""
 MOST_COST = 1_000.0
 MANAGES = Role.ADMIN
 """Who makes and closes trials, and asks backbones: these cost money."""
@@ -110,56 +105,6 @@ def close_trial(by: Actor, trial_id: int) -> PairwiseTrial:
 def publish(trial_id: int) -> None:
     """Have the pages that show a trial look again, once the transaction is committed."""
     notify.publish_topic(f"trial.{trial_id}")
-
-
-# --- votes ----------------------------------------------------------------------------------------------------
-
-
-@transaction.atomic
-def vote(by: Actor, trial_id: int, pair_id: int, said: str, seconds: float | None = None) -> Vote:
-    """Keep what a person says of a pair: "first", "second" or "neither". The same answer twice is one."""
-    if said not in (FIRST, SECOND, NEITHER):
-        words = f"“{said[:40]}” is no answer: choose the first label, the second, or that you cannot tell."
-        raise InvalidInput(words, "answer")
-    trial = lock_open_trial(trial_id)
-    pair = trial.pairs.filter(pk=pair_id).first()
-    if pair is None:
-        raise StateConflict("This pair is not of this trial.")
-    judge, _ = Judge.objects.get_or_create(trial=trial, user=by.person)
-    swapped = is_swapped(trial, pair, key_of(by.person))
-    answer = answer_of(said, swapped)
-    plausible = seconds is not None and math.isfinite(seconds) and 0 <= seconds <= LONGEST_SECONDS
-    known = {"answer": answer, "swapped": swapped, "seconds": seconds if plausible else None}
-    row, new = Vote.objects.get_or_create(judge=judge, pair=pair, defaults=known)
-    if row.answer != answer:
-        raise StateConflict("You have judged this pair before, and that answer stands. Undo takes the last one back.")
-    if new:
-        audit.record(by, Verb.VOTE_CAST, pair, trial=trial_id)
-        _tell_enough(trial, pair)
-    publish(trial_id)
-    return row
-
-
-def _tell_enough(trial: PairwiseTrial, pair: Pair) -> None:
-    """Tell the owner, once the last vote that the trial wants is cast: that on this pair."""
-    wanted = trial.judges_wanted
-    if not wanted or pair.votes.filter(judge__user__isnull=False).count() != wanted:
-        return
-    if not count_votes(trial.pairs.all()).filter(given__lt=wanted).exists():
-        words = f"Every pair of “{trial.name}” has the {wanted} votes that were asked for: it can be closed."
-        notifications.notify_person(trial.owner, NotificationKind.REVIEW, words, trial.get_absolute_url())
-
-
-@transaction.atomic
-def undo_vote(by: Actor, trial_id: int) -> Vote | None:
-    """Take the person's last answer back; None if there is none."""
-    trial = lock_open_trial(trial_id)
-    last = Vote.objects.filter(judge__trial=trial, judge__user=by.person).select_related("pair").last()
-    if last is not None:
-        audit.record(by, Verb.VOTE_UNDONE, last.pair, trial=trial_id)
-        Vote.objects.filter(pk=last.pk).delete()
-        publish(trial_id)
-    return last
 
 
 # --- backbones ------------------------------------------------------------------------------------------------

@@ -5,21 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.http.response import HttpResponseBase
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema, Status
 from pydantic import BeforeValidator
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, Whole, Words, binary, find
+from experiments.api.fields import NO_NUL, Body, FullName, Id, RowNumber, RowOut, Whole, Words, find
 from experiments.api.once import answer_once
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
-from experiments.models import Evaluation, Judge, PairwiseTrial, Role, TokenScope
-from experiments.pairwise import actions, judging, lists, sources, votes_csv
+from experiments.models import Evaluation, Judge, PairwiseTrial, TokenScope
+from experiments.pairwise import actions, lists, sources
 from experiments.pairwise.form import MOST, USUAL, NewTrial
 from experiments.pairwise.of_evaluation import JUDGES, MOST_JUDGES
 from experiments.pairwise.results import trial_results
@@ -105,37 +103,6 @@ class TrialFilters(Schema):
     model: Words | None = Field(None, description="of a unit whose labels are compared")
     layer: Words | None = None
     owner: Words | None = None
-
-
-class PairOut(RowOut):
-    """Two labels in the order drawn for you, and what there is to see: the truth, or addresses of exemplars."""
-
-    id: int = Field(validation_alias="pk")
-    first: str
-    second: str
-    truth: str
-    masked: Annotated[list[str], BeforeValidator(lambda shown: [masked.file for masked, _ in shown])] = Field(
-        validation_alias="exemplars"
-    )
-    raw: Annotated[list[str], BeforeValidator(lambda shown: [raw.file for _, raw in shown])] = Field(
-        validation_alias="exemplars"
-    )
-
-
-class NextPairOut(Schema):
-    """The next pair for you; null when you have judged all, every pair has its votes, or the trial is closed."""
-
-    pair: PairOut | None
-    judged: int
-    pairs: int
-
-
-class VoteIn(Body):
-    """Which label says it better."""
-
-    pair: RowNumber
-    answer: Literal["first", "second", "neither"]
-    seconds: Annotated[float, Field(ge=0, le=actions.LONGEST_SECONDS, allow_inf_nan=False)] | None = None
 
 
 class ProportionOut(Schema):
@@ -239,58 +206,6 @@ def create_trial_of_evaluation(
 def read_trial(request: HttpRequest, pk: Id) -> TrialOut:
     user = allow(request)
     return TrialOut.from_orm(find(lists.trials(user), pk=pk))
-
-
-@router.post("/trials/{pk}/close", response=TrialOut, summary="Close a trial")
-def close_trial(request: HttpRequest, pk: Id) -> TrialOut:
-    """For good: which label is whose is told then, and nobody can judge any more. Takes an admin."""
-    user = allow(request, actions.MANAGES, TokenScope.WRITE)
-    find(PairwiseTrial.objects.all(), pk=pk)
-    actions.close_trial(Actor.behind(request, user), pk)
-    return TrialOut.from_orm(find(lists.trials(user), pk=pk))
-
-
-# --- votes ---
-
-
-@router.get("/trials/{pk}/next", response=NextPairOut, summary="Read the next pair to judge")
-def next_pair(request: HttpRequest, pk: Id) -> NextPairOut:
-    """Nothing tells whose the labels are."""
-    user = allow(request)
-    return _upcoming(user, pk)
-
-
-def _upcoming(user: User, pk: int) -> NextPairOut:
-    row = find(lists.trials(user), pk=pk)
-    found = [] if row.closed else judging.next_pairs(row, user, 1)
-    return NextPairOut(pair=PairOut.from_orm(found[0]) if found else None, judged=row.mine, pairs=row.size)
-
-
-@router.post("/trials/{pk}/votes", response={201: NextPairOut}, summary="Judge a pair")
-def create_vote(request: HttpRequest, pk: Id, vote: VoteIn) -> Status[NextPairOut]:
-    """Takes a reviewer; answers with the next pair. The same answer twice is one; another one is refused."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    find(PairwiseTrial.objects.all(), pk=pk)
-    actions.vote(Actor.behind(request, user), pk, vote.pair, vote.answer, vote.seconds)
-    return Status(201, _upcoming(user, pk))
-
-
-@router.post("/trials/{pk}/undo", response=NextPairOut, summary="Undo your last vote")
-def undo_vote(request: HttpRequest, pk: Id) -> NextPairOut:
-    """Answers with its pair, which is the next one again."""
-    user = allow(request, Role.REVIEWER, TokenScope.WRITE)
-    find(PairwiseTrial.objects.all(), pk=pk)
-    actions.undo_vote(Actor.behind(request, user), pk)
-    return _upcoming(user, pk)
-
-
-@router.get(
-    "/trials/{pk}/votes.csv", response=None, openapi_extra=binary("text/csv"), summary="Fetch the votes of a trial"
-)
-def fetch_votes(request: HttpRequest, pk: Id) -> HttpResponseBase:
-    """Every vote, and every pair without one. Only once it is closed."""
-    allow(request)
-    return votes_csv.send_votes(find(PairwiseTrial.objects.all(), pk=pk))
 
 
 # --- backbones ---

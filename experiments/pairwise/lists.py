@@ -27,8 +27,6 @@ from experiments.display.run_pictures import THUMBNAIL
 from experiments.models import Backbone, Judge, Pair, PairwiseTrial, Vote
 from experiments.pairwise import judging
 
-SHOWN = 5
-"""Pairwise trials on the Overview."""
 WAITING, OPEN, CLOSED = "waiting", "open", "closed"
 STATUSES = {WAITING: "Waits for you", OPEN: "Open", CLOSED: "Closed"}
 NEWEST = "-created"
@@ -138,11 +136,6 @@ def read_contents(rows: Iterable[PairwiseTrial], user: User) -> Mapping[int, Tri
     for trial, model, layer in told.values_list("trial", *_PLACE[:2]).distinct():
         found[trial].places.append(f"{model} / {layer}")
     return found
-
-
-def list_unfinished(user: User) -> list[Any]:
-    """The newest open trials in which this person, who may judge, has something `left`."""
-    return list(trials(user).filter(closed=None, left__gt=0)[:SHOWN])
 
 
 def judges(trial: PairwiseTrial) -> QuerySet[Any]:

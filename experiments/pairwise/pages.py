@@ -1,5 +1,4 @@
-"""Pairwise trials: all of them, making one, judging pair by pair, one trial with its judges and, once closed, its
-results."""
+"""Pairwise trials: all of them, making one, one trial with its judges and, once closed, its results."""
 
 from __future__ import annotations
 
@@ -8,8 +7,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.db.models import Count
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -17,12 +15,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
-from experiments.core.errors import ActionRefused, InvalidInput, StateConflict
+from experiments.core.errors import ActionRefused, InvalidInput
 from experiments.core.paging import Page
-from experiments.core.params import parse_key
+from experiments.core.params import parse_float
 from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
-from experiments.pairwise import actions, drawing, judging, lists, results, sources, votes_csv
+from experiments.pairwise import actions, drawing, judging, lists, results, sources
 from experiments.pairwise.form import MOST, NewTrial, draft_trial
 from experiments.pairwise.of_evaluation import name_sources
 from experiments.runs.filter_words import describe_filter
@@ -45,10 +43,6 @@ USUAL_COLUMNS = ("labels", "place", "pairs", "status", "judged", "created")
 """Columns of a list that names none."""
 JUDGES = "judges"
 """The part of the page that follows the backbones at work; htmx asks for it by this id."""
-AHEAD = 2
-"""Pairs that a page holds: the one that is judged and the one behind it."""
-HELD = 50
-"""Pairs, at most, that a page may say it holds."""
 
 
 @require_safe
@@ -155,76 +149,6 @@ def _list_breadcrumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
     return [("Pairwise trials", reverse("pairwise")), *more]
 
 
-@require_safe
-def file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Every vote as CSV. Raises Http404 while it would tell whose the labels are."""
-    access.require(request)
-    try:
-        return votes_csv.send_votes(get_object_or_404(PairwiseTrial, pk=pk))
-    except StateConflict as refused:
-        raise Http404(str(refused)) from None
-
-
-# --- judging --------------------------------------------------------------------------------------------------
-
-
-@require_safe
-def judge(request: HttpRequest, pk: int) -> HttpResponse:
-    """The next pair, the one behind it hidden; what is left to do once all are judged."""
-    user = access.require(request, Role.REVIEWER)
-    row = get_object_or_404(PairwiseTrial, pk=pk)
-    if row.closed:
-        return redirect(row)
-    done, left = judging.count_own(row, user), judging.pending(row, user).count()
-    context = {
-        "trial": row,
-        "breadcrumbs": _list_breadcrumbs((row.name, row.get_absolute_url()), ("Judging", request.path)),
-        "pairs": judging.next_pairs(row, user, AHEAD),
-        "total": done + left,
-        "done": done,
-        "full": done + left < row.pairs.count() and not left,
-    }
-    return render(request, "pairwise/judge.html", context)
-
-
-@require_POST
-def answer(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Keep an answer. A script is sent the pair after those that its page holds; others go on to the next page."""
-    actor = Actor.of(request, Role.REVIEWER)
-    row, sent = get_object_or_404(PairwiseTrial, pk=pk), request.POST
-    scripted = bool(request.htmx)
-    try:
-        actions.vote(actor, pk, parse_key(sent.get("pair")), sent.get("answer", ""), _figure(sent.get("seconds", "")))
-    except ActionRefused as refusal:
-        if scripted:
-            return HttpResponse(str(refusal), status=409, content_type="text/plain; charset=utf-8")
-        messages.error(request, str(refusal))
-    if not scripted:
-        return redirect("pairwise-judge", pk)
-    held = [parse_key(each) for each in sent.getlist("holds")[:HELD]]
-    pairs = judging.next_pairs(row, actor.person, 1, held)
-    return render(request, "pairwise/pairs.html", {"trial": row, "pairs": pairs, "behind": True})
-
-
-def _figure(typed: str) -> float | None:
-    try:
-        return float(typed)
-    except ValueError:
-        return None
-
-
-@require_POST
-def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take the last answer back and show its pair again."""
-    actor = Actor.of(request, Role.REVIEWER)
-    get_object_or_404(PairwiseTrial, pk=pk)
-    try:
-        actions.undo_vote(actor, pk)
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("pairwise-judge", pk)
-
-
 # --- managing -------------------------------------------------------------------------------------------------
 
 
@@ -233,7 +157,7 @@ def compare_labels(request: HttpRequest, evaluation: int) -> HttpResponse:
     """Make a trial between labels of an evaluation."""
     actor = Actor.of(request, actions.MANAGES)
     row, sent = get_object_or_404(Evaluation, pk=evaluation), request.POST
-    most, judges = (_figure(sent.get(name, "")) for name in ("most", "judges"))
+    most, judges = (parse_float(sent.get(name, "")) for name in ("most", "judges"))
     try:
         if most is None or judges is None or judges < 1:
             raise InvalidInput("Write how many pairs and how many judges a pair as whole numbers, 1 or more.", "judges")
@@ -245,24 +169,12 @@ def compare_labels(request: HttpRequest, evaluation: int) -> HttpResponse:
 
 
 @require_POST
-def close(request: HttpRequest, pk: int) -> HttpResponse:
-    """Say for good which label is whose."""
-    actor = Actor.of(request, actions.MANAGES)
-    get_object_or_404(PairwiseTrial, pk=pk)
-    try:
-        actions.close_trial(actor, pk)
-    except ActionRefused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("pairwise-trial", pk)
-
-
-@require_POST
 def ask(request: HttpRequest, pk: int) -> HttpResponse:
     """Have a backbone judge, or go on judging."""
     actor = Actor.of(request, actions.MANAGES)
     get_object_or_404(PairwiseTrial, pk=pk)
     typed = request.POST.get("cost", "")
-    limit = _figure(typed)
+    limit = parse_float(typed)
     if limit is None:
         messages.error(request, f"“{typed[:40]}” is no amount of money: write it as 5 or 0.50.")
         return redirect("pairwise-trial", pk)

@@ -11,11 +11,6 @@ urlpatterns: list[URLPattern] = [
     path("pairwise/new/", pages.new, name="pairwise-new"),
     path("pairwise/evaluation/<int:evaluation>/", pages.compare_labels, name="pairwise-of-evaluation"),
     path("pairwise/<int:pk>/", pages.trial, name="pairwise-trial"),
-    path("pairwise/<int:pk>/judge/", pages.judge, name="pairwise-judge"),
-    path("pairwise/<int:pk>/answer/", pages.answer, name="pairwise-answer"),
-    path("pairwise/<int:pk>/undo/", pages.undo, name="pairwise-undo"),
-    path("pairwise/<int:pk>/close/", pages.close, name="pairwise-close"),
-    path("pairwise/<int:pk>/votes.csv", pages.file, name="pairwise-file"),
     path("pairwise/<int:pk>/ask/", pages.ask, name="pairwise-ask"),
     path("pairwise/<int:pk>/judges/<int:judge>/stop/", pages.stop, name="pairwise-stop"),
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from experiments.core.params import parse_float
 from experiments.core.thumbnails import ImageUrls
 from experiments.models import Layer
 from experiments.units.drawing import UnitSelection
@@ -59,21 +60,12 @@ class SheetFilter:
     @classmethod
     def of(cls, params: Mapping[str, str]) -> SheetFilter:
         sort = params.get("sort", "")
-        return cls(_read_bound(params.get("low")), _read_bound(params.get("high")), sort if sort in SORTS else "number")
+        return cls(parse_float(params.get("low")), parse_float(params.get("high")), sort if sort in SORTS else "number")
 
     def has(self, r: float | None) -> bool:
         if self.low is None and self.high is None:
             return True
         return r is not None and (self.low is None or r >= self.low) and (self.high is None or r <= self.high)
-
-
-def _read_bound(typed: str | None) -> float | None:
-    """A bound of r; None for what is no number."""
-    try:
-        value = float(typed or "nan")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def list_numbers(

@@ -41,7 +41,6 @@ RUN = {
     ),
     "ask_people_for_labels",
     *("forecast_sweep", "start_sweep", "pause_sweep", "resume_sweep", "stop_sweep", "retry_sweep", "change_sweep"),
-    "finish_judging",
 }
 """What takes a researcher and the scope to run."""
 NOT_FOR_VIEWERS = {

@@ -111,9 +111,9 @@ WRITES: dict[str, Case] = {
         {"source": ["agent", "one-shot"], "most": "5", "judges": "2"},
         "trial.made",
     ),
-    "pairwise-answer": ("/pairwise/{trial}/answer/", {"pair": "{pair}", "answer": "first"}, "vote.cast"),
-    "pairwise-undo": ("/pairwise/{trial}/undo/", {}, "vote.undone"),
-    "pairwise-close": ("/pairwise/{trial}/close/", {}, "trial.closed"),
+    "judging-answer": ("/judging/trials/{trial}/answer/", {"item": "{pair}", "answer": "first"}, "vote.cast"),
+    "judging-undo": ("/judging/trials/{trial}/undo/", {}, "vote.undone"),
+    "judging-close": ("/judging/trials/{trial}/close/", {}, "trial.closed"),
     "pairwise-ask": ("/pairwise/{trial}/ask/", {"backbone": "openai:gpt-4o", "cost": "5"}, "judge.asked"),
     "pairwise-stop": ("/pairwise/{trial}/judges/{judge}/stop/", {}, "judge.stopped"),
     "evaluation-new": (
@@ -147,9 +147,6 @@ WRITES: dict[str, Case] = {
     "evaluation-delete": ("/evaluations/{evaluation}/delete/", {}, "evaluation.deleted"),
     "label-check-new": ("/labels/{label}/check/", {}, "label.checked"),
     "run-check-new": ("/runs/{labelled}/check/new/", {}, "label.checked"),
-    "check-answer": ("/checks/{asking}/answer/", {"question": "{question}", "answer": "yes"}, "image.judged"),
-    "check-undo": ("/checks/{asking}/undo/", {}, "judgement.undone"),
-    "check-finish": ("/checks/{asking}/finish/", {}, "judging.finished"),
 }
 """Name of an address -> where an admin sends what, and the verb by which it is recorded."""
 QUIET = {
@@ -170,10 +167,8 @@ BEFORE = {
     "review-undo": ("review-take", "review-submit"),
     "review-final": ("review-take", "review-submit"),
     "run-program-stop": ("run-reply",),
-    "pairwise-undo": ("pairwise-answer",),
     "pairwise-stop": ("pairwise-ask",),
-    "check-undo": ("check-answer",),
-    "check-finish": ("check-answer",),
+    "judging-undo": ("judging-answer",),
     "settings-you-sessions": (),
 }
 """What has to be sent before, so that there is something to do."""
@@ -234,7 +229,7 @@ def test_no_address_that_writes_is_forgotten(as_admin: Client, ids: dict[str, An
 
 # --- the API ---
 
-ANSWER = {"question": 0, "answer": "yes"}
+ANSWER = {"item": 0, "answer": "yes"}
 OPERATIONS: dict[str, Case] = {
     "rename_me": ("/me", {"name": "Ada"}, "person.renamed"),
     "end_sessions": ("/me/sessions", {}, "sessions.ended"),
@@ -313,9 +308,6 @@ OPERATIONS: dict[str, Case] = {
         {"sources": ["agent", "one-shot"]},
         "trial.made",
     ),
-    "close_trial": ("/trials/{trial}/close", {}, "trial.closed"),
-    "create_vote": ("/trials/{trial}/votes", {"pair": 0, "answer": "first"}, "vote.cast"),
-    "undo_vote": ("/trials/{trial}/undo", {}, "vote.undone"),
     "ask_judge": ("/trials/{trial}/judges", {"backbone": "openai:gpt-4o"}, "judge.asked"),
     "stop_judge": ("/trials/{trial}/judges/{judge}/stop", {}, "judge.stopped"),
     "start_sweep": (
@@ -336,9 +328,9 @@ OPERATIONS: dict[str, Case] = {
     "ask_people_for_labels": ("/evaluations/{compared}/people", {}, "run.asked"),
     "delete_evaluation": ("/evaluations/{evaluation}", {}, "evaluation.deleted"),
     "ask_for_check": ("/checks", {"unit": 0, "text": "blue cones"}, "label.checked"),
-    "create_answer": ("/checks/{asking}/answers", ANSWER, "image.judged"),
-    "undo_answer": ("/checks/{asking}/undo", {}, "judgement.undone"),
-    "finish_judging": ("/checks/{asking}/finish", {}, "judging.finished"),
+    "create_answer": ("/judging/checks/{asking}/answers", ANSWER, "image.judged"),
+    "undo_answer": ("/judging/checks/{asking}/undo", {}, "judgement.undone"),
+    "close_judging": ("/judging/checks/{asking}/close", {}, "judging.finished"),
 }
 """Name of an operation -> what an admin's script sends where, and the verb by which it is recorded."""
 SILENT = {
@@ -358,10 +350,9 @@ EARLIER: Mapping[str, tuple[tuple[str, str, Mapping[str, Any]], ...]] = {
     "decline_review": WRITTEN[:1],
     "undo_review": SUBMITTED,
     "give_final_verdict": SUBMITTED,
-    "undo_vote": (("POST", "/trials/{trial}/votes", {"pair": 0, "answer": "first"}),),
     "stop_judge": (("POST", "/trials/{trial}/judges", {"backbone": "openai:gpt-4o"}),),
-    "undo_answer": (("POST", "/checks/{asking}/answers", ANSWER),),
-    "finish_judging": (("POST", "/checks/{asking}/answers", ANSWER),),
+    "undo_answer": (("POST", "/judging/checks/{asking}/answers", ANSWER),),
+    "close_judging": (("POST", "/judging/checks/{asking}/answers", ANSWER),),
     "send_reply": (REPLY,),
     "stop_program": (REPLY, ("POST", "/runs/{by_hand}/reply/send", {})),
 }
@@ -378,11 +369,11 @@ def test_no_operation_that_writes_is_forgotten() -> None:
 def test_what_a_script_writes_is_recorded_with_its_token(admin: User, ids: dict[str, Any], name: str) -> None:
     script = Script(admin)
     for method, earlier, content in EARLIER.get(name, ()):
-        sent = {field: ids[field] if field in ("pair", "question") else value for field, value in content.items()}
+        sent = {field: ids["question"] if field == "item" else value for field, value in content.items()}
         assert script.send(method, earlier.format(**ids), sent, If_Match="*").status_code < 400
     ids = {**ids, "judge": Judge.objects.values_list("pk", flat=True).first()}
     path, body, verb = OPERATIONS[name]
-    known = {"units": [{"layer_id": ids["layer"], "number": 1}], "pair": ids["pair"], "question": ids["question"]}
+    known = {"units": [{"layer_id": ids["layer"], "number": 1}], "item": ids["question"]}
     known |= {"runs": [ids["concluded"]], "run": ids["concluded"], "unit": ids["unit"]}
     sent = dict(body) | {field: known[field] for field in known.keys() & body.keys() if name != "create_run"}
     last = newest()

@@ -85,13 +85,13 @@ def test_only_who_asked_for_a_check_ends_what_people_judge(unit: Unit, author: U
         judge = member(f"judge of {user}", "REVIEWER")
         question = check.questions.filter(expected=None).earliest("pk")
         PresenceAnswer.objects.create(question=question, user=judge, answer="yes")
-        path = f"/checks/{check.pk}/finish"
+        path = f"/judging/checks/{check.pk}/close"
         assert script(other).post(path).status_code == 403
         assert LabelCheck.objects.get(pk=check.pk).waits_for_people
         question = check.questions.filter(answers=None).earliest("pk")
-        said = script(judge).post(f"/checks/{check.pk}/answers", {"question": question.pk, "answer": "no"})
+        said = script(judge).post(f"/judging/checks/{check.pk}/answers", {"item": question.pk, "answer": "no"})
         assert said.status_code == 201, "reviewers judge as before"
-        assert script(user).post(path).status_code == 202
+        assert script(user).post(path).status_code == 200
 
 
 def test_asking_for_a_check_is_on_record(unit: Unit, author: User) -> None:

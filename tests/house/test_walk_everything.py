@@ -78,7 +78,7 @@ class Address(NamedTuple):
 
 def addresses(numbers: dict[str, int], world: World) -> Iterator[Address]:
     numbers = {"token": "x" * 43, "key": KEY, "size": 96, **numbers}  # type: ignore[dict-item]
-    known = {"pk": world.run.pk, "number": 1, "key": KEY}
+    known = {"pk": world.run.pk, "number": 1, "key": KEY, "kind": "checks"}
     for name, path in (NAMED | SHARED).items():
         yield Address(path.format_map(numbers), name in SHARED, name in OWN)
     for route, pattern in ALL:

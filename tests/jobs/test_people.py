@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from experiments.core import notify
 from experiments.core.actors import Actor
-from experiments.label_checks import judging, judging_actions
+from experiments.judging.actions import answer, close
+from experiments.label_checks.desk import CheckDesk
 from experiments.label_checks.requests import PEOPLE, CheckMethod, choose_method, request_check
 from experiments.models import CheckStatus, LabelCheck, Notification, PresenceAnswer, PresenceQuestion
 from tests.support.people import member
@@ -51,11 +52,11 @@ def judge_all(check: LabelCheck, user: User, says: Says, most: int = 1_000) -> N
     """This person judges what they are offered, in its order."""
     for _ in range(most):
         check.refresh_from_db()
-        found = judging.list_next(check, user, 1)
+        found = CheckDesk(check).list_next(user, 1)
         if not found:
             return
         question = PresenceQuestion.objects.get(pk=found[0].pk)
-        judging_actions.answer(Actor(user), check.pk, question.pk, says(question))
+        answer(Actor(user), "checks", check.pk, question.pk, says(question))
 
 
 def look_closely(check: LabelCheck) -> Says:
@@ -87,7 +88,7 @@ def test_a_worker_draws_images_and_waits(reviewers: list[User]) -> None:
     assert sorted(each.expected for each in every if each.expected is not None) == [False] * 6 + [True] * 6
     kinds = [each.expected is None for each in every]
     assert False in kinds[: len(kinds) // 2], "known cases stand among the others"
-    told = Notification.objects.filter(url=f"/checks/{check.pk}/judge/")
+    told = Notification.objects.filter(url=f"/judging/checks/{check.pk}/")
     assert {each.user.username for each in told} == {"ada", "ben"}
     assert "balls" in told[0].words
     assert run_check(check.pk, no_progress) is not None  # somebody asks again: nothing is drawn twice
@@ -171,7 +172,7 @@ def test_answers_from_before_samples_were_kept_still_count(reviewers: list[User]
 def test_half_of_the_answers_measure_it_with_fewer_images(reviewers: list[User]) -> None:
     check = ask()
     judge_all(check, reviewers[0], look_closely(check), most=90)
-    judging_actions.finish(Actor(member("boss", "RESEARCHER")), check.pk)
+    close(Actor(member("boss", "RESEARCHER")), "checks", check.pk)
     found = natural_of(go_on(check))
     judged = check.questions.filter(expected=None, answers__isnull=False).count()
     assert check.status == CheckStatus.DONE

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.label_checks import judging
+from experiments.label_checks.desk import CheckDesk
 from experiments.label_checks.requests import choose_method, request_check
-from experiments.models import AuditEntry, CheckStatus, Image, LabelCheck, PresenceAnswer, Role, Run, Unit
+from experiments.models import AuditEntry, CheckStatus, Image, LabelCheck, PresenceAnswer, Run, Unit
 from tests.support import trials
 from tests.support.api_world import Script
 from tests.support.builders import make_run
@@ -50,12 +50,12 @@ def as_reviewer(reviewer: User) -> Client:
 def say(client: Client, check: LabelCheck, answer: str, question: int | None = None, **more: object):
     """What the page sends; of the first image on it unless one is named."""
     shown = question or on_screen(client, check)[0]
-    return client.post(f"/checks/{check.pk}/answer/", {"question": shown, "answer": answer, **more}, follow=True)
+    return client.post(f"/judging/checks/{check.pk}/answer/", {"item": shown, "answer": answer, **more}, follow=True)
 
 
 def on_screen(client: Client, check: LabelCheck) -> list[int]:
     """Questions of the page, in their order."""
-    page = client.get(f"/checks/{check.pk}/judge/").content.decode()
+    page = client.get(f"/judging/checks/{check.pk}/").content.decode()
     return [int(each) for each in re.findall(r'data-item="(\d+)"', page)]
 
 
@@ -65,7 +65,7 @@ def on_screen(client: Client, check: LabelCheck) -> list[int]:
 def test_a_judge_sees_a_label_and_an_image_and_nothing_of_the_unit(as_reviewer: Client, check: LabelCheck) -> None:
     other = signed_in(member("other", "REVIEWER"))
     say(other, check, "no")
-    page = as_reviewer.get(f"/checks/{check.pk}/judge/").content.decode()
+    page = as_reviewer.get(f"/judging/checks/{check.pk}/").content.decode()
     main = page[page.index("<main") : page.index("</main>")]
     assert "red balls" in main
     assert "0</span> of 5" not in main, "what another has judged is not asked again"
@@ -78,28 +78,28 @@ def test_a_judge_sees_a_label_and_an_image_and_nothing_of_the_unit(as_reviewer: 
 
 def test_the_same_is_blind_for_scripts(reviewer: User, check: LabelCheck) -> None:
     script = Script(reviewer)
-    found = script.get(f"/checks/{check.pk}/next").json()
-    assert found.keys() == {"question", "judged", "images"}
-    assert found["question"].keys() == {"id", "label", "image"}
-    assert found["question"]["label"] == "red balls"
+    found = script.get(f"/judging/checks/{check.pk}/next").json()
+    assert found.keys() == {"item", "judged", "items"}
+    assert found["item"].keys() == {"id", "labels", "truth", "images", "whole_images"}
+    assert (found["item"]["labels"], found["item"]["truth"]) == (["red balls"], "")
     (listed,) = script.get("/judging").json()
-    assert listed.keys() == {"check", "label", "created", "images", "judged", "left", "judges"}
+    assert (listed["kind"], listed["name"], listed["items"], listed["left"]) == ("checks", "red balls", 5, 5)
     told = script.get(f"/checks/{check.pk}?full=true").json()
     assert (told["natural"], told["generated"], told["pearson"]) == (None, None, None)
-    assert script.get(f"/checks/{check.pk}/answers.csv").status_code == 409
+    assert script.get(f"/judging/checks/{check.pk}/answers.csv").status_code == 409
 
 
 def test_images_are_offered_by_lot_and_the_least_judged_first(unit: Unit) -> None:
     check = make_waiting(unit, natural=30, judges=2)
     people = [member(name, "REVIEWER") for name in ("ada", "ben", "cat")]
-    orders = {tuple(row.pk for row in judging.list_pending(check, each)) for each in people}
+    orders = {tuple(row.pk for row in CheckDesk(check).list_pending(each)) for each in people}
     assert len(orders) == 3
     ada, ben, _ = people
-    first = judging.list_pending(check, ben)[0]
+    first = CheckDesk(check).list_pending(ben)[0]
     PresenceAnswer.objects.create(question=first, user=ada, answer="yes")
-    assert judging.list_pending(check, ben)[-1].pk == first.pk
+    assert CheckDesk(check).list_pending(ben)[-1].pk == first.pk
     PresenceAnswer.objects.create(question=first, user=ben, answer="yes")
-    assert first.pk not in {row.pk for row in judging.list_pending(check, people[2])}, "it has enough answers"
+    assert first.pk not in {row.pk for row in CheckDesk(check).list_pending(people[2])}, "it has enough answers"
 
 
 def test_a_judge_is_not_told_where_an_image_is_from(reviewer: User, owner: User, unit: Unit, redis_url: str) -> None:
@@ -107,17 +107,17 @@ def test_a_judge_is_not_told_where_an_image_is_from(reviewer: User, owner: User,
     Image.objects.filter(pk=key).update(origin="generated", prompt="a large brown pyramid")
     check = make_waiting(unit, natural=1, known=0, keys=[key])
     script, client = Script(reviewer), signed_in(member("another", "REVIEWER"))
-    question = script.get(f"/checks/{check.pk}/next").json()["question"]
-    page = client.get(f"/checks/{check.pk}/judge/").content.decode()
-    image = script.get(question["image"].removeprefix("/api/v1"))
+    question = script.get(f"/judging/checks/{check.pk}/next").json()["item"]
+    page = client.get(f"/judging/checks/{check.pk}/").content.decode()
+    image = script.get(question["images"][0].removeprefix("/api/v1"))
     assert (image.status_code, image["Content-Type"]) == (200, "image/png")
     assert client.get(f"/checks/{check.pk}/images/{question['id']}/").status_code == 200
     assert not [text for text in (page, str(question), str(image.headers)) if key[:16] in text]
     assert script.get(f"/images/{key}").status_code == client.get(f"/images/{key}/").status_code == 404
     assert Script(owner).get(f"/images/{key}").json()["prompt"] == "a large brown pyramid"
-    script.post(f"/checks/{check.pk}/answers", {"question": question["id"], "answer": "yes"})
+    script.post(f"/judging/checks/{check.pk}/answers", {"item": question["id"], "answer": "yes"})
     assert script.get(f"/images/{key}").json()["prompt"] == "a large brown pyramid"
-    assert script.get(question["image"].removeprefix("/api/v1")).status_code == 404
+    assert script.get(question["images"][0].removeprefix("/api/v1")).status_code == 404
 
 
 # --- answers ---
@@ -135,57 +135,6 @@ def test_an_answer_is_kept_with_its_time_and_the_next_image_shown(as_reviewer: C
     assert check.reason == "It waits for people: 1 of 5 images judged."
 
 
-def test_a_script_is_sent_the_image_after_those_it_holds(as_reviewer: Client, check: LabelCheck) -> None:
-    held = on_screen(as_reviewer, check)
-    body = {"question": held[0], "answer": "no", "holds": held[1:]}
-    response = as_reviewer.post(f"/checks/{check.pk}/answer/", body, headers=SCRIPT)
-    (sent,) = re.findall(r'data-item="(\d+)" hidden', response.content.decode())
-    assert int(sent) not in held
-
-
-def test_the_same_answer_twice_is_one_and_another_one_is_refused(as_reviewer: Client, check: LabelCheck) -> None:
-    question = on_screen(as_reviewer, check)[0]
-    for answer, status in (("yes", 200), ("yes", 200), ("no", 409)):
-        body = {"question": question, "answer": answer}
-        assert as_reviewer.post(f"/checks/{check.pk}/answer/", body, headers=SCRIPT).status_code == status
-    assert PresenceAnswer.objects.get().answer == "yes"
-
-
-@pytest.mark.parametrize(
-    ("sent", "problem"),
-    [
-        ({"answer": "maybe"}, "is no answer"),
-        ({"question": "999999"}, "not of this check"),
-        ({"question": "x"}, "not of"),
-    ],
-)
-def test_senseless_answers_are_refused_with_a_sentence(
-    as_reviewer: Client, check: LabelCheck, sent: dict[str, str], problem: str
-) -> None:
-    body = {"question": on_screen(as_reviewer, check)[0], "answer": "yes"} | sent
-    page = as_reviewer.post(f"/checks/{check.pk}/answer/", body, follow=True).content.decode()
-    assert problem in page
-    assert not PresenceAnswer.objects.exists()
-
-
-@pytest.mark.parametrize("seconds", ["nan", "-1", "1e9", "soon", ""])
-def test_a_time_that_cannot_be_is_not_kept(as_reviewer: Client, check: LabelCheck, seconds: str) -> None:
-    say(as_reviewer, check, "yes", seconds=seconds)
-    assert PresenceAnswer.objects.get().seconds is None
-
-
-def test_undo_takes_the_last_answer_back_and_shows_its_image(as_reviewer: Client, check: LabelCheck) -> None:
-    one, two, _ = on_screen(as_reviewer, check)
-    say(as_reviewer, check, "yes", one)
-    say(as_reviewer, check, "no", two)
-    page = as_reviewer.post(f"/checks/{check.pk}/undo/", follow=True).content.decode()
-    assert PresenceAnswer.objects.get().question_id == one
-    assert re.findall(r'data-item="(\d+)"', page)[0] == str(two)
-    as_reviewer.post(f"/checks/{check.pk}/undo/")
-    as_reviewer.post(f"/checks/{check.pk}/undo/")
-    assert not PresenceAnswer.objects.exists()
-
-
 # --- when a check goes on ---
 
 
@@ -197,7 +146,7 @@ def test_the_last_answer_has_a_worker_go_on(as_reviewer: Client, check: LabelChe
     assert last.redirect_chain[-1][0] == f"/checks/{check.pk}/"
     check.refresh_from_db()
     assert (check.status, check.waits_for_people, check.reason) == (CheckStatus.QUEUED, False, "")
-    refused = as_reviewer.post(f"/checks/{check.pk}/undo/", follow=True).content.decode()
+    refused = as_reviewer.post(f"/judging/checks/{check.pk}/undo/", follow=True).content.decode()
     assert "answers are complete" in refused
     assert PresenceAnswer.objects.count() == 5
 
@@ -206,7 +155,7 @@ def test_two_people_answer_each_image(as_reviewer: Client, unit: Unit) -> None:
     check = make_waiting(unit, natural=2, known=0, judges=2)
     say(as_reviewer, check, "yes")
     say(as_reviewer, check, "yes")
-    page = as_reviewer.get(f"/checks/{check.pk}/judge/").content.decode()
+    page = as_reviewer.get(f"/judging/checks/{check.pk}/").content.decode()
     assert "Nothing is left for you" in page
     other = signed_in(member("other", "REVIEWER"))
     say(other, check, "yes")
@@ -218,14 +167,14 @@ def test_two_people_answer_each_image(as_reviewer: Client, unit: Unit) -> None:
 
 
 def test_a_researcher_finishes_with_what_is_there(as_owner: Client, as_reviewer: Client, check: LabelCheck) -> None:
-    address = f"/checks/{check.pk}/finish/"
+    address = f"/judging/checks/{check.pk}/close/"
     assert "Nobody has judged" in as_owner.post(address, follow=True).content.decode()
     natural = check.questions.filter(expected=None).latest("pk").pk
     say(as_reviewer, check, "yes", natural)
     as_owner.post(address)
     check.refresh_from_db()
     assert (check.status, check.waits_for_people) == (CheckStatus.QUEUED, False)
-    assert as_reviewer.get(f"/checks/{check.pk}/judge/").status_code == 302
+    assert as_reviewer.get(f"/judging/checks/{check.pk}/").status_code == 302
     assert "Nobody is asked" in as_owner.post(address, follow=True).content.decode()
 
 
@@ -281,11 +230,11 @@ def test_a_run_keeps_its_figures_while_people_are_asked(as_owner: Client, owner:
 def test_who_may_judge_finds_the_images(as_reviewer: Client, owner: User, check: LabelCheck, path: str) -> None:
     make_run(owner)
     page = as_reviewer.get(path).content.decode()
-    assert f'href="/checks/{check.pk}/judge/"' in page
+    assert f'href="/judging/checks/{check.pk}/"' in page
     assert f'href="/checks/{check.pk}/"' not in page
     assert "red balls" in page
     viewer = signed_in(member("viewer", "VIEWER"))
-    assert f'href="/checks/{check.pk}/judge/"' not in viewer.get(path).content.decode()
+    assert f'href="/judging/checks/{check.pk}/"' not in viewer.get(path).content.decode()
 
 
 def test_the_check_says_that_it_waits(as_owner: Client, check: LabelCheck) -> None:
@@ -297,44 +246,36 @@ def test_the_check_says_that_it_waits(as_owner: Client, check: LabelCheck) -> No
     assert "Finish with what is there" in page
 
 
-@pytest.mark.parametrize("role", [Role.VIEWER, Role.RESEARCHER])
-def test_only_reviewers_judge(check: LabelCheck, role: Role) -> None:
-    client = signed_in(member("somebody", role.name))
-    question = check.questions.earliest("pk").pk
-    assert client.get(f"/checks/{check.pk}/judge/").status_code == 403
-    assert say(client, check, "yes", question).status_code == 403
-    assert client.post(f"/checks/{check.pk}/undo/").status_code == 403
-    assert not PresenceAnswer.objects.exists()
-
-
 # --- scripts and the file ---
 
 
 def test_a_script_judges_and_finishes(reviewer: User, check: LabelCheck) -> None:
     script = Script(reviewer)
-    first = script.get(f"/checks/{check.pk}/next").json()["question"]
-    said = script.post(f"/checks/{check.pk}/answers", {"question": first["id"], "answer": "yes", "seconds": 1.5})
-    assert (said.status_code, said.json()["judged"], said.json()["images"]) == (201, 1, 5)
-    assert said.json()["question"]["id"] != first["id"]
-    assert script.post(f"/checks/{check.pk}/answers", {"question": first["id"], "answer": "no"}).status_code == 409
-    assert script.post(f"/checks/{check.pk}/undo").json()["question"]["id"] == first["id"]
-    while (found := script.get(f"/checks/{check.pk}/next").json())["question"]:
-        script.post(f"/checks/{check.pk}/answers", {"question": found["question"]["id"], "answer": "no"})
+    first = script.get(f"/judging/checks/{check.pk}/next").json()["item"]
+    said = script.post(f"/judging/checks/{check.pk}/answers", {"item": first["id"], "answer": "yes", "seconds": 1.5})
+    assert (said.status_code, said.json()["judged"], said.json()["items"]) == (201, 1, 5)
+    assert said.json()["item"]["id"] != first["id"]
+    assert script.post(f"/judging/checks/{check.pk}/answers", {"item": first["id"], "answer": "no"}).status_code == 409
+    assert script.post(f"/judging/checks/{check.pk}/undo").json()["item"]["id"] == first["id"]
+    while (found := script.get(f"/judging/checks/{check.pk}/next").json())["item"]:
+        script.post(f"/judging/checks/{check.pk}/answers", {"item": found["item"]["id"], "answer": "no"})
     assert (found["judged"], script.get("/judging").json()) == (5, [])
-    assert script.post(f"/checks/{check.pk}/finish").status_code == 409
+    assert script.post(f"/judging/checks/{check.pk}/close").status_code == 409
     other = make_waiting(check.unit, "cones")
-    assert script.post(f"/checks/{other.pk}/finish").status_code == 409
+    assert script.post(f"/judging/checks/{other.pk}/close").status_code == 409
     question = other.questions.filter(expected=None).earliest("pk").pk
-    script.post(f"/checks/{other.pk}/answers", {"question": question, "answer": "no"})
-    assert script.post(f"/checks/{other.pk}/finish").json() == {"id": other.pk, "status": "queued"}
+    script.post(f"/judging/checks/{other.pk}/answers", {"item": question, "answer": "no"})
+    assert script.post(f"/judging/checks/{other.pk}/close").json()["item"] is None
+    other.refresh_from_db()
+    assert other.status == CheckStatus.QUEUED
 
 
 def test_the_file_holds_every_answer_and_every_image(as_owner: Client, as_reviewer: Client, check: LabelCheck) -> None:
     natural = check.questions.filter(expected=None).earliest("pk").pk
     say(as_reviewer, check, "yes", natural, seconds="3")
-    address = f"/checks/{check.pk}/answers.csv"
+    address = f"/judging/checks/{check.pk}/answers.csv"
     assert as_owner.get(address).status_code == 404
-    as_owner.post(f"/checks/{check.pk}/finish/")
+    as_owner.post(f"/judging/checks/{check.pk}/close/")
     LabelCheck.objects.filter(pk=check.pk).update(text="=cmd()")
     rows = list(csv.DictReader(io.StringIO(as_owner.get(address).content.decode("utf-8-sig"))))
     assert len(rows) == 5
@@ -344,4 +285,4 @@ def test_the_file_holds_every_answer_and_every_image(as_owner: Client, as_review
     ]
     assert {row["label"] for row in rows} == {"'=cmd()"}
     assert [row["expected"] for row in rows] == ["", "", "", "true", "false"]
-    assert as_owner.get("/checks/99999/answers.csv").status_code == 404
+    assert as_owner.get("/judging/checks/99999/answers.csv").status_code == 404

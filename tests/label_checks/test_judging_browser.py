@@ -37,7 +37,7 @@ def test_a_person_judges_with_the_keyboard_and_loses_no_answer(live_server, clie
     with open_page(live_server.url, client, errors) as page:
         page.goto(f"{live_server.url}/review/")
         page.locator("#to-judge").get_by_role("link", name="Judge").click()
-        page.wait_for_url("**/judge/")  # and for its scripts: a key before them goes nowhere
+        page.wait_for_url("**/judging/**")  # and for its scripts: a key before them goes nowhere
         expect(page.locator(".question:visible")).to_have_count(1)
         expect(page.locator(".question")).to_have_count(3)
         press(page, "y", 1)
@@ -70,7 +70,7 @@ def test_a_thumb_reaches_the_answers_on_a_phone(live_server, client: Client, che
     client.force_login(member("judge", "REVIEWER"))
     with open_page(live_server.url, client, []) as page:
         page.set_viewport_size({"width": 390, "height": 844})
-        page.goto(f"{live_server.url}/checks/{check.pk}/judge/")
+        page.goto(f"{live_server.url}/judging/checks/{check.pk}/")
         assert overhang(page) == 0
         for name in ("Yes", "No", "Cannot tell"):
             box = page.locator(".question:visible").get_by_role("button", name=name, exact=True).bounding_box()

@@ -54,7 +54,7 @@ def test_a_judge_works_with_the_keyboard_and_loses_no_answer(live_server, client
     client.force_login(member("judge", "REVIEWER"))
     errors: list[str] = []
     with open_page(live_server.url, client, errors) as page:
-        page.goto(f"{live_server.url}/pairwise/{trial.pk}/judge/")
+        page.goto(f"{live_server.url}/judging/trials/{trial.pk}/")
         expect(page.locator(".pair")).to_have_count(2)
         press(page, "ArrowLeft", 1)
         press(page, "2", 2)
@@ -91,7 +91,7 @@ def test_all_pairs_from_overview_take_one_press_each(live_server, client: Client
         keys.press("p")
         page.wait_for_url("**/pairwise/")
         keys.press("n")
-        page.wait_for_url("**/judge/")
+        page.wait_for_url("**/judging/**")
         for done in range(PAIRS):
             expect(page.locator("#done")).to_have_text(str(done))
             expect(page.locator(".pair:not([hidden])")).to_have_count(1)
@@ -105,7 +105,7 @@ def test_a_judge_who_goes_by_tab_goes_on_where_they_were(live_server, client: Cl
     client.force_login(member("judge", "REVIEWER"))
     with open_page(live_server.url, client) as page:
         keys = Keyboard(page)
-        page.goto(f"{live_server.url}/pairwise/{trial.pk}/judge/")
+        page.goto(f"{live_server.url}/judging/trials/{trial.pk}/")
         keys.reach(page.locator(".pair:not([hidden]) .option").first)
         keys.press("Enter")
         expect(page.locator("#done")).to_have_text("1")

@@ -151,7 +151,7 @@ def test_a_synthetic_neuron_is_shown_by_its_truth(owner: User, as_reviewer: Clie
     trials.label(each, "cones", run=make_run(owner))
     trials.label(each, "blue")
     made = trials.trial(owner, repeats=0, known_answers=0)
-    page = as_reviewer.get(f"/pairwise/{made.pk}/judge/").content.decode()
+    page = as_reviewer.get(f"/judging/trials/{made.pk}/").content.decode()
     assert "blue cone &lt;b&gt;" in page
     assert "<img" not in page
 
@@ -162,7 +162,7 @@ def test_a_synthetic_neuron_is_shown_by_its_truth(owner: User, as_reviewer: Clie
 def test_a_judge_sees_two_labels_the_exemplars_and_not_whose_they_are(
     as_reviewer: Client, trial: PairwiseTrial
 ) -> None:
-    page = as_reviewer.get(f"/pairwise/{trial.pk}/judge/").content.decode()
+    page = as_reviewer.get(f"/judging/trials/{trial.pk}/").content.decode()
     first = trial.pairs.first()
     deck = page[page.index('id="deck"') :]
     deck = deck[: deck.index("</main>")]
@@ -180,10 +180,10 @@ def test_sources_are_told_nowhere_until_the_trial_is_closed(as_admin: Client, tr
     page = as_admin.get(f"/pairwise/{trial.pk}/").content.decode()
     assert "Preferences" not in page
     assert "something red" not in page
-    assert as_admin.get(f"/pairwise/{trial.pk}/votes.csv").status_code == 404
-    as_admin.post(f"/pairwise/{trial.pk}/close/")
+    assert as_admin.get(f"/judging/trials/{trial.pk}/answers.csv").status_code == 404
+    as_admin.post(f"/judging/trials/{trial.pk}/close/")
     assert "Preferences" in as_admin.get(f"/pairwise/{trial.pk}/").content.decode()
-    assert as_admin.get(f"/pairwise/{trial.pk}/votes.csv").status_code == 200
+    assert as_admin.get(f"/judging/trials/{trial.pk}/answers.csv").status_code == 200
 
 
 def test_the_order_differs_between_judges_and_is_turned_round_in_a_repetition(trial: PairwiseTrial) -> None:
@@ -201,7 +201,7 @@ def test_an_answer_is_kept_as_a_side_of_the_pair_with_the_order_shown(
     assert any(pair.original_id for pair in pairs), "a repeated pair stands the other way round, whatever is drawn"
     for pair in pairs:
         side = trials.on_screen(as_reviewer, pair.pk, "a")
-        as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": side, "seconds": "2.5"})
+        as_reviewer.post(f"/judging/trials/{trial.pk}/answer/", {"item": pair.pk, "answer": side, "seconds": "2.5"})
     kept = Vote.objects.all()
     assert {choice.answer for choice in kept} == {"a"}
     assert {choice.swapped for choice in kept} == {True, False}
@@ -209,69 +209,18 @@ def test_an_answer_is_kept_as_a_side_of_the_pair_with_the_order_shown(
     assert AuditEntry.objects.filter(verb="vote.cast").count() == len(pairs)
 
 
-def test_the_same_answer_twice_is_one_and_another_one_is_refused(as_reviewer: Client, trial: PairwiseTrial) -> None:
-    address, pair = f"/pairwise/{trial.pk}/answer/", trial.pairs.first().pk
-    script = {"HX-Request": "true"}
-    assert as_reviewer.post(address, {"pair": pair, "answer": "first"}, headers=script).status_code == 200
-    assert as_reviewer.post(address, {"pair": pair, "answer": "first"}, headers=script).status_code == 200
-    refused = as_reviewer.post(address, {"pair": pair, "answer": "second"}, headers=script)
-    assert (refused.status_code, Vote.objects.count()) == (409, 1)
-    assert "that answer stands" in refused.content.decode()
-
-
-def test_a_script_is_sent_the_pair_after_those_it_holds(as_reviewer: Client, trial: PairwiseTrial) -> None:
-    keys = list(trial.pairs.values_list("pk", flat=True))
-    sent = {"pair": keys[0], "answer": "neither", "holds": [keys[1], keys[2]]}
-    response = as_reviewer.post(f"/pairwise/{trial.pk}/answer/", sent, headers={"HX-Request": "true"})
-    assert f'data-item="{keys[3]}" hidden' in response.content.decode()
-
-
-@pytest.mark.parametrize(
-    ("sent", "problem"),
-    [
-        ({"answer": "both"}, "is no answer"),
-        ({"pair": "999999"}, "not of this trial"),
-        ({"pair": "x" * 50}, "not of this trial"),
-    ],
-)
-def test_senseless_answers_are_refused_with_a_sentence(
-    as_reviewer: Client, trial: PairwiseTrial, sent: dict[str, str], problem: str
-) -> None:
-    body = {"pair": trial.pairs.first().pk, "answer": "first"} | sent
-    page = as_reviewer.post(f"/pairwise/{trial.pk}/answer/", body, follow=True).content.decode()
-    assert problem in page
-    assert not Vote.objects.exists()
-
-
-@pytest.mark.parametrize("seconds", ["nan", "-1", "1e9", "soon", ""])
-def test_a_time_that_cannot_be_is_not_kept(as_reviewer: Client, trial: PairwiseTrial, seconds: str) -> None:
-    body = {"pair": trial.pairs.first().pk, "answer": "first", "seconds": seconds}
-    as_reviewer.post(f"/pairwise/{trial.pk}/answer/", body)
-    assert Vote.objects.get().seconds is None
-
-
-def test_undo_takes_the_last_answer_back_and_shows_its_pair(as_reviewer: Client, trial: PairwiseTrial) -> None:
-    one, two = trial.pairs.values_list("pk", flat=True)[:2]
-    for pair in (one, two):
-        as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair, "answer": "first"})
-    page = as_reviewer.post(f"/pairwise/{trial.pk}/undo/", follow=True).content.decode()
-    assert Vote.objects.get().pair_id == one
-    assert page.index(f'data-item="{two}"') < page.index(f'data-item="{two + 1}"')
-    assert "1</span> of 18" in page
-
-
 def test_one_judges_answers_are_not_anothers(as_reviewer: Client, as_admin: Client, trial: PairwiseTrial) -> None:
     trials.judged(as_reviewer, trial, AGENT)
-    assert "All 18 pairs are judged" in as_reviewer.get(f"/pairwise/{trial.pk}/judge/").content.decode()
-    assert "0</span> of 18" in as_admin.get(f"/pairwise/{trial.pk}/judge/").content.decode()
+    assert "All 18 pairs are judged" in as_reviewer.get(f"/judging/trials/{trial.pk}/").content.decode()
+    assert "0</span> of 18" in as_admin.get(f"/judging/trials/{trial.pk}/").content.decode()
 
 
 def test_nothing_is_taken_once_a_trial_is_closed(as_reviewer: Client, trial: PairwiseTrial) -> None:
     actions.close_trial(Actor(trial.owner), trial.pk)
     pair = trial.pairs.first().pk
-    page = as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair, "answer": "first"}, follow=True)
+    page = as_reviewer.post(f"/judging/trials/{trial.pk}/answer/", {"item": pair, "answer": "first"}, follow=True)
     assert "trial is closed" in page.content.decode()
-    assert as_reviewer.get(f"/pairwise/{trial.pk}/judge/").status_code == 302
+    assert as_reviewer.get(f"/judging/trials/{trial.pk}/").status_code == 302
     assert not Vote.objects.exists()
 
 
@@ -281,7 +230,7 @@ def test_nothing_is_taken_once_a_trial_is_closed(as_reviewer: Client, trial: Pai
 def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Client, trial: PairwiseTrial) -> None:
     trials.judged(as_reviewer, trial, AGENT)
     for pair in trial.pairs.all():
-        as_admin.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "first"})
+        as_admin.post(f"/judging/trials/{trial.pk}/answer/", {"item": pair.pk, "answer": "first"})
     actions.close_trial(Actor(trial.owner), trial.pk)
     found = trial_results(trial)
     careful, careless = found.people
@@ -306,7 +255,7 @@ def test_preferences_and_what_a_judge_is_worth(as_reviewer: Client, as_admin: Cl
 
 def test_who_cannot_tell_is_counted_beside_and_decides_nothing(as_reviewer: Client, trial: PairwiseTrial) -> None:
     for pair in trial.pairs.all():
-        as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "neither"})
+        as_reviewer.post(f"/judging/trials/{trial.pk}/answer/", {"item": pair.pk, "answer": "neither"})
     actions.close_trial(Actor(trial.owner), trial.pk)
     (judge,) = trial_results(trial).people
     cell = judge.table.rows[0][1][1]
@@ -317,9 +266,9 @@ def test_who_cannot_tell_is_counted_beside_and_decides_nothing(as_reviewer: Clie
 def test_the_file_holds_every_choice_and_every_pair(as_reviewer: Client, trial: PairwiseTrial) -> None:
     pair = trial.pairs.first()
     Pair.objects.filter(pk=pair.pk).update(text_a="=cmd()")
-    as_reviewer.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": "first", "seconds": "3"})
+    as_reviewer.post(f"/judging/trials/{trial.pk}/answer/", {"item": pair.pk, "answer": "first", "seconds": "3"})
     actions.close_trial(Actor(trial.owner), trial.pk)
-    text = as_reviewer.get(f"/pairwise/{trial.pk}/votes.csv").content.decode("utf-8-sig")
+    text = as_reviewer.get(f"/judging/trials/{trial.pk}/answers.csv").content.decode("utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 18
     assert (rows[0]["judge"], rows[0]["judged_by"], rows[0]["seconds"]) == ("reviewer", "person", "3.0")

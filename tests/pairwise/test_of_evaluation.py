@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.evaluations.results import read_result
+from experiments.judging.actions import answer
 from experiments.models import (
     Evaluation,
     EvaluationKind,
@@ -23,7 +24,8 @@ from experiments.models import (
     PairwiseTrial,
     Vote,
 )
-from experiments.pairwise import actions, judging
+from experiments.pairwise import actions
+from experiments.pairwise.desk import TrialDesk
 from experiments.pairwise.of_evaluation import list_comparable
 from tests.support import trials
 from tests.support.people import member, signed_in
@@ -65,10 +67,10 @@ def judge_all(name: str, trial: PairwiseTrial, prefer: str) -> list[int]:
     """Judge whatever is offered, as it is offered. Returns the pairs."""
     user = User.objects.get(username=name)
     seen = []
-    while view := next(iter(judging.next_pairs(trial, user, 1)), None):
+    while view := next(iter(TrialDesk(trial).list_next(user, 1)), None):
         pair = Pair.objects.get(pk=view.pk)
         right = pair.text_a if pair.source_a == prefer else pair.text_b
-        actions.vote(Actor(user), trial.pk, pair.pk, "first" if view.first == right else "second")
+        answer(Actor(user), "trials", trial.pk, pair.pk, "first" if view.labels[0] == right else "second")
         seen.append(pair.pk)
     return seen
 
@@ -108,16 +110,16 @@ def test_each_pair_is_offered_until_it_has_its_votes_the_fewest_first(trial: Pai
     users = {name: User.objects.get(username=name) for name in clients}
     first, second, third = trial.pairs.order_by("position")
     for pair in (first, second):
-        actions.vote(Actor(users["one"]), trial.pk, pair.pk, "first")
-    actions.vote(Actor(users["two"]), trial.pk, first.pk, "first")
-    assert [view.pk for view in judging.next_pairs(trial, users["three"], 9)] == [third.pk, second.pk]
+        answer(Actor(users["one"]), "trials", trial.pk, pair.pk, "first")
+    answer(Actor(users["two"]), "trials", trial.pk, first.pk, "first")
+    assert [view.pk for view in TrialDesk(trial).list_next(users["three"], 9)] == [third.pk, second.pk]
     assert judge_all("three", trial, "agent") == [third.pk, second.pk]
     page = clients["four"].get(trial.get_absolute_url()).content.decode()
     assert "5 of 6 votes of people: 2 of 3 pairs have the 2 that are wanted." in " ".join(page.split())
     assert not Notification.objects.filter(user=owner, words__contains="can be closed").exists()
     assert judge_all("four", trial, "agent") == [third.pk]
     assert Notification.objects.get(user=owner, words__contains="can be closed").url == trial.get_absolute_url()
-    told = clients["two"].get(f"/pairwise/{trial.pk}/judge/").content.decode()
+    told = clients["two"].get(f"/judging/trials/{trial.pk}/").content.decode()
     assert "Every pair has its votes" in told
     assert "Thank you for your 1." in told
     left = clients["two"].get(f"/api/v1/trials/{trial.pk}").json()
@@ -128,7 +130,7 @@ def test_a_vote_that_was_under_way_when_a_pair_was_full_counts(trial: PairwiseTr
     pair = trial.pairs.earliest("position")
     for name in ("one", "two", "three"):
         signed_in(member(name, "REVIEWER"))
-        actions.vote(Actor(User.objects.get(username=name)), trial.pk, pair.pk, "first")
+        answer(Actor(User.objects.get(username=name)), "trials", trial.pk, pair.pk, "first")
     assert pair.votes.count() == 3
 
 
@@ -139,8 +141,8 @@ def test_once_it_is_closed_the_evaluation_has_its_table(
         signed_in(member(name, "REVIEWER"))
         judge_all(name, trial, "agent")
     model = Judge.objects.create(trial=trial, backbone="openai", backbone_model="gpt-4.1")
-    for pair, answer in zip(trial.pairs.order_by("position"), ("a", "neither", "b"), strict=True):
-        Vote.objects.create(judge=model, pair=pair, answer=answer, swapped=False)
+    for pair, said in zip(trial.pairs.order_by("position"), ("a", "neither", "b"), strict=True):
+        Vote.objects.create(judge=model, pair=pair, answer=said, swapped=False)
     assert not read_result(evaluation).tables
     actions.close_trial(Actor(owner), trial.pk)
     (table,) = read_result(evaluation).tables
@@ -190,7 +192,7 @@ def test_a_model_alone_is_no_work_for_people(owner: User, evaluation: Evaluation
     client = signed_in(member("reviewer", "REVIEWER"))
     trial = actions.make_trial_of(Actor(owner), evaluation, ["agent", "one-shot"], judges_wanted=0)
     assert not Notification.objects.exists()
-    assert "A model judges these labels" in client.get(f"/pairwise/{trial.pk}/judge/").content.decode()
+    assert "A model judges these labels" in client.get(f"/judging/trials/{trial.pk}/").content.decode()
     assert client.get(f"/api/v1/trials/{trial.pk}").json()["left"] == 0
 
 

@@ -72,7 +72,7 @@ def test_pages_ask_the_database_as_often_for_many_as_for_few(
     trial: PairwiseTrial, owner: User, django_assert_num_queries
 ) -> None:
     reviewer = signed_in(member("reviewer", "REVIEWER"))
-    addresses = ["/pairwise/", f"/pairwise/{trial.pk}/", f"/pairwise/{trial.pk}/judge/"]
+    addresses = ["/pairwise/", f"/pairwise/{trial.pk}/", f"/judging/trials/{trial.pk}/"]
     few = []
     for address in addresses:
         with CaptureQueriesContext(
@@ -93,7 +93,7 @@ def test_markup_in_names_and_labels_is_text(as_admin: Client, owner: User) -> No
     trials.labelled(owner, 3)
     Label.objects.filter(text="something red").update(text="<script>alert(1)</script>")
     made = trials.trial(owner, name="<b>bold</b>")
-    for address in ("/pairwise/", f"/pairwise/{made.pk}/", f"/pairwise/{made.pk}/judge/"):
+    for address in ("/pairwise/", f"/pairwise/{made.pk}/", f"/judging/trials/{made.pk}/"):
         page = as_admin.get(address).content.decode()
         assert "<b>bold" not in page
         assert "<script>alert" not in page
@@ -106,18 +106,19 @@ def test_a_script_judges_and_reads_results_once_the_trial_is_closed(trial: Pairw
     script = Script(member("reviewer", "REVIEWER"))
     assert script.get("/trials").json()["items"][0]["pairs"] == 18
     address = f"/trials/{trial.pk}"
-    shown = script.get(f"{address}/next").json()
+    desk = f"/judging/trials/{trial.pk}"
+    shown = script.get(f"{desk}/next").json()
     assert not [secret for secret in SECRETS if secret in str(shown).lower()]
-    while shown["pair"]:
-        sent = {"pair": shown["pair"]["id"], "answer": "first", "seconds": 1.5}
-        response = script.post(f"{address}/votes", sent)
+    while shown["item"]:
+        sent = {"item": shown["item"]["id"], "answer": "first", "seconds": 1.5}
+        response = script.post(f"{desk}/answers", sent)
         assert response.status_code == 201
         shown = response.json()
     assert (shown["judged"], script.get(address).json()["judged"]) == (18, 18)
     assert script.get(f"{address}/results").status_code == 409
     actions.close_trial(Actor(trial.owner), trial.pk)
-    assert script.get(f"{address}/next").json()["pair"] is None
-    assert script.post(f"{address}/votes", sent).status_code == 409
+    assert script.get(f"{desk}/next").json()["item"] is None
+    assert script.post(f"{desk}/answers", sent).status_code == 409
     told = script.get(f"{address}/results").json()
     (judge,) = told["judges"]
     assert (judge["kind"], judge["judged"], judge["first"]["value"], judge["repeated"]["value"]) == (
@@ -141,6 +142,6 @@ def test_an_open_trial_waits_on_the_overview_of_who_may_judge_it(
     trials.judged(reviewer, trial, AGENT)
     assert "pairs to judge" not in reviewer.get("/").content.decode()
     other = signed_in(member("other", "REVIEWER"))
-    assert f"/pairwise/{trial.pk}/judge/" in other.get("/").content.decode()
+    assert f"/judging/trials/{trial.pk}/" in other.get("/").content.decode()
     actions.close_trial(Actor(trial.owner), trial.pk)
     assert "pairs to judge" not in other.get("/").content.decode()

@@ -28,7 +28,6 @@ READ = {
     "picture": f"/images/{KEY[:16]}.webp",
     "pairwise": "/pairwise/",
     "pairwise-trial": "/pairwise/{trial}/",
-    "pairwise-file": "/pairwise/{trial}/votes.csv",
     "compare": "/compare/",
     "evaluations": "/evaluations/",
     "evaluation": "/evaluations/{evaluation}/",
@@ -39,7 +38,7 @@ READ = {
     "sweep": "/sweeps/{sweep}/",
     "sweep-file": "/sweeps/{sweep}/runs.csv",
     "label-check": "/checks/{check}/",
-    "check-answers": "/checks/{check}/answers.csv",
+    "judging-answers": "/judging/checks/{check}/answers.csv",
     "run-check": "/runs/{run}/check/",
     "pulse": "/pulse/",
     "search": "/search/",
@@ -130,7 +129,6 @@ ASK = {
     "evaluation-repair": "/evaluations/{evaluation}/repair/",
     "evaluation-people": "/evaluations/{evaluation}/people/",
     "evaluation-delete": "/evaluations/{evaluation}/delete/",
-    "check-finish": "/checks/{check}/finish/",
 }
 """What a researcher may ask of a worker, or say, or close of their own."""
 ADMIN = {
@@ -167,14 +165,12 @@ REVIEW = {
     "review-save": "/review/{queue}/items/1/save/",
     "review-submit": "/review/{queue}/items/1/submit/",
     "review-decline": "/review/{queue}/items/1/decline/",
-    "pairwise-answer": "/pairwise/{trial}/answer/",
-    "pairwise-undo": "/pairwise/{trial}/undo/",
     "pairwise-of-evaluation": "/pairwise/evaluation/{evaluation}/",
-    "pairwise-close": "/pairwise/{trial}/close/",
     "pairwise-ask": "/pairwise/{trial}/ask/",
     "pairwise-stop": "/pairwise/{trial}/judges/1/stop/",
-    "check-answer": "/checks/{check}/answer/",
-    "check-undo": "/checks/{check}/undo/",
+    "judging-answer": "/judging/checks/{check}/answer/",
+    "judging-undo": "/judging/checks/{check}/undo/",
+    "judging-close": "/judging/trials/{trial}/close/",
     "review-undo": "/review/{queue}/undo/",
     "review-final": "/review/{queue}/items/1/final/",
 }
@@ -183,8 +179,7 @@ REVIEW_READ = {
     "review-next": "/review/{queue}/next/",
     "review-ahead": "/review/{queue}/items/1/ahead/",
     "pairwise-new": "/pairwise/new/",
-    "pairwise-judge": "/pairwise/{trial}/judge/",
-    "check-judge": "/checks/{check}/judge/",
+    "judging": "/judging/trials/{trial}/",
     "check-image": "/checks/{check}/images/1/",
 }
 

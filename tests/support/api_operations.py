@@ -46,7 +46,6 @@ BODIES: dict[str, Any] = {
     "set_experiment_tags": {"tags": ["seen"]},
     "set_observation_tags": {"tags": ["seen"]},
     "create_export": {"what": "runs"},
-    "create_vote": {"pair": 1, "answer": "first"},
     "create_trial": {"name": "Mine", "sources": ["agent", "person"]},
     "create_trial_of_evaluation": {"sources": ["agent", "one-shot"]},
     "start_evaluation": {"kind": "synthetic", "backbone": "scripted"},
@@ -57,7 +56,7 @@ BODIES: dict[str, Any] = {
     "retry_sweep": {},
     "change_sweep": {},
     "ask_for_check": {"run": 1},
-    "create_answer": {"question": 1, "answer": "yes"},
+    "create_answer": {"item": 1, "answer": "yes"},
     "ask_judge": {"backbone": "openai:gpt-4o"},
     "create_queue": {"name": "Own", "runs": [1]},
     "put_run_up": {"run": 1},
@@ -100,9 +99,11 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     known |= {"observations": world.run.observations.latest("pk").pk}
+    known["judging"] = world.check.pk
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk
     address = path.replace("{pk}", str(pk)).replace("{number}", "1").replace("{key}", KEY)
+    address = address.replace("{kind}", "checks")
     address += ASKED.get(name, "").format(run=world.run.pk)
     body = BODIES.get(name)
     if isinstance(script, Client):

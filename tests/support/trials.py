@@ -88,7 +88,9 @@ def judged(client: Any, trial: PairwiseTrial, prefer: str) -> None:
     """Judge everything: the label of a source, the right one where it is known, in repeats the same as before."""
     for pair in trial.pairs.all():
         right = "a" if pair.kind == PairKind.KNOWN or pair.source_a == prefer else "b"
-        client.post(f"/pairwise/{trial.pk}/answer/", {"pair": pair.pk, "answer": on_screen(client, pair.pk, right)})
+        client.post(
+            f"/judging/trials/{trial.pk}/answer/", {"item": pair.pk, "answer": on_screen(client, pair.pk, right)}
+        )
 
 
 def on_screen(client: Any, pair: int, wanted: str) -> str:

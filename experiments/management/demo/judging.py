@@ -10,11 +10,13 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from experiments.core.actors import Actor
+from experiments.judging import actions as judging
 from experiments.management.demo.asking import TOYBOX, list_answers, write
 from experiments.management.demo.team import Team
 from experiments.models import PairwiseTrial, Review, ReviewItem, ReviewQueue, ReviewState, Run
 from experiments.pairwise import actions as trials
 from experiments.pairwise import judging as pairs
+from experiments.pairwise.desk import TrialDesk
 from experiments.pairwise.form import NewTrial
 from experiments.pairwise.sources import AGENT, CORRECTION, list_sources
 from experiments.reviews import actions as reviews
@@ -54,11 +56,11 @@ def compare_labels(team: Team) -> None:
         trial = PairwiseTrial.objects.filter(name=TRIAL).first() or _make_trial(team.owner)
         for place, person in enumerate(team.reviewers if trial.closed is None else []):
             for turn in count(place):
-                following = pairs.next_pairs(trial, person.person, 1)
+                following = TrialDesk(trial).list_next(person.person, 1)
                 if not following:
                     break
                 said = pairs.FIRST if turn % 3 else pairs.SECOND
-                trials.vote(person, trial.pk, following[0].pk, said, 6.0 + turn)
+                judging.answer(person, "trials", trial.pk, following[0].pk, said, 6.0 + turn)
         if trial.closed is None:
             trials.close_trial(team.owner, trial.pk)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from django.db import transaction
+from django.urls import reverse
 from numpy.typing import NDArray
 
 from experiments.core import notifications
@@ -99,7 +100,9 @@ def _choose_known(images: Iterable[CheckImage]) -> list[str]:
 def _notify_reviewers(check: LabelCheck, images: int) -> None:
     words = f"You are asked to judge {images} images: do they show “{check.text}”?"
     for judge in reviewers():
-        notifications.notify_person(judge, NotificationKind.REVIEW, words, f"{check.get_absolute_url()}judge/")
+        notifications.notify_person(
+            judge, NotificationKind.REVIEW, words, reverse("judging", args=["checks", check.pk])
+        )
 
 
 # --- what they said -------------------------------------------------------------------------------------------

@@ -1,0 +1,63 @@
+"""What people may do at a desk: answer, take an answer back, close it."""
+
+from __future__ import annotations
+
+import math
+
+from django.db import transaction
+
+from experiments.core import audit
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput, StateConflict
+from experiments.judging.desk import DESKS
+from experiments.models import Role
+
+MAX_SECONDS = 3600.0
+"""Above this somebody was away; nothing is kept."""
+
+
+@transaction.atomic
+def answer(actor: Actor, kind: str, pk: int, item_id: int, said: str, seconds: float | None = None) -> None:
+    """Keep what a person says of an item. The same answer twice is one.
+
+    Raises InvalidInput for a word that is no answer, StateConflict for an item of another row, for a second, different
+    answer, and once nobody is asked any more.
+    """
+    actor.require(Role.REVIEWER)
+    known = DESKS[kind]
+    if said not in known.ANSWERS:
+        choices = ", ".join(f"“{each}” ({words})" for each, words in known.ANSWERS.items())
+        raise InvalidInput(f"“{said[:40]}” is no answer. Say one of: {choices}.", "answer")
+    desk = known.lock_open(pk)
+    item = desk.find_item(item_id)
+    if item is None:
+        raise StateConflict(f"This {desk.ITEM} is not of this {desk.NOUN}.")
+    plausible = seconds is not None and math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS
+    same, new = desk.keep(actor.person, item, said, seconds if plausible else None)
+    if not same:
+        words = f"You have judged this {desk.ITEM} before, and that answer stands. Undo takes the last one back."
+        raise StateConflict(words)
+    if new:
+        audit.record(actor, desk.GIVEN, item, **{desk.NOUN: pk})
+        desk.follow(item)
+
+
+@transaction.atomic
+def undo(actor: Actor, kind: str, pk: int) -> bool:
+    """Take the person's last answer back; False if there is none. Raises StateConflict once nobody is asked."""
+    actor.require(Role.REVIEWER)
+    desk = DESKS[kind].lock_open(pk)
+    if (last := desk.find_last(actor.person)) is None:
+        return False
+    given, item = last
+    audit.record(actor, desk.UNDONE, item, **{desk.NOUN: pk})
+    given.delete()
+    desk.follow(None)
+    return True
+
+
+@transaction.atomic
+def close(actor: Actor, kind: str, pk: int) -> None:
+    """Ask nobody any more. Raises PermissionDenied for who may not, StateConflict where it is closed or too early."""
+    actor.require(DESKS[kind].CLOSES)
+    DESKS[kind].lock_open(pk).close(actor)

@@ -1,0 +1,157 @@
+"""Images that people judge for the label check, blind: what `experiments.judging` asks of a desk.
+
+A person sees the label and an image, and neither what the unit answers to it nor what others say of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Q
+from django.urls import reverse
+
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.visibility import visible_to
+from experiments.label_checks import actions, answers_csv
+from experiments.label_checks.questions import count_wanted, list_judges, list_open
+from experiments.models import LabelCheck, PresenceAnswer, PresenceChoice, PresenceQuestion, Role
+
+
+@dataclass(frozen=True)
+class QuestionView:
+    """One image to judge; its key, which leads to what it shows, is not told."""
+
+    pk: int
+    check: int
+    label: str
+
+    truth: ClassVar[str] = ""
+    whole_images: ClassVar[Sequence[str]] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (self.label,)
+
+    @property
+    def images(self) -> list[str]:
+        return [reverse("api:fetch_judged_image", args=[self.check, self.pk])]
+
+
+@dataclass(frozen=True)
+class CheckDesk:
+    """A label check that asks people, image by image."""
+
+    row: LabelCheck
+
+    NOUN: ClassVar[str] = "check"
+    ITEM: ClassVar[str] = "image"
+    ANSWERS: ClassVar[Mapping[str, str]] = {
+        PresenceChoice.YES: "it shows what the label says",
+        PresenceChoice.NO: "it does not",
+        PresenceChoice.UNSURE: "you cannot tell",
+    }
+    AHEAD: ClassVar[int] = 3
+    PAGE: ClassVar[str] = "label_checks/judge.html"
+    ITEMS: ClassVar[str] = "label_checks/questions.html"
+    GIVEN: ClassVar[Verb] = Verb.IMAGE_JUDGED
+    UNDONE: ClassVar[Verb] = Verb.JUDGEMENT_UNDONE
+    CLOSES: ClassVar[Role] = actions.STARTS
+    COLUMNS: ClassVar[Sequence[str]] = answers_csv.COLUMNS
+
+    @classmethod
+    def find(cls, pk: int) -> CheckDesk | None:
+        row = visible_to(LabelCheck.objects.filter(pk=pk)).first()
+        return cls(row) if row else None
+
+    @classmethod
+    def lock_open(cls, pk: int) -> CheckDesk:
+        return cls(actions.lock_asking(pk))
+
+    @property
+    def is_open(self) -> bool:
+        return self.row.waits_for_people
+
+    def list_next(self, user: User, count: int, held: Collection[int] = ()) -> list[QuestionView]:
+        if not self.is_open:
+            return []
+        rows = [row for row in self.list_pending(user) if row.pk not in held][:count]
+        return [QuestionView(row.pk, self.row.pk, self.row.text) for row in rows]
+
+    def list_pending(self, user: User) -> list[PresenceQuestion]:
+        """What this person has not said anything of and lacks answers, in the order that it is offered in.
+
+        Images with the fewest answers come first, the others by lot, drawn for each person. So two who work side by
+        side seldom meet, and whatever has been judged at any time is a random part of all: the worker relies on that
+        (`workers/jobs/label_checks/people.py`).
+        """
+        done = PresenceAnswer.objects.filter(question__label_check=self.row, user=user).values("question")
+        rows = list(list_open(self.row).exclude(pk__in=done))
+        return sorted(rows, key=lambda row: (row.said, _draw_lot(user, row)))  # type: ignore[attr-defined]
+
+    def count_progress(self, user: User) -> tuple[int, int]:
+        every = self.row.questions.count()
+        return every - len(self.list_pending(user)), every
+
+    def describe(self, user: User) -> dict[str, Any]:
+        return {
+            # The way here names no unit: what it is, and what it responds to, is not to be known
+            "breadcrumbs": [("Review", reverse("review")), ("Images to judge", "")],
+            "others": [each for each in list_judges(self.row) if each.pk != user.pk],
+        }
+
+    def find_item(self, pk: int) -> PresenceQuestion | None:
+        return self.row.questions.filter(pk=pk).first()
+
+    def keep(self, user: User, item: PresenceQuestion, said: str, seconds: float | None) -> tuple[bool, bool]:
+        known = {"answer": said, "seconds": seconds}
+        row, new = PresenceAnswer.objects.get_or_create(question=item, user=user, defaults=known)
+        return row.answer == said, new
+
+    def find_last(self, user: User) -> tuple[PresenceAnswer, PresenceQuestion] | None:
+        own = PresenceAnswer.objects.filter(question__label_check=self.row, user=user)
+        last = own.select_related("question").last()
+        return (last, last.question) if last else None
+
+    def follow(self, item: PresenceQuestion | None) -> None:
+        """The last answer that was lacking has a worker go on with the check."""
+        if item is not None and not list_open(self.row).exists():
+            actions.go_on(self.row)
+        else:
+            actions.say_how_far(self.row)
+
+    def close(self, by: Actor) -> None:
+        actions.finish_asking(by, self.row.pk)
+
+    def explain_hidden(self) -> str:
+        if self.is_open:
+            return "What others say is hidden while people judge; once the check goes on, it can be had here."
+        return "" if self.row.questions.exists() else "People were not asked about images of this check."
+
+    def list_rows(self) -> Iterator[Sequence[Any]]:
+        return answers_csv.list_rows(self.row)
+
+
+def _draw_lot(user: User, question: PresenceQuestion) -> bytes:
+    return hashlib.sha256(f"{user.pk} {question.pk}".encode()).digest()
+
+
+def list_asking(user: User, most: int) -> list[tuple[LabelCheck, int, int]]:
+    """Checks that ask people, the newest first: each with how many images it has, and how many are left for this
+    person."""
+    checks = visible_to(LabelCheck.objects.filter(waits_for_people=True)).defer("kept", "result")[:most]
+    questions = PresenceQuestion.objects.filter(label_check__in=[each.pk for each in checks]).order_by()
+    said, mine = Count("answers"), Count("answers", filter=Q(answers__user=user))
+    found: dict[int, list[tuple[int, int]]] = {}
+    for pk, answers, own in questions.annotate(said=said, mine=mine).values_list("label_check", "said", "mine"):
+        found.setdefault(pk, []).append((answers, own))
+    return [(each, *_count_left(found.get(each.pk, []), count_wanted(each))) for each in checks]
+
+
+def _count_left(answers: Sequence[tuple[int, int]], wanted: int) -> tuple[int, int]:
+    """`answers`: of each image how many there are, and how many of them are this person's."""
+    return len(answers), sum(count < wanted and not own for count, own in answers)
