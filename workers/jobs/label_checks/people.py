@@ -1,7 +1,7 @@
 """A check whose judges are people: which images they are asked about, and what their answers come to.
 
 The weighted sample that a language model would look at (`sampling`), with images of known truth among it. The check
-then waits, which is a state and no error; actions of `experiments/evaluations` take the answers and have it go on.
+then waits, which is a state and no error; `experiments/judging` takes the answers and has it go on.
 """
 
 from __future__ import annotations
