@@ -8,6 +8,7 @@ from tests.support.event_histories import draw_history
 from tests.support.playback import CONCLUSION, PROGRAM, Lab, Playback, logged, new_run_log, play, programs
 from tests.support.run_log import fold
 from workers.agent import rules
+from workers.agent.conversation import messages
 from workers.agent.run_state import RunState
 from workers.errors import MachineryError
 from workers.record.events import Event, Note, Reminder, Replied
@@ -50,6 +51,14 @@ def test_a_kept_state_equals_a_fresh_one_and_leads_to_the_same_step(name: str) -
                 assert rules.next_step(kept, seconds) == rules.next_step(fresh, seconds)
                 assert rules.out_of_time(kept, seconds, SPENT) == rules.out_of_time(fresh, seconds, SPENT)
                 assert rules.time_left(kept, seconds) == rules.time_left(fresh, seconds)
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_the_conversation_is_the_same_when_results_are_told_from_memory(name: str) -> None:
+    events, kept = HISTORIES[name](), RunState()
+    for length, event in enumerate(events, 1):
+        kept.add(event)
+        assert messages(kept.events, kept.told) == messages(events[:length])
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -233,7 +233,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
     began, heard = time.monotonic(), run_state.last_seq
     try:
         reply = context.backbone.reply(
-            messages(run_state.events),
+            messages(run_state.events, run_state.told),
             context.load,
             StreamedReply(run_log, rules.time_left(run_state, run_log.seconds())),
             run_state.start.seed,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workers.agent.answers import Answer, complete_answer
+from workers.protocols import ImagePart
 from workers.record.events import (
     Event,
     ExperimentEnded,
@@ -102,6 +103,10 @@ class RunState:
     reply."""
     awaits_final_answer: bool = False
     """Whether the final answer was asked for, and neither came nor was put off since."""
+
+    told: dict[int, tuple[str | ImagePart, ...]] = field(default_factory=dict, compare=False)
+    """What the agent was told of each result, by the number of its event. `conversation` fills it, for it never changes
+    once the results before it are known."""
 
     _started: Started | None = None
     _changed: Limits | None = None
