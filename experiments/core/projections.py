@@ -38,10 +38,10 @@ def keep(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
         run.completion_tokens += usage.completion_tokens
         run.cost += usage.cost
         run.unpriced = run.unpriced or not usage.priced
+    if isinstance(event.content, record.ExperimentEnded) and state:
+        rows.add_state(event.content.number, state)  # written with the result
     if projection := PROJECTIONS.get(type(event.content)):
         projection(run, event.content, rows)
-    if isinstance(event.content, record.ExperimentEnded) and state:
-        rows.add_state(event.content.number, state)
     texts.keep(run, event, rows)
 
 

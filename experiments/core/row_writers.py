@@ -23,6 +23,7 @@ class Direct:
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        self._experiments: dict[int, Experiment] = {}
 
     def add_hypotheses(self, rows: Sequence[Hypothesis]) -> None:
         Hypothesis.objects.bulk_create(rows)
@@ -32,7 +33,9 @@ class Direct:
 
     def experiment(self, number: int) -> Experiment:
         """Raises Experiment.DoesNotExist."""
-        return self.run.experiments.get(number=number)
+        if number not in self._experiments:
+            self._experiments[number] = self.run.experiments.get(number=number)
+        return self._experiments[number]
 
     def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
         """The activations of those of these images that the run has logged, of each when it first was."""
@@ -49,8 +52,8 @@ class Direct:
         self.run.observations.filter(image_id__in=images, is_original=False).update(is_original=True)
 
     def add_state(self, number: int, state: bytes) -> None:
-        """Keep what an experiment leaves to the next."""
-        self.run.experiments.filter(number=number).update(state=state)
+        """Have what an experiment leaves to the next written with its result."""
+        self.experiment(number).state = state
 
     def add_labels(self, texts: Sequence[str]) -> None:
         """Keep the labels of a conclusion, in order, as those of the run's unit."""

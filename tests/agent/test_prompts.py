@@ -74,7 +74,7 @@ def test_programs_that_are_shown_use_the_tools_that_there_are(key):
     run_log = RunLogInMemory()
     run_log.append("started", begun)
     run_log.append("reply", Replied(1, "scripted", "I wonder.", "I wonder."))
-    step = next_step(run_log.events(), 0)
+    step = next_step(run_log.known, 0)
     assert isinstance(step, Record)
     assert isinstance(step.payload, Reminder)
     assert "tools.log_experiment" in step.payload.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.playback import CONCLUSION, RED_BALLS, Lab, Playback, end, kinds, load, new_run_log, programs
+from tests.support.run_log import fold
 from workers.agent.loop import play_round
 from workers.agent.rules import Ask, Grade, Record, next_step
 from workers.record.events import Graded, Note
@@ -87,9 +88,9 @@ def test_a_limit_that_is_reached_concludes_instead_of_going_back():
 def test_a_worker_killed_after_the_test_does_not_test_again():
     run_log = play(Playback(CONCLUSION, CONCLUSION), Grades(False), reflections=1)
     before = run_log.events()[:3]
-    assert next_step(before[:2], 0.0) == Grade(1, ("red balls",), 0)
-    assert next_step(before, 0.0) == Ask(2)
-    after = next_step(run_log.events()[:4], 0.0)
+    assert next_step(fold(before[:2]), 0.0) == Grade(1, ("red balls",), 0)
+    assert next_step(fold(before), 0.0) == Ask(2)
+    after = next_step(fold(run_log.events()[:4]), 0.0)
     assert isinstance(after, Record)
     assert after.kind == "concluded"
 

@@ -21,7 +21,7 @@ from tests.support.playback import (
     play,
     programs,
 )
-from tests.support.run_log import RunLogInMemory
+from tests.support.run_log import RunLogInMemory, fold
 from workers.agent.rules import Ask, next_step
 from workers.errors import (
     MachineryError,
@@ -246,6 +246,6 @@ def test_a_worker_killed_in_mid_experiment_leaves_a_run_that_runs_it_again_under
 def test_the_next_step_depends_on_the_events_alone():
     events = whole_run(Limits())
     for length in range(1, len(events)):
-        assert next_step(events[:length], 0.0) == next_step(list(events[:length]), 0.0)
-    assert next_step(events, 0.0) is None
-    assert next_step(events[:1], 0.0) == Ask(1)
+        assert next_step(fold(events[:length]), 0.0) == next_step(fold(list(events[:length])), 0.0)
+    assert next_step(fold(events), 0.0) is None
+    assert next_step(fold(events[:1]), 0.0) == Ask(1)

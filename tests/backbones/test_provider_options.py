@@ -16,7 +16,7 @@ from workers.backbones.openai.reasoning import MAX_ITEM_CHARS, keep_returnable
 from workers.protocols import ImagePart, Message, Price
 from workers.protocols import Provider as Settings
 from workers.record.events import KINDS, Audience
-from workers.record.limits import Limits, Usage, explain_exceeded
+from workers.record.limits import Limits, Usage
 from workers.record.replies import ReasoningItems
 
 RED = Image.new("RGB", (8, 8), "red")
@@ -254,6 +254,6 @@ def test_the_limit_of_the_cost_counts_what_was_cached_at_its_price(price, reache
     limits = Limits(tokens=None, cost=2)
     with Provider(streams(delta("stop", content=CONCLUSION), {"choices": [], "usage": usage})) as server:
         run_log = play(backbone(server, prices={"gpt-4o": price}), run_log=new_run_log(limits=limits))
-    found = explain_exceeded(limits, run_log.events(), 0.0)
+    found = run_log.known.explain_exceeded(0.0)
     assert (found or "").startswith("The limit of 2 US dollars is reached: 2.8" if reached else "")
     assert bool(found) == reached

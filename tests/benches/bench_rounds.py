@@ -28,10 +28,21 @@ from workers.jobs import laboratory as place
 from workers.jobs import lease, thumbnails
 from workers.jobs.images import read_image
 from workers.lab.imaging import encode_png
+from workers.protocols import Reply
 
 UNITS = (3, 12, 21, 34, 47)
 GOAL, GOAL_IMAGES = 0.050, 15
 """Seconds of a round with so many images."""
+LONG_RUNS, EARLY, LATE = 3, (2, 3, 4), (24, 25, 26)
+"""Runs of equal rounds, and which of their rounds are compared."""
+DRAW = """[CODE]:
+```python
+def run_experiment(system, tools):
+    kinds = ("ball", "cube", "cone")
+    prompts = [f"a {colour} {kind} on grass" for colour in ("red", "green", "blue", "orange", "pink") for kind in kinds]
+    activations, images = system.neuron(tools.text2image(prompts))
+    tools.log_experiment(activations, images, prompts, "colour against shape")
+```"""
 
 
 class Timed:
@@ -156,6 +167,44 @@ def test_the_time_of_a_round_that_is_ours(owner: User, quick_laboratory, setting
     place.build_laboratory.cache_clear()
     report(rounds)
     report_encoders(list(Run.objects.get(pk=run.pk).observations.values_list("image_id", flat=True)[:100]))
+
+
+class Draughtsman:
+    """A backbone that has the same prompts drawn anew in each round, and never concludes."""
+
+    label, price_known, sees = "draughtsman", True, False
+
+    def reply(self, messages: Any, load: Any, emit: Any, seed: int) -> Reply:
+        emit(DRAW)
+        return Reply(DRAW)
+
+
+@pytest.mark.bench
+@pytest.mark.django_db(transaction=True)
+def test_a_late_round_takes_no_longer_than_an_early_one(
+    owner: User, quick_laboratory, settings, tmp_path, redis_url
+) -> None:
+    from tests.support.quick_laboratory import QUICK_IMAGES
+
+    settings.STATE, settings.LAB_DATASET_IMAGES, settings.MEDIA_ROOT = quick_laboratory, QUICK_IMAGES, tmp_path
+    place.build_laboratory.cache_clear()
+    laboratory, plugins = place.laboratory(), [0.0, 0.0]
+    for (kind, *key), verbs in PARTS.items():
+        plugin = Draughtsman() if kind == "backbone" else getattr(laboratory, kind)(*key)
+        laboratory._loaded[kind, *key] = Timed(plugin, verbs, plugins)
+    early: list[Round] = []
+    late: list[Round] = []
+    for unit in UNITS[:LONG_RUNS]:
+        run = make_run(owner, unit=unit, limits={"rounds": 40})
+        played = [play_one(run, plugins)[0] for _ in range(max(LATE))]
+        early += [played[number - 1] for number in EARLY]
+        late += [played[number - 1] for number in LATE]
+    place.build_laboratory.cache_clear()
+    for name, rounds in ((f"rounds {EARLY}", early), (f"rounds {LATE}", late)):
+        figures = [median(rounds, figure) * 1000 for figure in ("own", "processor", "total")]
+        print(f"\n{name} of {LONG_RUNS} runs, {rounds[0].images} images each, medians: ", end="")
+        print("own {:.0f} ms, own CPU {:.0f} ms, total {:.0f} ms".format(*figures), end=", ")
+        print(f"{median(rounds, 'queries'):.0f} queries, {median(rounds, 'query_bytes'):,.0f} bytes of them")
 
 
 def report(rounds: Sequence[Round]) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.run_log import fold
 from workers.errors import RequestError
+from workers.record import limits as limits_of_runs
 from workers.record.events import Event, ExperimentEnded, Replied
-from workers.record.limits import Limits, Usage, check, explain_exceeded
+from workers.record.limits import Limits, Usage, check
 
 NONE: dict[str, Any] = {"rounds": None, "tokens": None, "cost": None, "seconds": None}
 
@@ -19,6 +21,11 @@ FREE = Usage()
 
 def replies(count, usage=FREE):
     return [Event(n, "reply", Replied(n, "test", "", "", usage=usage)) for n in range(1, count + 1)]
+
+
+def explain_exceeded(limits, events, seconds):
+    state = fold(events)
+    return limits_of_runs.explain_exceeded(limits, state.rounds, state.usage, seconds)
 
 
 @pytest.mark.parametrize("name", NONE)

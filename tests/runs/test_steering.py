@@ -168,7 +168,7 @@ def test_a_note_between_the_last_look_and_the_conclusion_is_not_lost(owner: User
     claimed = lease.claim(run.pk)
     assert claimed
     run_log = DatabaseRunLog(claimed, ImagesInDatabase(), Flag())
-    assert len(run_log.events()) == 2
+    assert len(run_log.read().events) == 2
     actions.send_note(by, run.pk, "And on snow?")
     assert run_log.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "note"
     assert kinds(run) == ["started", "reply", "note"]

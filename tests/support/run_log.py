@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from workers.agent.run_state import RunState
 from workers.errors import Cancelled
 from workers.record.decoding import decode, encode
 from workers.record.events import Event, Payload
+
+
+def fold(events: Iterable[Event]) -> RunState:
+    """The state of a run with these events."""
+    state = RunState()
+    for event in events:
+        state.add(event)
+    return state
 
 
 class RunLogInMemory:
@@ -22,18 +31,22 @@ class RunLogInMemory:
         """The reply under way."""
         self.doing = ("", 0, 0)
         """What long work is doing: what, done, total."""
-        self._events = list(events)
+        self.known = fold(events)
         self._state = b""
         self._show = show
         self._began = time.monotonic()
 
     def events(self) -> Sequence[Event]:
-        return tuple(self._events)
+        """All events so far, in order."""
+        return tuple(self.known.events)
+
+    def read(self) -> RunState:
+        return self.known
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         # Through JSON and back, as in a database, so that what cannot be stored shows here too.
-        event = Event(len(self._events) + 1, kind, decode(kind, encode(payload)))
-        self._events.append(event)
+        event = Event(len(self.known.events) + 1, kind, decode(kind, encode(payload)))
+        self.known.add(event)
         self._state = state if kind == "result" else self._state
         if self._show:
             self._show(event)

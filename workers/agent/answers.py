@@ -1,4 +1,4 @@
-"""What the agent has answered so far, and what of an answer its task still misses. Pure, like `rules`, which calls it.
+"""What the agent has answered so far, and what of an answer its task still misses. Pure; `run_state` calls it.
 
 An answer that misses a part is asked for once more; the two replies then make one answer, so that neither is lost.
 """
@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.record import tasks
-from workers.record.events import Event, ExperimentStarted, Reminder, Replied
+from workers.record.events import Replied
 from workers.record.replies import Conclusion
 
 _TEXTS = ("description", "reasoning", "bias", "domain", "code")
-_FOR_MORE = ("incomplete", "final_answer")
-"""Notes after which a reply goes on with the answer of the reply before."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +29,12 @@ class Answer:
         return [tags[0] for tags in tasks.find_task(task).needs if not self.tags & set(tags)]
 
 
-def answer_of(events: Sequence[Event], latest: int) -> Answer:
-    """The answer that the reply at place `latest` completes or gives."""
-    now = _read_answer(events[latest])
-    before = next((n for n in reversed(range(latest)) if isinstance(events[n].payload, Replied)), None)
-    if before is None or not _went_on(events[before + 1 : latest]):
+def complete_answer(before: Replied | None, reply: Replied) -> Answer:
+    """The answer that a reply gives, or completes: `before` is the reply whose answer it goes on with."""
+    now = _read_answer(reply)
+    if before is None:
         return now
-    first = _read_answer(events[before])
+    first = _read_answer(before)
     one, two = first.conclusion, now.conclusion
     if one is None or two is None:
         return now if one is None else first
@@ -47,24 +44,10 @@ def answer_of(events: Sequence[Event], latest: int) -> Answer:
     return Answer(both, first.tags | now.tags, now.by_person)
 
 
-def was_asked_for_more(events: Sequence[Event]) -> bool:
-    """Whether the agent was asked once already for what an answer missed."""
-    return any(isinstance(event.payload, Reminder) and event.payload.reason == "incomplete" for event in events)
-
-
 def format_tags(tags: Sequence[str]) -> str:
     """Tags as the agent writes them: "[DESCRIPTION] and [LABEL]"."""
     return " and ".join(f"[{tag}]" for tag in tags)
 
 
-def _read_answer(event: Event) -> Answer:
-    reply = event.payload
-    assert isinstance(reply, Replied)
+def _read_answer(reply: Replied) -> Answer:
     return Answer(reply.conclusion, frozenset(reply.tags), reply.by_person)
-
-
-def _went_on(between: Sequence[Event]) -> bool:
-    """Whether a reply was asked for more of the answer before it, and nothing was tried in between."""
-    notes = [event.payload.reason for event in between if isinstance(event.payload, Reminder)]
-    ran = any(isinstance(event.payload, ExperimentStarted) for event in between)
-    return not ran and any(reason in _FOR_MORE for reason in notes)

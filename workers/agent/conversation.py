@@ -22,7 +22,6 @@ from workers.record.events import (
     Graded,
     LimitsChanged,
     Note,
-    Payload,
     Reminder,
     Replied,
     Started,
@@ -62,15 +61,19 @@ _ORDINARY = "Random ordinary images of the dataset, to compare with the exemplar
 _CUT = "[The output was cut here. Print less.]"
 
 
-def messages(events: Sequence[Event]) -> list[Message]:
+def messages(events: Sequence[Event], told: dict[int, tuple[Part, ...]] | None = None) -> list[Message]:
     """The conversation so far: instructions, assignment, then replies and what came of them in turn.
 
-    Neighbouring user turns are one message, since providers want the roles to alternate.
+    Neighbouring user turns are one message, since providers want the roles to alternate. `told` is what was said of
+    each result before, by the number of its event, where the caller keeps that: what is new is added.
     """
+    told = {} if told is None else told
     turns: list[Message] = []
     logged: dict[str, float] = {}
     for event in _in_order_of_hearing(events):
-        for turn in _make_messages(event.payload, logged):
+        if isinstance(event.payload, ExperimentEnded) and event.seq not in told:
+            told[event.seq] = result_parts(event.payload, logged)
+        for turn in _make_messages(event, told):
             if turns and turns[-1].role == turn.role == "user":
                 turns[-1] = Message("user", turns[-1].parts + turn.parts)
             else:
@@ -146,8 +149,8 @@ def _grade_parts(grade: Graded) -> tuple[Part, ...]:
     return (*parts, f"{_GRADE_ADVICE} {grades.describe_rest(grade)}")
 
 
-def _make_messages(payload: Payload, logged: Mapping[str, float]) -> Iterator[Message]:
-    match payload:
+def _make_messages(event: Event, told: Mapping[int, tuple[Part, ...]]) -> Iterator[Message]:
+    match payload := event.payload:
         case Started():
             yield Message("system", (payload.instructions,))
             yield Message("user", (payload.assignment,))
@@ -158,7 +161,7 @@ def _make_messages(payload: Payload, logged: Mapping[str, float]) -> Iterator[Me
             if payload.readings:
                 yield Message("user", (" ".join([_READ, *payload.readings]),))
         case ExperimentEnded():
-            yield Message("user", result_parts(payload, logged))
+            yield Message("user", told[event.seq])
         case Reminder():
             yield Message("user", (payload.text,))
         case Graded() if payload.goes_back:

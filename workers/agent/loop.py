@@ -169,7 +169,7 @@ def play_round(
     """
     context = RoundContext(run_log, backbone, run_program, load, grade)
     moved = False
-    while step := rules.next_step(run_log.events(), run_log.seconds()):
+    while step := rules.next_step(run_log.read(), run_log.seconds()):
         if isinstance(step, rules.Ask):
             if moved:
                 return True
@@ -193,7 +193,7 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
     except Cancelled as error:
         run_log.append("cancelled", Ended("A person stopped the run.", usage=usage_of(error)))
     except TimeIsUp as error:
-        step = rules.out_of_time(run_log.events(), run_log.seconds(), usage_of(error))
+        step = rules.out_of_time(run_log.read(), run_log.seconds(), usage_of(error))
         run_log.append(step.kind, step.payload)
     except AwaitsPerson:
         run_log.append("waiting_for_person", WaitingForPerson(round_number))
@@ -226,16 +226,17 @@ def take(step: rules.Step, context: RoundContext) -> Event:
 
 def ask(step: rules.Ask, context: RoundContext) -> Event:
     """Ask the backbone, show the words as they come, and record the reply."""
-    run_log, events = context.run_log, context.run_log.events()
-    if problem := without_price(rules.limits(events), context.backbone.label, context.backbone.price_known):
+    run_log, run_state = context.run_log, context.run_log.known
+    if problem := without_price(run_state.limits, context.backbone.label, context.backbone.price_known):
         raise BackboneRefused(problem)
-    began = time.monotonic()
+    # Notes that come while the reply is written are added to the state, unheard
+    began, heard = time.monotonic(), run_state.last_seq
     try:
         reply = context.backbone.reply(
-            messages(events),
+            messages(run_state.events, run_state.told),
             context.load,
-            StreamedReply(run_log, rules.time_left(events, run_log.seconds())),
-            rules.find_start(events).seed,
+            StreamedReply(run_log, rules.time_left(run_state, run_log.seconds())),
+            run_state.start.seed,
         )
         calls = tuple(FunctionCall(*map(strip_unstorable, (it.name, it.arguments, it.id))) for it in reply.calls)
         text, remarks = write_out(strip_unstorable(reply.text), calls)
@@ -255,7 +256,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
                 captions=reply.captions,
                 captions_reason=reply.captions_reason,
                 image_limit=reply.image_limit,
-                heard=events[-1].seq,
+                heard=heard,
                 by_person=reply.by_person,
                 provider_errors=tuple(map(strip_unstorable, reply.provider_errors)),
                 reasoning=strip_unstorable(reply.reasoning) or parsed.reasoning,
@@ -272,7 +273,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
 def run(step: rules.Run, context: RoundContext) -> Event:
     """Run the program of an experiment and record its result, with all it logged before it ended."""
     run_log, experiment = context.run_log, step.experiment
-    state, events = run_log.state(), run_log.events()
+    state, run_state = run_log.state(), run_log.known
     outcome = context.run_program(experiment.code, experiment.number, state)
     known, result = outcome.exemplar_mean, outcome.result
     ended = ExperimentEnded(
@@ -286,14 +287,14 @@ def run(step: rules.Run, context: RoundContext) -> Event:
         seconds=result.seconds,
         tool_seconds=result.tool_seconds,
         calls=result.calls,
-        exemplar_mean=rules.find_exemplar_mean(events) if known is None else known,
+        exemplar_mean=run_state.exemplar_mean if known is None else known,
         usage=outcome.usage,
         measured=outcome.measured,
-        best=max((each for each in (rules.best(events), outcome.best) if each is not None), default=None),
+        best=max((each for each in (run_state.best, outcome.best) if each is not None), default=None),
         own=outcome.best is not None,
         ordinary=outcome.ordinary,
         ordinary_images=outcome.ordinary_images,
-        rounds=rules.limits(events).rounds,
+        rounds=run_state.limits.rounds,
     )
     # A program that leaves nothing, such as one that failed, takes nothing away from the next.
     return run_log.append("result", ended, state=result.state or state)
@@ -302,12 +303,12 @@ def run(step: rules.Run, context: RoundContext) -> Event:
 def _record_trouble(run_log: RunLog, round_number: int, error: Exception) -> None:
     """Write down what broke; raise it as a MachineryError, or after the last attempt write down what follows."""
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
-    tries = rules.attempts(run_log.events()) + 1
+    tries = run_log.read().attempts + 1
     log.error("Attempt %d of %d failed.", tries, rules.ATTEMPTS, exc_info=error)
     run_log.append("retrying", Retrying(round_number, tries, what))
     if tries < rules.ATTEMPTS:
         raise MachineryError(what) from error
-    follows = rules.next_step(run_log.events(), run_log.seconds())
+    follows = rules.next_step(run_log.read(), run_log.seconds())
     assert isinstance(follows, rules.Record)
     run_log.append(follows.kind, follows.payload)
 

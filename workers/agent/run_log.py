@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
+from workers.agent.run_state import RunState
 from workers.record.events import Event, Payload
 
 
@@ -14,8 +14,12 @@ class RunLog(Protocol):
     The database is one (`jobs.run_log`).
     """
 
-    def events(self) -> Sequence[Event]:
-        """All events so far, in order."""
+    @property
+    def known(self) -> RunState:
+        """The state of the run as it was last read, with what was recorded here since. Nobody else changes it."""
+
+    def read(self) -> RunState:
+        """The state of the run by now, with what others recorded."""
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         """Record one step, whole or not at all. `state` is what an experiment leaves to the next.

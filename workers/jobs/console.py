@@ -34,7 +34,7 @@ class ConsoleRunLog(DatabaseRunLog):
         return event
 
     def record_copied(self) -> None:
-        for event in self.events():
+        for event in self.read().events:
             if isinstance(event.payload, events.Started | events.Forked | events.Note):
                 self.console.show(event)
 

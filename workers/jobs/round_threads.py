@@ -18,13 +18,12 @@ from experiments.core import code_version
 from experiments.models import Run
 from workers.jobs import lease, rounds
 from workers.jobs.claims import Claimer
+from workers.jobs.kept_states import MOST_RECENT
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS, MOST_LOOK_SECONDS = 1.0, 5.0
 """Between two looks of a thread that finds nothing: at first, and after a while."""
-MOST_RECENT = 16
-"""Rounds whose runs a worker goes on with first: what it made for them is still in its memory."""
 STOP_SECONDS = 20.0
 """How long rounds under way may take to unwind when the worker is stopped."""
 

@@ -1,25 +1,29 @@
 """The run log in the database: every step of a run, recorded under the claim of one worker.
 
-A `RunLog` (agent/events.py) over `experiments.core.transcript`, `experiments.core.notify` and the image store.
+A `RunLog` (agent/run_log.py) over `experiments.core.transcript`, `experiments.core.notify` and the image store.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
+from functools import partial
 
 from django.db import transaction
 
 from experiments.core import notify, transcript
 from experiments.core.outages import explain_outage
+from experiments.models import Event as Row
 from experiments.models import Run
+from workers.agent.run_state import RunState
 from workers.bias.statements import add_tests
 from workers.errors import Cancelled, LeaseLost
 from workers.jobs import counters, lease
 from workers.jobs.functions import score_end
 from workers.jobs.images import ImagesInDatabase
-from workers.record.events import Ended, Event, ExperimentEnded, Note, Payload, Replied
+from workers.jobs.kept_states import KeptState, kept_states
+from workers.record.events import Ended, Event, Note, Payload, Replied
 from workers.record.experiments import LogEntry
 
 DRAFT_EVERY = 0.1
@@ -31,6 +35,9 @@ REPORT_EVERY = 0.25
 LOOK_EVERY = 0.5
 """Seconds between two looks at whether the run was stopped."""
 
+
+MOST_LEFT = 1_000_000
+"""Bytes that an experiment leaves, up to which they are kept between rounds."""
 
 _AT_ONCE = 200
 """Events read by one query."""
@@ -44,59 +51,110 @@ class DatabaseRunLog:
         self.images = images
         self.lost = lost
         self.began = time.monotonic()
-        self.known: list[Event] = []
+        self._known = RunState()
+        self._last: Row | None = None
+        """The row of the last event that is known."""
+        self._left: bytes | None = None
+        """What the last experiment left; None where the database has to tell."""
+        self._is_current = False
+        """Whether nothing can have come since the last event that is known."""
         self.sent = 0
         self.drafted = self.looked = self.reported = 0.0
         self.stop = self.showing = False
 
-    def events(self) -> Sequence[Event]:
+    @property
+    def known(self) -> RunState:
+        return self._known
+
+    def read(self) -> RunState:
+        # An event that was just recorded came right after the last one known, so that there is nothing else to read
+        if not self._is_current:
+            self._read_on()
+        self._is_current = False
+        return self._known
+
+    def keep_state(self) -> None:
+        """Have this process go on with what is known by now, once it plays the run again."""
+        if self._last is not None:
+            left = self._left if self._left is None or len(self._left) <= MOST_LEFT else None
+            kept_states.put(self.run, KeptState(self._known, self._last, left))
+
+    def _read_on(self) -> None:
+        if self._last is None and (kept := kept_states.take(self.run)):
+            rows = transcript.list_events(self.run.pk, kept.last.seq - 1, _AT_ONCE)
+            if rows and kept.ends_with(rows[0]):
+                self._known, self._last, self._left = kept.state, rows[0], kept.left
+                self._add(rows[1:])
+                if len(rows) < _AT_ONCE:
+                    return
         while True:
-            rows = transcript.list_events(self.run.pk, self.known[-1].seq if self.known else 0, _AT_ONCE)
-            self.known += [Event(row.seq, row.kind, row.content) for row in rows]
+            rows = transcript.list_events(self.run.pk, self._known.last_seq, _AT_ONCE)
+            self._add(rows)
             if len(rows) < _AT_ONCE:
-                return self.known
+                return
+
+    def _add(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._known.add(Event(row.seq, row.kind, row.content))
+            self._last = row
+            if row.kind == "result":
+                self._left = None  # that of another worker, unless it was recorded here
+
+    def _add_recorded(self, row: Row, state: bytes) -> None:
+        """Add what was recorded here. Where others came between, it is read with them."""
+        if row.seq == self._known.last_seq + 1:
+            self._add([row])
+            self._is_current = True
+            if row.kind == "result":
+                self._left = state
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         self.images.flush()
         payload = score_end(self.run, kind, payload)
-        if isinstance(payload, Ended):
-            payload = add_tests(payload, [each.payload for each in self.known])
+        seen = self._known.last_seq
+        if isinstance(payload, Ended) and payload.conclusion.bias:
+            payload = add_tests(payload, [each.payload for each in self.read().events])
         if isinstance(payload, Replied):
-            self._send_draft(
-                payload.text
-            )  # what came since the last piece, so that browsers have all words before the event
-        with transaction.atomic():
-            if kind == "concluded":
-                # A note made since the events were last looked at keeps the run from concluding
-                Run.objects.select_for_update().get(pk=self.run.pk)
-                known = len(self.known)
-                for event in self.events()[known:]:
-                    if isinstance(event.payload, Note):
-                        return event
-            try:
-                row = transcript.append(
-                    self.run.pk, kind, payload, fence=self.run.fence, seconds=self.seconds(), state=state
-                )
-            except (transcript.LeaseLost, transcript.RunEnded) as error:
-                raise LeaseLost(str(error)) from error
+            # What came since the last piece, so that browsers have all words before the event
+            self._send_draft(payload.text)
+        try:
+            row = self._conclude(payload, seen) if kind == "concluded" else self._record(kind, payload, state)
+        except (transcript.LeaseLost, transcript.RunEnded) as error:
+            raise LeaseLost(str(error)) from error
+        event = Event(row.seq, row.kind, row.content)
+        if kind == "concluded" and row.kind == "note":
+            self._read_on()
+            return event
         counters.EVENTS.labels(kind).inc()
         if isinstance(payload, Replied):
             counters.PROVIDER_ERRORS.inc(len(payload.provider_errors))
         self.show("", 0, 0)
-        event = Event(row.seq, row.kind, row.content)
-        if event.seq == (self.known[-1].seq if self.known else 0) + 1:  # else others came between, and are read with it
-            self.known.append(event)
+        # Once it is there for good: an event that is rolled back must not stay in the state
+        transaction.on_commit(partial(self._add_recorded, row, state))
         return event
+
+    def _record(self, kind: str, payload: Payload, state: bytes = b"") -> Row:
+        fence, seconds = self.run.fence, self.seconds()
+        return transcript.append(self.run.pk, kind, payload, fence=fence, seconds=seconds, state=state)
+
+    def _conclude(self, payload: Payload, seen: int) -> Row:
+        """Record the end, unless a note came after the event number `seen`: that is returned then."""
+        with transaction.atomic():
+            Run.objects.select_for_update().get(pk=self.run.pk)
+            rows = transcript.list_events(self.run.pk, seen, _AT_ONCE)
+            note = next((row for row in rows if isinstance(row.content, Note)), None)
+            return note or self._record("concluded", payload)
 
     def record_copied(self) -> None:
         """The run has begun with what was copied from another."""
 
     def entries(self) -> list[LogEntry]:
         """Everything logged in the run so far."""
-        results = (event.payload for event in self.events() if isinstance(event.payload, ExperimentEnded))
-        return [entry for result in results for entry in result.entries]
+        return [entry for result in self._known.results for entry in result.entries]
 
     def state(self) -> bytes:
+        if self._left is not None:
+            return self._left
         ended = self.run.experiments.exclude(status="running").order_by("-number")
         return bytes(ended.values_list("state", flat=True).first() or b"")
 
@@ -136,15 +194,20 @@ class DatabaseRunLog:
         """Whether a person stopped the run. Raises LeaseLost if this worker must let go of it."""
         if lease.stopping.is_set() or self.lost.is_set():
             raise LeaseLost(f"This worker lets go of run {self.run.pk}; the next claim continues it.")
-        now = time.monotonic()
-        if not self.stop and now - self.looked >= LOOK_EVERY:
-            self.looked = now
-            held = Run.objects.filter(pk=self.run.pk, fence=self.run.fence)
-            stop = held.values_list("cancel_requested", flat=True).first()
-            if stop is None:  # this process stood still for so long that somebody else claimed it
-                raise LeaseLost(f"Run {self.run.pk} is held by another worker.")
-            self.stop = stop
+        if not self.stop and time.monotonic() - self.looked >= LOOK_EVERY:
+            self._look()
         return self.stop
 
     def pausing(self) -> str:
-        return Run.objects.values_list("pause_requested", flat=True).get(pk=self.run.pk)
+        return self._look()
+
+    def _look(self) -> str:
+        """See whether a person stopped the run; returns who wants it paused. Raises LeaseLost."""
+        held = Run.objects.filter(pk=self.run.pk, fence=self.run.fence)
+        wanted = held.values_list("pause_requested", "cancel_requested").first()
+        if wanted is None:
+            # This process stood still for so long that another worker claimed the run
+            raise LeaseLost(f"Run {self.run.pk} is held by another worker.")
+        pause, self.stop = wanted
+        self.looked = time.monotonic()
+        return pause

@@ -65,9 +65,12 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
     backbone = attempt(run_log, run.rounds, partial(prepare, run, run_log, any_model))
     if backbone is None:
         return False
-    return play_round(
+    goes_on = play_round(
         run_log, backbone, SandboxRunner(run, run_log, images, backbone), images.load, LabelGrader(run, run_log)
     )
+    if goes_on:
+        run_log.keep_state()
+    return goes_on
 
 
 def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
@@ -84,9 +87,10 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
             forking.record_beginning(run, run_log, first)
         else:
             run_log.append("started", first)
-    sent = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False).select_related("author").first()
-    if run.backbone == PERSON and sent:
-        return PersonBackbone(person(sent.author), compose(sent.values))
+    if run.backbone == PERSON:
+        replies = run.human_replies.filter(round=run.rounds + 1, sent__isnull=False)
+        if sent := replies.select_related("author").first():
+            return PersonBackbone(person(sent.author), compose(sent.values))
     return laboratory().backbone(run.backbone, run.backbone_model)
 
 
@@ -124,7 +128,9 @@ class StopButton:
 
     def __init__(self, run: Run, number: int, run_log: DatabaseRunLog) -> None:
         round_number = run.experiments.filter(number=number).values("round")[:1]
-        self.reply = run.human_replies.filter(sent__isnull=False, round=round_number).first()
+        by_person = run_log.known.reply.by_person
+        sent = run.human_replies.filter(sent__isnull=False, round=round_number)
+        self.reply = sent.first() if by_person else None
         self.run_log = run_log
         self.who = ""
         """Who stopped it; empty while nobody has."""
@@ -209,7 +215,7 @@ class SandboxRunner:
             toolset=self.run.toolset,
             describer=describer,
             earlier=earlier,
-            label_tests=label_tests.rules_of(self.run, spec, self.run_log.events()),
+            label_tests=label_tests.rules_of(self.run, spec, self.run_log.known.results),
             progress=stop.progress,
         )
 
@@ -228,7 +234,7 @@ class SandboxRunner:
             if other != kept:
                 other.unlink(missing_ok=True)
         # The run log's progress, which also ends what a tool waits for once the run's time is well past
-        until = time.monotonic() + time_left(self.run_log.events(), self.run_log.seconds()) + GRACE
+        until = time.monotonic() + time_left(self.run_log.known, self.run_log.seconds()) + GRACE
 
         def progress(what: str, done: int, total: int) -> None:
             self.run_log.progress(what, done, total)

@@ -147,11 +147,11 @@ def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]
     ]
 
 
-def keep_map(memory: ImageMemory, found: MapImage | None) -> ActivationMap | None:
+def keep_map(memory: ImageMemory, found: MapImage | None, key: str = "") -> ActivationMap | None:
     """Store an activation map as an image that stands for itself: several images may have the same."""
     if found is None:
         return None
-    key = memory.remember(found.grey, Provenance(Origin.EXTERNAL))
+    key = memory.remember(found.grey, Provenance(Origin.EXTERNAL), key)
     return ActivationMap(key, found.low, found.high, found.threshold)
 
 

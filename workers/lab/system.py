@@ -78,11 +78,13 @@ class System:
     def keep(self, images: Sequence[StoredImage], answers: Sequence[Response | Exemplar]) -> list[str]:
         """Remember what was measured on raw images, and which image each masked one shows; the masked ones as texts."""
         keys = [image_key(each.masked) for each in answers]
-        self._memory.expect(keys)
-        for raw, answer, key in zip(images, answers, keys, strict=True):
+        map_keys = [image_key(each.map.grey) if each.map else "" for each in answers]
+        self._memory.expect([*keys, *filter(None, map_keys)])
+        for raw, answer, key, map_key in zip(images, answers, keys, map_keys, strict=True):
             if key != raw.key:  # an image that is bright all over, or nowhere, is not masked
                 self._memory.remember(answer.masked, replace(raw.provenance, scene=None, raw=raw.key), key)
-            self.measured[raw.key] = MeasuredImage(answer.activation, key, keep_map(self._memory, answer.map))
+            activation_map = keep_map(self._memory, answer.map, map_key)
+            self.measured[raw.key] = MeasuredImage(answer.activation, key, activation_map)
             if raw.provenance.origin != "exemplar" and (self.best is None or answer.activation > self.best):
                 self.best = answer.activation
         return [encode_text(self._memory, key) for key in keys]

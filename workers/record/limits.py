@@ -6,14 +6,11 @@ It ends nothing; `agent.rules` asks between rounds. `check` is for whoever takes
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workers.errors import RequestError
-
-if TYPE_CHECKING:
-    from workers.record.events import Event
 
 MOST_REFLECTIONS = 10
 """How often a failed label may go back to the agent, at most."""
@@ -80,18 +77,12 @@ def check(limits: Limits) -> None:
             )
 
 
-def explain_exceeded(limits: Limits, events: Sequence[Event], seconds: float) -> str | None:
+def explain_exceeded(limits: Limits, rounds: int, usage: Usage, seconds: float) -> str | None:
     """A sentence that names the first limit reached, its value and what was used; None if none is.
 
-    `seconds` is the work on the run so far.
+    `rounds` are the replies so far, `usage` what they took, and `seconds` the work on the run.
     """
-    taken = [usage for event in events if isinstance(usage := getattr(event.payload, "usage", None), Usage)]
-    used = {
-        "rounds": sum(event.kind == "reply" for event in events),
-        "tokens": sum(each.tokens for each in taken),
-        "cost": sum(each.cost for each in taken),
-        "seconds": seconds,
-    }
+    used = {"rounds": rounds, "tokens": usage.tokens, "cost": usage.cost, "seconds": seconds}
     for name, amount in used.items():
         limit = getattr(limits, name)
         if limit is not None and amount >= limit:

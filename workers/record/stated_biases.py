@@ -16,6 +16,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from workers.record.events import ExperimentEnded, Payload, Replied
 from workers.record.origins import Origin
+from workers.record.replies import Conclusion
 
 Direction = Literal["weaker", "stronger"]
 
@@ -122,9 +123,14 @@ def find_stated(payloads: Iterable[Payload]) -> list[StatedBias]:
         if isinstance(each, ExperimentEnded):
             ended = each.number
         elif isinstance(each, Replied) and each.conclusion:
-            for stated in read_statements(each.conclusion.bias):
-                found.setdefault(stated.words, replace(stated, after=ended))
+            add_stated(found, each.conclusion, ended)
     return list(found.values())
+
+
+def add_stated(found: dict[object, StatedBias], conclusion: Conclusion, ended: int) -> None:
+    """Add what a conclusion states for the first time to what was `found`. `ended` is the run's last experiment."""
+    for stated in read_statements(conclusion.bias):
+        found.setdefault(stated.words, replace(stated, after=ended))
 
 
 def date_statements(text: str, stated: Sequence[StatedBias]) -> list[StatedBias]:

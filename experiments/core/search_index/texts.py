@@ -141,7 +141,8 @@ def write_summary(run: Run, normalized: str) -> None:
 
 def write(passages: Iterable[SearchText]) -> None:
     """Save passages and have them found, in the transaction under way."""
-    rows = SearchText.objects.bulk_create(passages, batch_size=AT_ONCE)
+    if not (rows := SearchText.objects.bulk_create(passages, batch_size=AT_ONCE)):
+        return
     backend.here().index([(row.pk, row.normalized) for row in rows])
 
 

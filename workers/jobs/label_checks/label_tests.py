@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from experiments.label_checks.requests import choose_method
 from experiments.models import Run
 from workers.lab.label_tests import LabelTestRules
-from workers.record.events import Event, ExperimentEnded
+from workers.record.events import ExperimentEnded
 from workers.record.systems import SystemSpec
 from workers.record.tasks import find_task
 
@@ -21,9 +21,9 @@ def choose_rules(spec: SystemSpec, used: int = 0) -> LabelTestRules:
     return LabelTestRules(judge, used=used)
 
 
-def rules_of(run: Run, spec: SystemSpec, events: Sequence[Event] = ()) -> LabelTestRules:
-    """What the run may test, after these events."""
-    return LabelTestRules(problem=VERDICT) if find_task(run.task).gives_verdict else choose_rules(spec, count(events))
+def rules_of(run: Run, spec: SystemSpec, results: Sequence[ExperimentEnded] = ()) -> LabelTestRules:
+    """What the run may test, after these experiments."""
+    return LabelTestRules(problem=VERDICT) if find_task(run.task).gives_verdict else choose_rules(spec, _count(results))
 
 
 def lacking(run: Run, spec: SystemSpec) -> frozenset[str]:
@@ -31,7 +31,6 @@ def lacking(run: Run, spec: SystemSpec) -> frozenset[str]:
     return frozenset() if rules_of(run, spec).judge else frozenset({TOOL})
 
 
-def count(events: Sequence[Event]) -> int:
+def _count(results: Sequence[ExperimentEnded]) -> int:
     """Tests of labels that gave a score, by the calls that are recorded."""
-    results = (each.payload for each in events if isinstance(each.payload, ExperimentEnded))
     return sum(call.name == f"tools.{TOOL}" and not call.failed for result in results for call in result.calls)

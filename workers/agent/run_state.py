@@ -1,0 +1,240 @@
+"""The state of a run, folded from its events: what the rules of a round ask about, without going through all events.
+
+`RunState.add` takes each event once, in order, so that a worker that keeps the state reads new events alone. The same
+events give the same state, whoever adds them and when. Pure, like `rules`, which reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from workers.agent.answers import Answer, complete_answer
+from workers.protocols import ImagePart
+from workers.record.events import (
+    Event,
+    ExperimentEnded,
+    ExperimentStarted,
+    Graded,
+    LimitsChanged,
+    Note,
+    Reminder,
+    Replied,
+    Resumed,
+    Retrying,
+    Started,
+    kind_of,
+)
+from workers.record.limits import Limits, Usage, explain_exceeded
+from workers.record.stated_biases import StatedBias, add_stated
+
+_FOR_MORE = frozenset({"incomplete", "final_answer"})
+"""Reminders after which a reply goes on with the answer of the reply before."""
+
+
+@dataclass
+class SinceReply:
+    """What came after the latest reply; before the first one, all there is."""
+
+    begun: ExperimentStarted | None = None
+    result: ExperimentEnded | None = None
+    grade: Graded | None = None
+    reasons: set[str] = field(default_factory=set)
+    """Of the reminders."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a run had used at one moment, and the limits that held then."""
+
+    limits: Limits | None
+    rounds: int
+    usage: Usage
+
+    def explain_exceeded(self, seconds: float) -> str | None:
+        """Which limit was reached, in a sentence; None if none was. `seconds` is the work on the run."""
+        return explain_exceeded(self.limits, self.rounds, self.usage, seconds) if self.limits else None
+
+
+@dataclass
+class RunState:
+    """What became of a run, after all events that were added."""
+
+    events: list[Event] = field(default_factory=list)
+    rounds: int = 0
+    """Replies so far."""
+    usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
+    """What replies, those that did not come about, and descriptions took."""
+    suspended: bool = False
+    """Whether the run has ended, is paused or waits, and no person has resumed it since."""
+    attempts: int = 0
+    """How often the step to do next has failed. What people do meanwhile leaves it as it is, resuming aside."""
+    trouble: str = ""
+    """Why a step failed the last time that one did."""
+
+    latest: Event | None = None
+    """The latest reply."""
+    answer: Answer = Answer()  # noqa: RUF009
+    """What the latest reply answers, with the reply before it where it goes on with that."""
+    since: SinceReply = field(default_factory=SinceReply)
+    last_round: int = 0
+    """The highest round of a reply."""
+    empty_replies: int = 0
+    """The latest replies in a row that hold neither a program nor a conclusion, since a person resumed the run."""
+    last_note: int = 0
+    """The number of the latest note of a person, 0 for none."""
+
+    experiments: int = 0
+    """Programs that were begun."""
+    results: list[ExperimentEnded] = field(default_factory=list)
+    exemplar_mean: float | None = None
+    """Mean activation of the exemplars, as the latest result that knew it says."""
+    best: float | None = None
+    """The highest activation of all images that the run measured, exemplars aside."""
+
+    grades: int = 0
+    unreadable_grades: int = 0
+    """Grades of labels whose words could not be tested."""
+    asked_for_more: bool = False
+    """Whether the agent was asked before the latest reply for what an answer missed."""
+    confirm_requests: int = 0
+    """Times that the agent was asked to test the biases that it states."""
+    final_requests: list[Spent] = field(default_factory=list)
+    """What was used each time that the final answer was asked for, since limits last changed and before the latest
+    reply."""
+    awaits_final_answer: bool = False
+    """Whether the final answer was asked for, and neither came nor was put off since."""
+
+    told: dict[int, tuple[str | ImagePart, ...]] = field(default_factory=dict, compare=False)
+    """What the agent was told of each result, by the number of its event. `conversation` fills it, for it never changes
+    once the results before it are known."""
+
+    _started: Started | None = None
+    _changed: Limits | None = None
+    _new_requests: list[Spent] = field(default_factory=list)
+    """As `final_requests`, since the latest reply."""
+    _stated: dict[object, StatedBias] = field(default_factory=dict)
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event, 0 if there is none."""
+        return self.events[-1].seq if self.events else 0
+
+    @property
+    def start(self) -> Started:
+        """How the run started. Raises ValueError if it has not."""
+        if self._started is None:
+            raise ValueError("The run has not started: none of its events is 'started'.")
+        return self._started
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that hold: the latest that a person set, else those the run started with."""
+        return self._changed or self.start.limits
+
+    @property
+    def reply(self) -> Replied:
+        """What the latest reply says. Raises ValueError if there is none."""
+        if self.latest is None or not isinstance(self.latest.payload, Replied):
+            raise ValueError("The run has no reply yet.")
+        return self.latest.payload
+
+    @property
+    def has_unread_note(self) -> bool:
+        """Whether a person said something that the author of the latest reply did not know."""
+        return self.latest is not None and self.last_note > (self.reply.heard or self.latest.seq)
+
+    @property
+    def stated(self) -> list[StatedBias]:
+        """Every bias that replies state, each as it was first said."""
+        return list(self._stated.values())
+
+    def explain_exceeded(self, seconds: float) -> str | None:
+        """Which limit is reached, in a sentence; None if none is. `seconds` is the work on the run so far."""
+        return explain_exceeded(self.limits, self.rounds, self.usage, seconds)
+
+    def add(self, event: Event) -> None:
+        """Take the next event into account."""
+        payload = event.payload
+        self._add_to_standing(event)
+        match payload:
+            case Started():
+                self._started = self._started or payload
+            case Replied():
+                self._add_reply(event, payload)
+            case ExperimentStarted():
+                self.experiments += 1
+                self.since.begun = self.since.begun or payload
+            case ExperimentEnded():
+                self._add_result(payload)
+            case Reminder():
+                self._add_reminder(payload)
+            case Graded():
+                self.grades += 1
+                self.unreadable_grades += payload.direction == "not readable"
+                self.since.grade = self.since.grade or payload
+            case _:
+                self._add_steering(event)
+        # After the rest: a reminder notes what was used before it
+        if isinstance(usage := getattr(payload, "usage", None), Usage):
+            self.usage = self.usage + usage
+        self.events.append(event)
+
+    def _add_to_standing(self, event: Event) -> None:
+        """Whether the run goes on, and how often its next step has failed."""
+        kind = kind_of(event.kind)
+        if isinstance(event.payload, Resumed):
+            self.suspended = False
+        elif kind.ends or kind.stills:
+            self.suspended = True
+        if isinstance(event.payload, Retrying):
+            self.attempts, self.trouble = self.attempts + 1, event.payload.what
+        elif not isinstance(event.payload, Note | LimitsChanged):
+            self.attempts = 0
+
+    def _add_steering(self, event: Event) -> None:
+        """What a person said or did."""
+        match event.payload:
+            case Note():
+                self.last_note = event.seq
+            case LimitsChanged() as change:
+                self._changed, self.awaits_final_answer = change.limits, False
+                self.final_requests, self._new_requests = [], []
+            case Resumed():
+                self.empty_replies, self.awaits_final_answer = 0, False
+
+    def _add_reply(self, event: Event, reply: Replied) -> None:
+        goes_on = not self.since.begun and bool(self.since.reasons & _FOR_MORE)
+        self.answer = complete_answer(self.reply if self.latest and goes_on else None, reply)
+        self.asked_for_more = self.asked_for_more or "incomplete" in self.since.reasons
+        self.final_requests = [*self.final_requests, *self._new_requests]
+        self.awaits_final_answer = False
+        is_empty = reply.code is None and reply.conclusion is None
+        self.empty_replies = self.empty_replies + 1 if is_empty else 0
+        if reply.conclusion:
+            add_stated(self._stated, reply.conclusion, self.results[-1].number if self.results else 0)
+        self.latest, self.since, self._new_requests = event, SinceReply(), []
+        self.rounds, self.last_round = self.rounds + 1, max(self.last_round, reply.round)
+
+    def _add_result(self, result: ExperimentEnded) -> None:
+        self.results.append(result)
+        self.since.result = self.since.result or result
+        if result.exemplar_mean is not None:
+            self.exemplar_mean = result.exemplar_mean
+        known = [] if self.best is None else [self.best]
+        self.best = max([*known, *list_own(result)], default=None)
+
+    def _add_reminder(self, reminder: Reminder) -> None:
+        self.since.reasons.add(reminder.reason)
+        self.confirm_requests += reminder.reason == "confirm"
+        if reminder.reason == "final_answer":
+            limits = self._changed or (self._started.limits if self._started else None)
+            self._new_requests.append(Spent(limits, self.rounds, self.usage))
+            self.awaits_final_answer = True
+
+
+def list_own(result: ExperimentEnded) -> list[float]:
+    """Activations of images that are no exemplars; in records of old, those of the images that were logged."""
+    if result.measured:
+        return [] if result.best is None else [result.best]
+    logged = (observation for entry in result.entries for observation in entry.observations)
+    return [observation.activation for observation in logged if observation.origin != "exemplar"]
