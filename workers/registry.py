@@ -43,7 +43,7 @@ VISION_MODELS: Plugins = {
         _SYNTHETIC,
     ),
     "synthetic:grounding-dino": ("Synthetic neurons of the paper's Table A4, on Grounding DINO and SAM", _SYNTHETIC),
-    "functions": ("Functions of numbers and of texts whose code is known", "workers.functions.model.load"),
+    "functions": ("Functions of numbers, texts and words whose code is known", "workers.functions.model.load"),
     "sae:": ("A sparse auto-encoder that was trained here", "workers.vision_models.sparse.model.load"),
     "classifier:": ("A classifier that was trained here", "workers.vision_models.classifier.model.load"),
     "hf:": ("Any image model, by hub id or folder", _HUGGING_FACE),
@@ -157,7 +157,7 @@ SYSTEMS: Plugins = {
     "logit": ("The probability of a class", "workers.systems.logit.load"),
     "synthetic": ("A synthetic neuron", "workers.systems.synthetic.load"),
     "latent": ("A latent of a sparse auto-encoder", "workers.systems.latent.load"),
-    "function": ("A function of numbers or of texts", "workers.functions.system.load"),
+    "function": ("A function of numbers, texts or words", "workers.functions.system.load"),
 }
 
 SYSTEM_OF_LAYER: Mapping[str, str] = {

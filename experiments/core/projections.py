@@ -135,6 +135,8 @@ def _keep_end(run: Run, end: record.Ended, rows: RowWriter) -> None:
     run.reason = end.reason
     run.conclusion = encode(end.conclusion)
     run.score = {name: getattr(end.score, name) for name in _SCORE_FIELDS} if end.score else {}
+    if end.score and end.score.ceiling is not None:
+        run.score["ceiling"] = end.score.ceiling
     run.biases = encode(end.biases)
     run.ended = timezone.now()
     rows.add_labels(end.conclusion.labels)

@@ -85,6 +85,7 @@ class StoredScore(TypedDict, total=False):
     success: bool
     error: float | None
     right: int | None
+    ceiling: int
 
 
 class StoredBias(TypedDict, total=False):

@@ -44,10 +44,11 @@ class ConclusionOut(Schema):
 class ScoreOut(Schema):
     """How right the conclusion about a function is on inputs that the agent has not seen."""
 
-    outcome: str = Field("", description="scored, or why the code of the conclusion was not")
-    success: bool = Field(False, description="NMSE below 0.1, or all 10 held-out texts right")
+    outcome: str = Field("", description="scored, or why the conclusion was not")
+    success: bool = Field(False, description="NMSE below 0.1, 10 of 10 held-out texts, or 7 of 10 choices")
     error: float | None = Field(None, description="NMSE over 256 inputs; null of texts, and where it is not finite")
-    right: int | None = Field(None, description="held-out texts, of 10, for which the code gives the very output")
+    right: int | None = Field(None, description="of 10 held-out texts, or choices by the description")
+    ceiling: int | None = Field(None, description="choices that the same judge has right by the true description")
 
 
 class BiasOut(Schema):

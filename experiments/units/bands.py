@@ -28,8 +28,12 @@ class CheckBand(Colour):
 class FunctionBand(Colour):
     """How right the newest conclusion about a function is."""
 
-    RIGHT = "band-high", "Right", "NMSE below 0.1, or all 10 held-out texts right"
-    PARTLY = "band-some", "Partly right", "NMSE below 1, which 0 everywhere has, or some of 10 held-out texts right"
+    RIGHT = "band-high", "Right", "NMSE below 0.1; all 10 held-out texts right; 7 of 10 choices about words"
+    PARTLY = (
+        "band-some",
+        "Partly right",
+        "NMSE below 1, which 0 everywhere has; some of 10 texts or choices right",
+    )
     WRONG = "band-low", "Not right", "its code misses more, or gives no output"
     NONE = "band-none", "No conclusion", "no run on it has concluded"
 

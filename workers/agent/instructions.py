@@ -12,8 +12,10 @@ from string import Template
 
 from workers import registry
 from workers.errors import RequestError
+from workers.record.functions import WORD_FAMILIES
 from workers.record.limits import QUESTION_CHARS, Limits
 from workers.record.systems import SystemSpec
+from workers.record.tasks import FUNCTION
 
 MOST_NAME_CHARS = 200
 
@@ -92,7 +94,8 @@ def assignment(task: str, question: str, system: SystemSpec, limits: Limits, kno
     if limits.rounds is None:
         budget = "Take as many rounds as the evidence needs, and no more."
     budget = f"{budget}\n\n{known.scale}" if known.scale else budget
-    return render(task, question=quote(words), system=system_name(system, known.class_name), budget=budget)
+    name = f"{task}_words" if task == FUNCTION and system.layer in WORD_FAMILIES else task
+    return render(name, question=quote(words), system=system_name(system, known.class_name), budget=budget)
 
 
 def system_name(system: SystemSpec, class_name: str = "") -> str:

@@ -117,7 +117,7 @@ def next_step(state: RunState, seconds: float) -> Step | None:
 def _after_reading(state: RunState, seconds: float) -> Step:
     """What follows a reply that holds no program: the end, a test of its label, or another reply."""
     reply, answer, grade = state.reply, state.answer, state.since.grade
-    whole = not answer.lacks(state.start.task) or state.asked_for_more
+    whole = not answer.lacks(state.start) or state.asked_for_more
     exceeded = bool(state.explain_exceeded(seconds))
     if not exceeded and ((grade and grade.goes_back) or "confirm" in state.since.reasons):
         return Ask(reply.round + 1)
@@ -148,7 +148,7 @@ def _grade_due(state: RunState, conclusion: Conclusion, seconds: float) -> Grade
 def _after_final_answer(state: RunState, seconds: float) -> Step:
     """The end; after the first reply that concludes nothing or half, one more."""
     reply, answer = state.reply, state.answer
-    missing = answer.lacks(state.start.task)
+    missing = answer.lacks(state.start)
     if missing and len(state.final_requests) == 1:
         if "final_answer" in state.since.reasons:
             return Ask(reply.round + 1)
@@ -181,7 +181,7 @@ def _reading_note(state: RunState) -> Reminder:
         return Reminder(reply.round, "format", render("format", rounds=rounds, example=example))
     if state.has_unread_note:
         return Reminder(reply.round, "set_aside", render("set_aside", rounds=rounds))
-    missing = format_tags(answer.lacks(state.start.task))
+    missing = format_tags(answer.lacks(state.start))
     return Reminder(reply.round, "incomplete", render("incomplete", missing=missing, rounds=rounds))
 
 

@@ -16,6 +16,8 @@ from workers.functions.fitting import find_fit
 from workers.functions.numeric import EDGE
 from workers.functions.shapes import Floats
 from workers.functions.string_atoms import STRING_ATOMS
+from workers.functions.words.concepts import study_concepts
+from workers.functions.words.relations import study_relations
 
 _STEP = 0.5
 _AT_ONCE = 1_000
@@ -144,3 +146,23 @@ def _find_changes(seen: Mapping[str, str]) -> tuple[DrawnAtom, ...] | None:
             if all(change(text) == output for text, output in zip(texts, outputs, strict=True)):
                 return first, second
     return None
+
+
+# --- words ----------------------------------------------------------------------------------------------
+
+
+def _study_concepts(call: Call) -> FunctionAnswer:
+    return FunctionAnswer(*study_concepts(call), "")
+
+
+def _study_relations(call: Call) -> FunctionAnswer:
+    return FunctionAnswer(*study_relations(call), "")
+
+
+STUDIES: Mapping[str, Callable[[Call], FunctionAnswer]] = {
+    "numeric": study_numbers,
+    "strings": study_texts,
+    "concepts": _study_concepts,
+    "relations": _study_relations,
+}
+"""By family."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from workers.errors import ToolMisuse
 
-Family = Literal["numeric", "strings"]
+Family = Literal["numeric", "strings", "concepts", "relations"]
 Variant = Literal["clean", "corrupted", "noised", "approximated"]
 Side = Literal["smaller", "larger", "inside"]
 NoiseKind = Literal["normal", "uniform", "poisson"]

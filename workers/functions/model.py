@@ -16,20 +16,22 @@ if TYPE_CHECKING:
     import torch
     from PIL.Image import Image
 
-FUNCTIONS = 1_000
+FUNCTIONS: Mapping[str, int] = {"numeric": 1_000, "strings": 1_000, "concepts": 200, "relations": 75}
 """Of each family; FIND has as many."""
-NO_IMAGES = "A function takes no images: it is called with numbers or texts. Choose the task “Describe a function”."
+NO_IMAGES = (
+    "A function takes no images: it is called with numbers, texts or words. Choose the task “Describe a function”."
+)
 
 
 class FunctionCollection:
     """A `VisionModel` in name: it has layers and units, and no maps."""
 
     name = "functions"
-    revision = "1"
-    """Changes whenever a key stands for another function."""
+    revision = "2"
+    """Changes whenever a key stands for another function, or there is another family."""
 
     def layers(self) -> Sequence[LayerInfo]:
-        return [LayerInfo(family, family, "function", FUNCTIONS) for family in FAMILIES]
+        return [LayerInfo(family, family, "function", FUNCTIONS[family]) for family in FAMILIES]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
         """Raises RequestError."""

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workers.errors import UnknownName
-from workers.functions.baselines import Call, FunctionAnswer, Guess, study_numbers, study_texts
+from workers.functions.baselines import STUDIES, Call, FunctionAnswer, Guess
 from workers.protocols import Emit, LabSettings, Message, Reply
+from workers.record.functions import WORD_FAMILIES
 from workers.record.limits import Usage
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _EXPERIMENT = re.compile(r"^Experiment \d+: ", re.MULTILINE)
 _LINE = re.compile(r"^\d+\. (?=[-\d\"])", re.MULTILINE)
 _ARROW = " → "
-_FAMILY = re.compile(r"\bfunction \d+ of (numeric|strings)\b")
-_STUDIES = {"numeric": study_numbers, "strings": study_texts}
+_FAMILY = re.compile(rf"\bfunction \d+ of ({'|'.join(STUDIES)})\b")
 _PROGRAM = """[HYPOTHESIS LIST]:
 Hypothesis_1: {hypothesis}
 
@@ -93,11 +93,13 @@ def _plan_reply(messages: Sequence[Message]) -> str:
     family = found[1] if (found := _FAMILY.search(asked)) else "numeric"
     results = [each for message in messages[2:] if message.role == "user" for each in _read_results(message.text)]
     try:
-        answer = _STUDIES[family](_replay(results))
+        answer = STUDIES[family](_replay(results))
     except _NeedsCallError as needed:
         return _write_program(needed)
     except _RefusedError:
         answer = FunctionAnswer("Unknown: an experiment gave no outputs.", "unknown", "")
+    if family in WORD_FAMILIES:
+        return f"[DESCRIPTION]: {answer.description}"
     return _CONCLUSION.format(answer, answer.code.rstrip() or _UNKNOWN)
 
 

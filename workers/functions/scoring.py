@@ -1,4 +1,5 @@
-"""Scores answers about functions: the answer's code runs in the sandbox, in a process of its own for each function.
+"""Scores answers about functions: code runs in the sandbox, in a process of its own for each function; a description
+of a function of words is judged by what is chosen by it.
 
 Nothing of an answer is imported, parsed or run here. A time limit that it passes is an outcome of its own.
 """
@@ -10,16 +11,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from workers.errors import MissingPart
 from workers.functions.black_box import BlackBox, Truth
 from workers.functions.numeric import EDGE, SCORED_POINTS, measure_nmse
 from workers.functions.strings import StringBox, draw_held_out
+from workers.functions.words.concepts import ConceptBox
+from workers.functions.words.relations import RelationBox
+from workers.functions.words.triplets import Judge
 from workers.metrics.intervals import estimate_share
 from workers.protocols import Bounds, ExperimentResult, Sandbox
 from workers.record.estimates import Estimate
-from workers.record.functions import SUCCESS, FunctionScore, ScoredInput, ScoreOutcome, TrueFunction, to_json
+from workers.record.functions import (
+    JUDGED_SUCCESS,
+    SUCCESS,
+    FunctionScore,
+    ScoredInput,
+    ScoreOutcome,
+    TrueFunction,
+    to_json,
+)
 
 SECONDS = 5.0
 """For all inputs of a function."""
+WordBox = ConceptBox | RelationBox
 CODE_CHARS = 50_000
 _OUTPUT_CHARS = 10_000
 """Of one output; longer ones are wrong."""
@@ -84,6 +98,36 @@ def score_answer(box: BlackBox, code: str, sandbox: Sandbox) -> FunctionScore:
     if not isinstance(outputs, list) or len(outputs) != len(inputs):
         return replace(told, outcome="raised", why="It did not give one output for each input.")
     return _compare(told, truth, outputs)
+
+
+def judge_description(box: WordBox, description: str, judge: Judge) -> FunctionScore:
+    """Score a description of a function of words by ten choices of three; what cannot be read is counted apart.
+
+    The same judge chooses by the true description too: who errs by that says little of any other. Raises what the
+    judge raises, MissingPart aside.
+    """
+    triplets = box.draw_triplets()
+    told = FunctionScore(
+        box.key,
+        "no description",
+        inputs=tuple(ScoredInput(" / ".join(each.options), each.options[each.right]) for each in triplets),
+        truth=_tell_truth(box.truth),
+        judge=judge.label,
+    )
+    if not description.strip():
+        return told
+    try:
+        picked = [judge.pick(description, each, box.question) for each in triplets]
+        best = [judge.pick(box.truth.description, each, box.question) for each in triplets]
+    except MissingPart as missing:
+        return replace(told, outcome="not judged", why=str(missing))
+    right, ceiling = (
+        sum(each.right == place for each, place in zip(triplets, places, strict=True)) for places in (picked, best)
+    )
+    chosen = ["" if place is None else each.options[place] for each, place in zip(triplets, picked, strict=True)]
+    inputs = tuple(replace(known, answer=answer) for known, answer in zip(told.inputs, chosen, strict=True))
+    success = right >= JUDGED_SUCCESS
+    return replace(told, outcome="scored", success=success, right=right, ceiling=ceiling, inputs=inputs)
 
 
 def _tell_truth(truth: Truth) -> TrueFunction:

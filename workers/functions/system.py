@@ -1,4 +1,4 @@
-"""A function of numbers or texts as the thing under study: it is called, and sees no image.
+"""A function of numbers, texts or words as the thing under study: it is called, and sees no image.
 
 Loaded by `lab.laboratory` through the registry.
 """
@@ -6,6 +6,7 @@ Loaded by `lab.laboratory` through the registry.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workers.errors import RequestError
@@ -13,6 +14,7 @@ from workers.functions.families import open_function
 from workers.functions.model import NO_IMAGES
 from workers.protocols import Exemplar, LabSettings, Progress, Response, UnitIndex, VisionModel, no_progress
 from workers.record.systems import OrdinaryActivations, SystemSpec
+from workers.sentences import load_sentences
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
 class FunctionSubject:
     """A `Subject` that can be called."""
 
-    def __init__(self, spec: SystemSpec) -> None:
+    def __init__(self, spec: SystemSpec, sentences: str = "") -> None:
         self.spec = spec
-        self._box = open_function(f"{spec.layer}:{spec.unit}")
+        self._box = open_function(f"{spec.layer}:{spec.unit}", partial(load_sentences, sentences))
 
     @property
     def domain(self) -> str:
@@ -51,6 +53,7 @@ class FunctionSubject:
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> FunctionSubject:
-    """The function that `spec` names. Raises UnknownName if there is none."""
-    del settings, model, index
-    return FunctionSubject(spec)
+    """The function that `spec` names. Raises UnknownName if there is none, MissingPart if it compares words and nothing
+    here can."""
+    del model, index
+    return FunctionSubject(spec, settings.sentences)

@@ -2,45 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from django.conf import settings
+
 from experiments.models import Run
-from workers.functions.baselines import study_numbers, study_texts
+from workers.functions.baselines import STUDIES, FunctionAnswer
 from workers.functions.black_box import BlackBox
 from workers.functions.families import open_function
-from workers.functions.scoring import score_answer, summarise_scores
+from workers.functions.scoring import WordBox, judge_description, score_answer, summarise_scores
+from workers.functions.words.triplets import CHANCE, TRIPLETS, Judge, NearnessJudge, Triplet, ask_to_pick, parse_pick
+from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.jobs.laboratory import sandbox
-from workers.protocols import Progress
+from workers.metrics.intervals import estimate_mean
+from workers.protocols import Backbone, Progress, no_progress
 from workers.record.events import Ended, Payload
 from workers.record.functions import FunctionScore
+from workers.record.limits import Usage
+from workers.record.replies import Conclusion
 from workers.record.tasks import FUNCTION
+from workers.sentences import Nearness, load_sentences
 
 _SCORED_ENDS = ("concluded", "limit_reached")
 """Kinds of ends after which no run goes on; the others would tell the truth too early."""
-_STUDIES = {"numeric": study_numbers, "strings": study_texts}
+_SAYS_NOTHING = "It does something with words."
 
 
 def score_end(run: Run, kind: str, payload: Payload) -> Payload:
     """The end of a run on a function with the score of its conclusion; any other payload as it is."""
     if run.system_kind != FUNCTION or kind not in _SCORED_ENDS or not isinstance(payload, Ended):
         return payload
-    box = open_function(f"{run.layer}:{run.unit}")
-    return replace(payload, score=score_answer(box, payload.conclusion.code, sandbox()))
+    return replace(payload, score=_score(_open(f"{run.layer}:{run.unit}"), payload.conclusion))
 
 
-def measure_baseline(family: str, seeds: list[int], count: int, progress: Progress) -> dict[str, Any]:
+def _find_nearness() -> Nearness:
+    return load_sentences(settings.LAB_SENTENCES)
+
+
+def _open(key: str) -> BlackBox:
+    return open_function(key, _find_nearness)
+
+
+def _score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | None = None) -> FunctionScore:
+    """By its description of a function of words, which nearness in meaning judges unless another does; else by its
+    code."""
+    if isinstance(box, WordBox):
+        return judge_description(box, answer.description, judge or NearnessJudge(_find_nearness))
+    return score_answer(box, answer.code, sandbox())
+
+
+@dataclass
+class ModelJudge:
+    """A language model that chooses by a description. What it took is added up in `cost`, US dollars."""
+
+    backbone: Backbone
+    cost: float = 0.0
+
+    @property
+    def label(self) -> str:
+        return self.backbone.label
+
+    def pick(self, description: str, triplet: Triplet, question: str) -> int | None:
+        def spend(usage: Usage) -> None:
+            self.cost += usage.cost
+
+        return ask(self.backbone, ask_to_pick(description, triplet, question), parse_pick, spend, no_progress)
+
+
+def find_judge(written: str) -> ModelJudge:
+    """The language model that is written as "openai:gpt-4o". Raises MissingPart, UnknownName."""
+    key, _, model = written.partition(":")
+    return ModelJudge(find_backbone(key, model, sees=False, unpriced=False))
+
+
+def measure_baseline(
+    family: str, seeds: list[int], count: int, progress: Progress, judge: Judge | None = None
+) -> dict[str, Any]:
     """Have the family's scripted baseline find out `count` functions of each seed, and score its answers.
 
     Functions of a seed are those numbered from 1,000,000 · (seed + 1) on, which nothing offers by itself. Returns
-    shares of successes by what functions have in common, and a line for each failure. What `progress` raises stops it.
+    shares of successes by what functions have in common, and a line for each failure; of functions of words the right
+    choices too, by the baseline's description, by the true one (the ceiling) and by one that says nothing. What
+    `progress` raises stops it.
     """
     keys = [f"{family}:{1_000_000 * (seed + 1) + number}" for seed in seeds for number in range(count)]
-    scored = []
+    scored, floors = [], []
     for done, key in enumerate(keys):
         progress(f"Finding out {key}", done, len(keys))
-        scored.append(_study(open_function(key)))
+        scored.append(_study(_open(key), judge))
+        if isinstance(scored[-1][0], WordBox):
+            floors.append(_score(scored[-1][0], FunctionAnswer(_SAYS_NOTHING, "", ""), judge))
     progress(f"Finding out {family} functions", len(keys), len(keys))
     return {
         "family": family,
@@ -49,13 +102,35 @@ def measure_baseline(family: str, seeds: list[int], count: int, progress: Progre
         "functions": len(keys),
         "shares": {name: asdict(share) for name, share in summarise_scores(scored).items()},
         "failures": [_describe(box, score) for box, score in scored if not score.success],
+        **({"choices": _summarise_choices([score for _, score in scored], floors)} if floors else {}),
+        "cost": judge.cost if isinstance(judge, ModelJudge) else 0.0,
     }
 
 
-def _study(box: BlackBox) -> tuple[BlackBox, FunctionScore]:
+def _study(box: BlackBox, judge: Judge | None) -> tuple[BlackBox, FunctionScore]:
     numbers: Iterator[int] = iter(range(1, 1_000_000))
-    answer = _STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))
-    return box, score_answer(box, answer.code, sandbox())
+    answer = STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))
+    return box, _score(box, answer, judge)
+
+
+def _summarise_choices(found: Sequence[FunctionScore], floors: Sequence[FunctionScore]) -> dict[str, Any]:
+    """Mean shares of right choices with intervals over functions, and how many of the baseline's could not be read."""
+    right = {
+        "baseline": [score.right for score in found],
+        "true description": [score.ceiling for score in found],
+        "a description that says nothing": [score.right for score in floors],
+    }
+    return {
+        "judge": found[0].judge,
+        "chance": CHANCE,
+        "choices": len(found) * TRIPLETS,
+        "unread": sum(not each.answer for score in found for each in score.inputs),
+        "right": {name: asdict(estimate_mean(_find_shares(counts))) for name, counts in right.items()},
+    }
+
+
+def _find_shares(counts: Sequence[int | None]) -> list[float]:
+    return [(count or 0) / TRIPLETS for count in counts]
 
 
 def _describe(box: BlackBox, score: FunctionScore) -> dict[str, Any]:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
+from django.conf import settings
 
 from experiments.core import label_nearness
 from experiments.core.label_nearness import LabelAnswer
 from experiments.models import Label
 from workers.errors import MissingPart
-from workers.lab.sentences import Sentences, find_weights
+from workers.sentences import load_sentences
 
 MOST, COMPARED = 200, 100_000
 """Labels of an answer, and labels that are compared, the newest."""
-
-
-@cache
-def _load() -> Sentences:
-    return Sentences(find_weights())
 
 
 def answer(asked: int) -> None:
@@ -34,7 +28,7 @@ def _compare(text: str) -> LabelAnswer:
     if not labels:
         return LabelAnswer()
     try:
-        near = _load().compare(text, labels)
+        near = load_sentences(settings.LAB_SENTENCES).compare(text, labels)
     except MissingPart as missing:
         return LabelAnswer(problem=str(missing))
     first = np.argsort(-near, kind="stable")[:MOST]

@@ -37,7 +37,8 @@ class CallableSubject(Protocol):
 class FunctionSystem:
     """The function under study. You never see its code; it may be noisy, and may answer differently in an interval.
 
-    system.family: "numeric" for a function of numbers, "strings" for one of texts.
+    system.family: "numeric" for a function of numbers, "strings" for one of texts, "concepts" for one from words to
+    numbers, "relations" for one from words to words.
     system.domain: the inputs that it takes.
     """
 

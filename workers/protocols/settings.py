@@ -97,5 +97,7 @@ class LabSettings:
     """Quantile of a unit's spatial activations over the dataset above which its mask is bright."""
     surroundings: Surroundings = "dim"
     """Look of masked images outside the bright region where a query asks for none."""
+    sentences: str = ""
+    """Folder of the sentence-embedding model that compares words; empty: the one that comes with a package."""
     words_per_second: float = 0.0
     """How fast the scripted scientist writes; 0 means at once."""

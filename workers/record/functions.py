@@ -14,8 +14,16 @@ VALUE_CHARS = 1_000
 SUCCESS = 0.1
 """NMSE below which a numeric answer succeeds (FIND, Schwettmann et al., NeurIPS 2023)."""
 
-ScoreOutcome = Literal["scored", "no code", "no function", "raised", "timed out", "too large", "killed"]
-"""What came of running an answer. Outputs of a wrong type or that are not finite are wrong, and were scored."""
+WORD_FAMILIES = ("concepts", "relations")
+"""Functions of words. An answer about one is a description, and judged by what a reader chooses by it."""
+JUDGED_SUCCESS = 7
+"""Right choices, of 10, from which a description succeeds: who guesses among three gets there in 2 of 100 cases."""
+
+ScoreOutcome = Literal[
+    "scored", "no code", "no function", "raised", "timed out", "too large", "killed", "no description", "not judged"
+]
+"""What came of running or judging an answer. Outputs of a wrong type or that are not finite are wrong, and were
+scored."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +41,11 @@ class ScoredInput:
     """An input that an answer was scored on; all as JSON."""
 
     input: str
+    """Of a function of words the options of a choice."""
     truth: str
-    """What the function gives there, without noise."""
+    """What the function gives there, without noise; of a choice the right option."""
     answer: str = ""
-    """What the answer's code gives; "" where that is neither a number nor a text."""
+    """What the answer's code gives; "" where that is neither a number nor a text. Of a choice what was chosen."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +69,20 @@ class FunctionScore:
     """Family and seed, such as "numeric:17"."""
     outcome: ScoreOutcome
     success: bool = False
-    """A numeric answer with an NMSE below 0.1; one about texts that is right for all 10 held-out texts."""
+    """A numeric answer with an NMSE below 0.1; one about texts that is right for all 10 held-out texts; one about words
+    by which 7 of 10 choices or more are right."""
     error: float | None = None
     """NMSE of a numeric answer over 256 points, 0 or more; None where an output is no finite number."""
     right: int | None = None
-    """Held-out texts, of 10, for which an answer about texts gives the very output."""
+    """Held-out texts, of 10, for which an answer about texts gives the very output; right choices of 10."""
     why: str = ""
     """What the code raised, or what stopped it."""
     inputs: tuple[ScoredInput, ...] = ()
     truth: TrueFunction | None = None
+    judge: str = ""
+    """Who chose by the description; "" where code was run."""
+    ceiling: int | None = None
+    """Choices, of 10, that the same judge has right by the true description; None where code was run."""
 
 
 def to_json(value: Any) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from workers.record.functions import WORD_FAMILIES
+
 
 @dataclass(frozen=True)
 class Task:
@@ -88,7 +90,7 @@ _ROWS = (
     Task(
         FUNCTION,
         "Describe a function",
-        "What does a function of numbers or texts compute? Ends in a description, a domain and code.",
+        "What does a function of numbers, texts or words compute? Ends in a description, a domain and code.",
         "What does function {unit} of {layer} compute?",
         "",
         "What does this function compute?",
@@ -114,6 +116,12 @@ def label(key: str) -> str:
 def find_task(key: str) -> Task:
     """The task; one that is not known here is a free question."""
     return TASKS.get(key, TASKS["free"])
+
+
+def list_needs(task: str, layer: str) -> tuple[tuple[str, ...], ...]:
+    """Tags that an answer about a unit of this layer has, as `Task.needs`. About a function of words it is a
+    description alone: code could not compare words."""
+    return (("DESCRIPTION",),) if task == FUNCTION and layer in WORD_FAMILIES else find_task(task).needs
 
 
 def explain_mismatch(task: str, kind: str) -> str:

