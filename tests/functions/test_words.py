@@ -211,7 +211,6 @@ def test_a_run_ends_with_a_description_and_its_score(
     ):
         assert words in page
     found = read_function(run)
-    assert found.is_of_words
     values = [value for _, value in found.highest]
     assert (len(values), values) == (16 if layer == "concepts" else 0, sorted(values, reverse=True))
     assert page.count("<meter") == len(values)

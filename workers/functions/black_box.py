@@ -89,6 +89,20 @@ def check_count(inputs: Any, wanted: str) -> None:
         raise ToolMisuse(f"The call has {len(inputs):,} inputs: give a list of 1 to {MAX_INPUTS:,} {wanted}.")
 
 
+def check_texts(inputs: Any, wanted: str, most_chars: int) -> Sequence[str]:
+    """The inputs, printable texts of at most so many characters; `wanted` says so. Raises ToolMisuse."""
+    check_count(inputs, wanted)
+    for place, text in enumerate(inputs):
+        if not isinstance(text, str):
+            raise ToolMisuse(f"Input {place} is {type(text).__name__}: give a list of {wanted}.")
+        if len(text) > most_chars:
+            raise ToolMisuse(f"Input {place} has {len(text):,} characters: give a list of {wanted}.")
+        if not text.isprintable():
+            first = next(char for char in text if not char.isprintable())
+            raise ToolMisuse(f"Input {place} holds {first!r}, which is not printable: give a list of {wanted}.")
+    return list(inputs)
+
+
 def seed_noise(key: str, number: int, inputs: Sequence[Any]) -> random.Random:
     """Return the source of noise for one call."""
     digest = hashlib.sha256(repr((key, number, list(inputs))).encode()).digest()

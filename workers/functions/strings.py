@@ -6,11 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from workers.errors import ToolMisuse
 from workers.functions.atoms import compile_function, draw_atom, draw_one
-from workers.functions.black_box import Family, Truth, check_count
+from workers.functions.black_box import Family, Truth, check_texts
 from workers.functions.string_atoms import STRING_ATOMS
 
 HELD_OUT = 10
@@ -20,6 +18,7 @@ _COMPOSED_SHARE = 0.5
 _MAX_CHARS = 1_000
 _MAX_TRIES = 20
 _DOMAIN = f"printable texts of at most {_MAX_CHARS:,} characters"
+_WANTED = f"{_DOMAIN}, such as ['abc', 'Two words']"
 _TEXT = """
 apple Banana river Stone kettle window Garden letter summer Winter little yellow Orange basket butter coffee
 Mississippi committee tree Queen rhythm area Europe ocean idea Street lantern sailor Pencil travel north South
@@ -43,7 +42,7 @@ class StringBox:
 
     def evaluate(self, inputs: Sequence[str]) -> list[str]:
         """Return what `call` returns."""
-        return [self._function(text) for text in _check_texts(inputs)]
+        return [self._function(text) for text in check_texts(inputs, _WANTED, _MAX_CHARS)]
 
     @cached_property
     def _function(self) -> Callable[[str], str]:
@@ -95,18 +94,3 @@ def _draw_text(rng: random.Random) -> str:
     words = [draw_one(_WORDS, rng) for _ in range(1 + int(5 * rng.random()))]
     words = [word.upper() if rng.random() < 0.15 else word for word in words]
     return " ".join(words) + draw_one(_ENDINGS, rng)
-
-
-def _check_texts(inputs: Any) -> Sequence[str]:
-    """Return the inputs. Raises ToolMisuse."""
-    wanted = f"{_DOMAIN}, such as ['abc', 'Two words']"
-    check_count(inputs, wanted)
-    for place, text in enumerate(inputs):
-        if not isinstance(text, str):
-            raise ToolMisuse(f"Input {place} is {type(text).__name__}: give a list of {wanted}.")
-        if len(text) > _MAX_CHARS:
-            raise ToolMisuse(f"Input {place} has {len(text):,} characters: give a list of {wanted}.")
-        if not text.isprintable():
-            first = next(char for char in text if not char.isprintable())
-            raise ToolMisuse(f"Input {place} holds {first!r}, which is not printable: give a list of {wanted}.")
-    return list(inputs)

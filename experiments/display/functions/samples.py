@@ -10,7 +10,7 @@ from functools import cached_property
 
 from experiments.models import Run
 from workers.record.events import Ended, ExperimentEnded
-from workers.record.functions import WORD_FAMILIES, FunctionScore, Sample, measure_fit, read_exceptions, read_number
+from workers.record.functions import FunctionScore, Sample, measure_fit, read_exceptions, read_number
 
 KINDS = ("part-0", "part-1", "part-2", "part-4", "part-5")
 """Colours of hypotheses, by their place; an experiment logs predictions of five at most."""
@@ -67,11 +67,6 @@ class FunctionEvidence:
     @property
     def is_numeric(self) -> bool:
         return self.run.layer == "numeric"
-
-    @property
-    def is_of_words(self) -> bool:
-        """Whether its answer is judged by choices."""
-        return self.run.layer in WORD_FAMILIES
 
     @cached_property
     def highest(self) -> Sequence[tuple[str, float]]:
