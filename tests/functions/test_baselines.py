@@ -15,7 +15,7 @@ from workers.functions.atoms import compile_function
 from workers.functions.baselines import Call, FunctionAnswer, study_numbers, study_texts
 from workers.functions.black_box import BlackBox
 from workers.functions.numeric import SCORED_POINTS, create_numeric, measure_nmse
-from workers.functions.strings import create_strings, draw_held_out
+from workers.functions.strings import create_strings
 
 VARIANTS = ("clean", "corrupted", "noised", "approximated")
 
@@ -72,7 +72,7 @@ def test_texts_are_found_and_pairs_too() -> None:
     boxes = list(map(create_strings, range(40)))
     assert {len(box.truth.atoms) for box in boxes} == {1, 2}
     for box in boxes:
-        held_out = draw_held_out(box)
+        held_out = box.draw_held_out()
         function = compile_function(study_texts(count_calls(box)).code)
         assert [function(text) for text in held_out] == box.evaluate(held_out), box.key
 

@@ -12,7 +12,7 @@ from workers.functions.atoms import compile_function, draw_atom, list_atoms
 from workers.functions.families import open_function
 from workers.functions.numeric_atoms import NUMERIC_ATOMS
 from workers.functions.string_atoms import STRING_ATOMS
-from workers.functions.strings import StringBox, create_strings, draw_held_out
+from workers.functions.strings import StringBox, create_strings
 
 N = 1_000
 TEXTS = ["", " ", "a", "Hello, World", "aAeE 123!", "éclair  東京", "x" * 1_000, "don't", "7"]
@@ -47,13 +47,13 @@ def test_a_listed_atom_is_one_that_is_drawn() -> None:
 def test_a_function_follows_from_its_key(boxes: list[StringBox]) -> None:
     for box in boxes[:50]:
         assert open_function(box.key) == box
-        assert draw_held_out(create_strings(int(box.key.partition(":")[2]))) == draw_held_out(box)
+        assert create_strings(int(box.key.partition(":")[2])).draw_held_out() == box.draw_held_out()
     assert len({box.truth.code for box in boxes}) > N / 2
 
 
 def test_no_function_gives_the_same_for_all_held_out_texts(boxes: list[StringBox]) -> None:
     for box in boxes[:200]:
-        texts = draw_held_out(box)
+        texts = box.draw_held_out()
         assert len(texts) == 10
         assert box.evaluate(texts) != texts
 

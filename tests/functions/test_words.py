@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from tests.support.function_runs import FUNCTION, play
 from tests.support.words import save_encoder
 from workers.errors import MissingPart, ToolMisuse
 from workers.functions.baselines import STUDIES
+from workers.functions.black_box import WordBox
 from workers.functions.families import open_function
 from workers.functions.scoring import judge_description
 from workers.functions.words import concepts, relations
@@ -239,6 +240,7 @@ def test_an_answer_about_words_needs_no_code() -> None:
     assert list_needs("describe", "concepts") == (("DESCRIPTION", "BIAS"), ("LABEL",))
 
 
+@pytest.mark.usefixtures("_laboratory")
 @pytest.mark.django_db
 def test_the_command_prints_ceiling_floor_and_chance(settings: Any, encoder: Path) -> None:
     settings.LAB_SENTENCES = str(encoder)
@@ -249,6 +251,7 @@ def test_the_command_prints_ceiling_floor_and_chance(settings: Any, encoder: Pat
         assert words in text
 
 
+@pytest.mark.usefixtures("_laboratory")
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("setting", "says"), [("/nowhere", "holds no config.json"), ("broken", "no AutoTokenizer that can be loaded")]
@@ -273,3 +276,18 @@ def test_an_installation_that_knows_two_families_gets_the_others() -> None:
     sizes = dict(Layer.objects.filter(model=row).values_list("name", "units"))
     assert sizes == {"numeric": 1_000, "strings": 1_000, "concepts": 200, "relations": 75}
     assert Layer.objects.filter(pk=kept.pk, name="numeric").exists()
+
+
+@pytest.mark.parametrize("family", ["numeric", "strings", "concepts", "relations"])
+def test_hints_follow_from_the_key_show_something_and_nobody_is_scored_on_them(family: str) -> None:
+    for seed in range(20):
+        box, same = (open_function(f"{family}:{seed}", by_topic) for _ in range(2))
+        hints = box.draw_hints()
+        assert hints == same.draw_hints()
+        assert 9 <= len(hints) == len(set(hints)) <= 10
+        held_out = box.draw_held_out() or [
+            word for each in cast("WordBox", box).draw_triplets() for word in each.options[each.right].split(" → ")[:1]
+        ]
+        assert not set(hints) & set(held_out)
+        if family == "relations":
+            assert set(box.call(hints)) != {"undefined"}

@@ -6,9 +6,12 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from workers.errors import ToolMisuse
+
+if TYPE_CHECKING:
+    from workers.functions.words.triplets import Triplet
 
 Family = Literal["numeric", "strings", "concepts", "relations"]
 Variant = Literal["clean", "corrupted", "noised", "approximated"]
@@ -79,6 +82,31 @@ class BlackBox(Protocol):
 
     def evaluate(self, inputs: Sequence[Any]) -> list[Any]:
         """Return the outputs without noise, for scoring. Raises ToolMisuse."""
+
+    def draw_held_out(self) -> list[Any]:
+        """Return the inputs that answers are scored on, by the key; none where descriptions are judged."""
+
+    def draw_hints(self) -> list[Any]:
+        """Return the 10 inputs or so that an agent with hints is given to begin with, by the key. Nobody is scored on
+        them."""
+
+
+class WordBox(BlackBox, Protocol):
+    """A function of words: answers about it are descriptions, and judged by what is chosen by them."""
+
+    @property
+    def question(self) -> str:
+        """Says which option of a triplet is right."""
+
+    def draw_triplets(self) -> list[Triplet]:
+        """Return the 10 choices that answers are judged on, by the key."""
+
+
+class FunctionModel(Protocol):
+    """A model whose units are functions: a layer is a family."""
+
+    def open(self, layer: str, number: int) -> BlackBox:
+        """The function. Raises UnknownName; MissingPart where something is not here that it needs."""
 
 
 def check_count(inputs: Any, wanted: str) -> None:

@@ -6,11 +6,14 @@ Loaded by `lab.laboratory` through the registry.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workers.errors import RequestError
-from workers.functions.families import FAMILIES
+from workers.functions.black_box import BlackBox
+from workers.functions.families import FAMILIES, FindNearness, open_function
 from workers.protocols import LabSettings, LayerInfo
+from workers.sentences import load_sentences
 
 if TYPE_CHECKING:
     import torch
@@ -24,11 +27,18 @@ NO_IMAGES = (
 
 
 class FunctionCollection:
-    """A `VisionModel` in name: it has layers and units, and no maps."""
+    """A `VisionModel` in name: it has layers and units, and no maps. See `FunctionModel`."""
 
     name = "functions"
     revision = "2"
     """Changes whenever a key stands for another function, or there is another family."""
+
+    def __init__(self, find_nearness: FindNearness = load_sentences) -> None:
+        self._find_nearness = find_nearness
+
+    def open(self, layer: str, number: int) -> BlackBox:
+        """The function of a seed, also of one that no unit has."""
+        return open_function(f"{layer}:{number}", self._find_nearness)
 
     def layers(self) -> Sequence[LayerInfo]:
         return [LayerInfo(family, family, "function", FUNCTIONS[family]) for family in FAMILIES]
@@ -44,5 +54,4 @@ class FunctionCollection:
 
 def load(settings: LabSettings) -> FunctionCollection:
     """There is nothing to load: a function is made when it is asked for."""
-    del settings
-    return FunctionCollection()
+    return FunctionCollection(partial(load_sentences, settings.sentences))

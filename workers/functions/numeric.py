@@ -22,6 +22,7 @@ from workers.functions.numeric_atoms import NUMERIC_ATOMS
 EDGE = 128
 SCORED_POINTS = tuple(i + 0.5 for i in range(-EDGE, EDGE))
 """The 256 points that answers are scored on."""
+HINTS = tuple(range(-EDGE, EDGE + 1, 32))
 
 _COMPOSED_SHARE = 0.15
 _VARIANTS: tuple[tuple[Variant, float], ...] = (
@@ -52,6 +53,14 @@ class NumericBox:
     def evaluate(self, inputs: Sequence[float]) -> list[float]:
         """Return what `call` answers without its noise; in a corrupted interval that is the interval's mean."""
         return [compute(self._function, x) for x in _check_numbers(inputs)]
+
+    def draw_held_out(self) -> list[float]:
+        """Return the points of FIND, the same for all functions."""
+        return list(SCORED_POINTS)
+
+    def draw_hints(self) -> list[float]:
+        """Return nine points spread over the domain, the same for all functions."""
+        return list(HINTS)
 
     @cached_property
     def _function(self) -> Callable[[float], float]:

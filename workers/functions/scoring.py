@@ -12,11 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from workers.errors import MissingPart
-from workers.functions.black_box import BlackBox, Truth
-from workers.functions.numeric import EDGE, SCORED_POINTS, measure_nmse
-from workers.functions.strings import StringBox, draw_held_out
-from workers.functions.words.concepts import ConceptBox
-from workers.functions.words.relations import RelationBox
+from workers.functions.black_box import BlackBox, Truth, WordBox
+from workers.functions.numeric import EDGE, measure_nmse
 from workers.functions.words.triplets import Judge
 from workers.metrics.intervals import estimate_share
 from workers.protocols import Bounds, ExperimentResult, Sandbox
@@ -33,7 +30,6 @@ from workers.record.functions import (
 
 SECONDS = 5.0
 """For all inputs of a function."""
-WordBox = ConceptBox | RelationBox
 CODE_CHARS = 50_000
 _OUTPUT_CHARS = 10_000
 """Of one output; longer ones are wrong."""
@@ -138,11 +134,9 @@ def _tell_truth(truth: Truth) -> TrueFunction:
 
 def _lay_out(box: BlackBox) -> tuple[list[Any], list[Any]]:
     """The inputs that answers are scored on, and the truth for each."""
-    if isinstance(box, StringBox):
-        texts = draw_held_out(box)
-        return list(texts), box.evaluate(texts)
-    pairs = zip(SCORED_POINTS, box.evaluate(SCORED_POINTS), strict=True)
-    defined = [(x, y) for x, y in pairs if math.isfinite(y)]
+    inputs = box.draw_held_out()
+    pairs = zip(inputs, box.evaluate(inputs), strict=True)
+    defined = [(x, y) for x, y in pairs if isinstance(y, str) or math.isfinite(y)]
     return [x for x, _ in defined], [y for _, y in defined]
 
 

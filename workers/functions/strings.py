@@ -44,6 +44,22 @@ class StringBox:
         """Return what `call` returns."""
         return [self._function(text) for text in check_texts(inputs, _WANTED, _MAX_CHARS)]
 
+    def draw_held_out(self) -> list[str]:
+        """Return 10 texts. At least one is not returned unchanged, unless the function changes none of 200."""
+        rng = random.Random(f"{self.key}: held out")
+        texts: list[str] = []
+        for _ in range(_MAX_TRIES):
+            texts = [_draw_text(rng) for _ in range(HELD_OUT)]
+            if self.evaluate(texts) != texts:
+                break
+        return texts
+
+    def draw_hints(self) -> list[str]:
+        """Return 10 texts of the same kind, none of which is held out."""
+        rng = random.Random(f"{self.key}: hints")
+        drawn = (_draw_text(rng) for _ in range(2 * HELD_OUT))
+        return [text for text in dict.fromkeys(drawn) if text not in self.draw_held_out()][:HELD_OUT]
+
     @cached_property
     def _function(self) -> Callable[[str], str]:
         return compile_function(self.truth.code)
@@ -57,20 +73,6 @@ def create_strings(seed: int) -> StringBox:
     while _is_constant(box, rng):
         box = _draw_box(key, rng)
     return box
-
-
-def draw_held_out(box: StringBox) -> list[str]:
-    """Return the 10 texts that answers about a function are scored on, by its key.
-
-    At least one is not returned unchanged, unless the function changes none of 200.
-    """
-    rng = random.Random(f"{box.key}: held out")
-    texts: list[str] = []
-    for _ in range(_MAX_TRIES):
-        texts = [_draw_text(rng) for _ in range(HELD_OUT)]
-        if box.evaluate(texts) != texts:
-            break
-    return texts
 
 
 def _draw_box(key: str, rng: random.Random) -> StringBox:

@@ -6,15 +6,13 @@ Loaded by `lab.laboratory` through the registry.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workers.errors import RequestError
-from workers.functions.families import open_function
+from workers.functions.black_box import BlackBox, FunctionModel
 from workers.functions.model import NO_IMAGES
-from workers.protocols import Exemplar, LabSettings, Progress, Response, UnitIndex, VisionModel, no_progress
+from workers.protocols import Exemplar, LabSettings, Progress, Response, UnitIndex, no_progress
 from workers.record.systems import OrdinaryActivations, SystemSpec
-from workers.sentences import load_sentences
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,9 +21,9 @@ if TYPE_CHECKING:
 class FunctionSubject:
     """A `Subject` that can be called."""
 
-    def __init__(self, spec: SystemSpec, sentences: str = "") -> None:
+    def __init__(self, spec: SystemSpec, box: BlackBox) -> None:
         self.spec = spec
-        self._box = open_function(f"{spec.layer}:{spec.unit}", partial(load_sentences, sentences))
+        self._box = box
 
     @property
     def domain(self) -> str:
@@ -52,8 +50,8 @@ class FunctionSubject:
         return None
 
 
-def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> FunctionSubject:
+def load(settings: LabSettings, spec: SystemSpec, model: FunctionModel, index: UnitIndex) -> FunctionSubject:
     """The function that `spec` names. Raises UnknownName if there is none, MissingPart if it compares words and nothing
     here can."""
-    del model, index
-    return FunctionSubject(spec, settings.sentences)
+    del settings, index
+    return FunctionSubject(spec, model.open(spec.layer, spec.unit))

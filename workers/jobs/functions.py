@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 
+from experiments.core.compatibility import FUNCTIONS
 from experiments.models import Run
 from workers.functions.baselines import STUDIES, FunctionAnswer
-from workers.functions.black_box import BlackBox
-from workers.functions.families import open_function
-from workers.functions.scoring import WordBox, judge_description, score_answer, summarise_scores
+from workers.functions.black_box import BlackBox, FunctionModel, WordBox
+from workers.functions.scoring import judge_description, score_answer, summarise_scores
 from workers.functions.words.triplets import CHANCE, TRIPLETS, Judge, NearnessJudge, Triplet, ask_to_pick, parse_pick
 from workers.jobs.label_checks.vlm_request import ask, find_backbone
-from workers.jobs.laboratory import sandbox
+from workers.jobs.laboratory import laboratory, sandbox
 from workers.metrics.intervals import estimate_mean
 from workers.protocols import Backbone, Progress, no_progress
 from workers.record.events import Ended, Payload
-from workers.record.functions import FunctionScore
+from workers.record.functions import WORD_FAMILIES, FunctionScore
 from workers.record.limits import Usage
 from workers.record.replies import Conclusion
 from workers.record.tasks import FUNCTION
@@ -34,22 +34,23 @@ def score_end(run: Run, kind: str, payload: Payload) -> Payload:
     """The end of a run on a function with the score of its conclusion; any other payload as it is."""
     if run.system_kind != FUNCTION or kind not in _SCORED_ENDS or not isinstance(payload, Ended):
         return payload
-    return replace(payload, score=_score(_open(f"{run.layer}:{run.unit}"), payload.conclusion))
+    return replace(payload, score=score(open_box(run.model, run.layer, run.unit), payload.conclusion))
 
 
 def _find_nearness() -> Nearness:
     return load_sentences(settings.LAB_SENTENCES)
 
 
-def _open(key: str) -> BlackBox:
-    return open_function(key, _find_nearness)
+def open_box(model: str, layer: str, number: int) -> BlackBox:
+    """The function of a model. Raises UnknownName, MissingPart."""
+    return cast("FunctionModel", laboratory().model(model)).open(layer, number)
 
 
-def _score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | None = None) -> FunctionScore:
+def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | None = None) -> FunctionScore:
     """By its description of a function of words, which nearness in meaning judges unless another does; else by its
     code."""
-    if isinstance(box, WordBox):
-        return judge_description(box, answer.description, judge or NearnessJudge(_find_nearness))
+    if box.family in WORD_FAMILIES:
+        return judge_description(cast("WordBox", box), answer.description, judge or NearnessJudge(_find_nearness))
     return score_answer(box, answer.code, sandbox())
 
 
@@ -87,22 +88,22 @@ def measure_baseline(
     choices too, by the baseline's description, by the true one (the ceiling) and by one that says nothing. What
     `progress` raises stops it.
     """
-    keys = [f"{family}:{1_000_000 * (seed + 1) + number}" for seed in seeds for number in range(count)]
+    numbers = [1_000_000 * (seed + 1) + number for seed in seeds for number in range(count)]
     scored, floors = [], []
-    for done, key in enumerate(keys):
-        progress(f"Finding out {key}", done, len(keys))
-        scored.append(_study(_open(key), judge))
-        if isinstance(scored[-1][0], WordBox):
-            floors.append(_score(scored[-1][0], FunctionAnswer(_SAYS_NOTHING, "", ""), judge))
-    progress(f"Finding out {family} functions", len(keys), len(keys))
+    for done, number in enumerate(numbers):
+        progress(f"Finding out {family}:{number}", done, len(numbers))
+        scored.append(_study(open_box(FUNCTIONS, family, number), judge))
+        if family in WORD_FAMILIES:
+            floors.append(score(scored[-1][0], FunctionAnswer(_SAYS_NOTHING, "", ""), judge))
+    progress(f"Finding out {family} functions", len(numbers), len(numbers))
     return {
         "family": family,
         "baseline": "scripted baseline",
         "seeds": seeds,
-        "functions": len(keys),
+        "functions": len(numbers),
         "shares": {name: asdict(share) for name, share in summarise_scores(scored).items()},
-        "failures": [_describe(box, score) for box, score in scored if not score.success],
-        **({"choices": _summarise_choices([score for _, score in scored], floors)} if floors else {}),
+        "failures": [_describe(box, found) for box, found in scored if not found.success],
+        **({"choices": _summarise_choices([found for _, found in scored], floors)} if floors else {}),
         "cost": judge.cost if isinstance(judge, ModelJudge) else 0.0,
     }
 
@@ -110,21 +111,21 @@ def measure_baseline(
 def _study(box: BlackBox, judge: Judge | None) -> tuple[BlackBox, FunctionScore]:
     numbers: Iterator[int] = iter(range(1, 1_000_000))
     answer = STUDIES[box.family](lambda inputs, _=None: box.call(inputs, next(numbers)))
-    return box, _score(box, answer, judge)
+    return box, score(box, answer, judge)
 
 
 def _summarise_choices(found: Sequence[FunctionScore], floors: Sequence[FunctionScore]) -> dict[str, Any]:
     """Mean shares of right choices with intervals over functions, and how many of the baseline's could not be read."""
     right = {
-        "baseline": [score.right for score in found],
-        "true description": [score.ceiling for score in found],
-        "a description that says nothing": [score.right for score in floors],
+        "baseline": [each.right for each in found],
+        "true description": [each.ceiling for each in found],
+        "a description that says nothing": [each.right for each in floors],
     }
     return {
         "judge": found[0].judge,
         "chance": CHANCE,
         "choices": len(found) * TRIPLETS,
-        "unread": sum(not each.answer for score in found for each in score.inputs),
+        "unread": sum(not choice.answer for each in found for choice in each.inputs),
         "right": {name: asdict(estimate_mean(_find_shares(counts))) for name, counts in right.items()},
     }
 
@@ -133,6 +134,6 @@ def _find_shares(counts: Sequence[int | None]) -> list[float]:
     return [(count or 0) / TRIPLETS for count in counts]
 
 
-def _describe(box: BlackBox, score: FunctionScore) -> dict[str, Any]:
-    found = {name: getattr(score, name) for name in ("key", "outcome", "error", "right", "why")}
+def _describe(box: BlackBox, scored: FunctionScore) -> dict[str, Any]:
+    found = {name: getattr(scored, name) for name in ("key", "outcome", "error", "right", "why")}
     return {**found, "atoms": box.truth.atoms, "variant": box.truth.variant}

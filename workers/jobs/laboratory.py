@@ -62,6 +62,7 @@ def build_laboratory() -> Laboratory:
         dataset_images=settings.LAB_DATASET_IMAGES,
         surroundings=cast("Surroundings", settings.LAB_SURROUNDINGS),
         sentences=settings.LAB_SENTENCES,
+        find_sandbox=sandbox,
         words_per_second=settings.LAB_WORDS_PER_SECOND,
     )
     return Laboratory(known)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workers.model_cache import ModelCache
 from workers.record.limits import MOST_EXEMPLARS
+
+if TYPE_CHECKING:
+    from workers.protocols.sandbox import Sandbox
 
 Precision = Literal["float32", "float16", "bfloat16"]
 Surroundings = Literal["dim", "dark", "weighted"]
@@ -99,5 +102,7 @@ class LabSettings:
     """Look of masked images outside the bright region where a query asks for none."""
     sentences: str = ""
     """Folder of the sentence-embedding model that compares words; empty: the one that comes with a package."""
+    find_sandbox: Callable[[], Sandbox] | None = field(default=None, compare=False, repr=False)
+    """Where code of others runs that a model consists of; None: nowhere."""
     words_per_second: float = 0.0
     """How fast the scripted scientist writes; 0 means at once."""

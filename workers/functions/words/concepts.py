@@ -14,6 +14,7 @@ from workers.functions.words.typed import DOMAIN, check_words
 from workers.sentences import Nearness
 
 QUESTION = "Which of the three words would the function give the highest number?"
+HINTS, _NEAR_HINTS = 10, 3
 _TWO_SHARE = 0.3
 """Of functions with two concepts, as published: 60 of 200."""
 _NEAREST, _GAP = 8, 0.15
@@ -41,6 +42,19 @@ class ConceptBox:
         words = check_words(inputs)
         by_concept = [self.nearness.compare(concept, words) for concept in self.concepts]
         return [round(max(0.0, *map(float, each)), 3) for each in zip(*by_concept, strict=True)]
+
+    def draw_held_out(self) -> list[str]:
+        """None: descriptions are judged."""
+        return []
+
+    def draw_hints(self) -> list[str]:
+        """Return 10 words, three of them of the concepts, as the published ones begin with."""
+        rng = random.Random(f"{self.key}: hints")
+        own = [word for concept in self.concepts for word in TOPICS[concept][:-HELD_OUT]]
+        near = rng.sample(own, _NEAR_HINTS)
+        words = [*near, *rng.sample([word for word in list_tried() if word not in own], HINTS - _NEAR_HINTS)]
+        rng.shuffle(words)
+        return words
 
     def draw_triplets(self) -> list[Triplet]:
         """Return the 10 choices that answers are judged on, by the key: a near word and two that are farther."""

@@ -14,6 +14,7 @@ from workers.functions.words.typed import DOMAIN, check_words
 
 UNDEFINED = "undefined"
 QUESTION = "Which of the three is what the function really gives for its input?"
+HINTS, _NEAR_HINTS = 10, 2
 _EXCEPTION_SHARE = 2 / 3
 """Of functions with an exception, as published: 50 of 75."""
 _HELD_OUT = 3
@@ -46,6 +47,19 @@ class RelationBox:
     def _table(self) -> dict[str, str]:
         parts = (part for name, part in self.rule.parts.items() if name != self.exception)
         return {given.casefold(): said for part in parts for given, said in part.items()}
+
+    def draw_held_out(self) -> list[str]:
+        """None: descriptions are judged."""
+        return []
+
+    def draw_hints(self) -> list[str]:
+        """Return 10 words, two of them of the rule, as the published ones begin with."""
+        rng = random.Random(f"{self.key}: hints")
+        own = [given for given in list_tried() if self._table.get(given.casefold())]
+        near = rng.sample(own, min(_NEAR_HINTS, len(own)))
+        words = [*near, *rng.sample([word for word in list_tried() if word not in own], HINTS - len(near))]
+        rng.shuffle(words)
+        return words
 
     def draw_triplets(self) -> list[Triplet]:
         """Return the 10 choices that answers are judged on, by the key: a pair that the function gives, and two that
