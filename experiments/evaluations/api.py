@@ -47,7 +47,13 @@ class EvaluationIn(Body):
     backbone: str = Field("", max_length=300, pattern=NO_NUL, examples=["openai:gpt-4o"])
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] | None = None
     reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] | None = None
-    judge: str = Field("", max_length=300, pattern=NO_NUL, description="a backbone that prefers labels two by two")
+    hints: bool = Field(False, description="of functions: ask once more with some inputs and outputs to begin with")
+    judge: str = Field(
+        "",
+        max_length=300,
+        pattern=NO_NUL,
+        description="a backbone that prefers labels two by two, or chooses by descriptions of words",
+    )
     seed: Whole = 0
     cost: Limit | None = Field(None, description="US dollars for the whole")
     seconds: Limit | None = Field(None, description="seconds of work for the whole")

@@ -37,9 +37,10 @@ class Forecast:
 def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     """Of an evaluation that need not be saved; `labels`: how many its sources have."""
     options, kind = evaluation.options, KINDS[evaluation.kind]
-    units = min(options.get("units", kind.units), labels) if labels is not None else options.get("units", kind.units)
+    units = kind.count_units(options.get("units", kind.units), len(options.get("layers", ())))
+    units = min(units, labels) if labels is not None else units
     repeats = options.get("repeats", 1)
-    runs, checks = kind.count(units, repeats, len(options.get("sources", ())))
+    runs, checks = kind.count(units, repeats, len(options.get("sources", ())), hints=bool(options.get("hints")))
     recorded = read_recorded(evaluation.backbone, evaluation.backbone_model) if runs else []
     elsewhere = bool(runs) and not recorded and evaluation.backbone == SCRIPTED
     of_runs = [RecordedRun(kind.run_seconds, 0.0, 0, 0)] if elsewhere else recorded

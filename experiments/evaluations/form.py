@@ -15,6 +15,7 @@ from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
 from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS, PAPER, KindRow
 from workers.record.limits import explain_unpriced
+from workers.record.tasks import FUNCTION
 
 MOST_UNITS, MOST_REPEATS, MOST_REFLECTIONS = 5_000, 20, 10
 MOST_COST, MOST_SECONDS = 10_000.0, 30 * 86_400.0
@@ -40,6 +41,7 @@ class NewEvaluation(forms.Form):
     judge = forms.CharField(required=False, max_length=300)
     repeats = forms.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
     reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
+    hints = forms.BooleanField(required=False)
     seed = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
     cost = forms.FloatField(required=False, min_value=0, max_value=MOST_COST)
     seconds = forms.FloatField(required=False, min_value=0, max_value=MOST_SECONDS)
@@ -109,6 +111,10 @@ class NewEvaluation(forms.Form):
             self.add_error(
                 "backbone", "A person writes rounds on the pages: compare their labels by their source instead."
             )
+        elif kind.families and (
+            why := compatibility.explain_incompatibility(backbone, "", given.get("model") or compatibility.FUNCTIONS)
+        ):
+            self.add_error("backbone", why)
         elif compatibility.price_unknown(backbone, given["backbone_model"]) and not given.get("unpriced"):
             self.add_error("backbone", explain_unpriced(given["backbone_model"], "a budget", _TICK))
         given["backbone"] = backbone
@@ -129,13 +135,17 @@ class NewEvaluation(forms.Form):
         if "model" not in kind.asks:
             return
         if not name:
+            if kind.families and (unknown := set(given["layers"]) - set(kind.families)):
+                self.add_error("layer", f"There is no family “{min(unknown)[:60]}”: {', '.join(kind.families)}.")
             return
         row = VisionModelRow.objects.filter(name=name).first()
         if row is None:
             self.add_error("model", f"There is no model “{name[:60]}”. Choose one of the list.")
             return
-        known = set(Layer.objects.filter(model=row).values_list("name", flat=True))
-        if unknown := set(given["layers"]) - known:
+        known = dict(Layer.objects.filter(model=row).values_list("name", "kind"))
+        if kind.families and FUNCTION not in known.values():
+            self.add_error("model", f"{name} has no functions. Choose “{compatibility.FUNCTIONS}”, or leave it empty.")
+        if unknown := set(given["layers"]) - known.keys():
             self.add_error("layer", f"{name} has no layer “{min(unknown)[:60]}”.")
 
     def draft(self) -> Evaluation:
@@ -153,6 +163,7 @@ class NewEvaluation(forms.Form):
         if given["source"] and "source" in kind.asks:
             options["sources"] = _join_sources(kind, given["source"])
         options |= {"judge": given["judge"]} if given["judge"] else {}
+        options |= {"hints": True} if given["hints"] and "hints" in kind.asks else {}
         options |= {"reflections": given["reflections"]} if given["reflections"] and "reflections" in kind.asks else {}
         name = given["name"] or _name(kind, options, given["backbone_model"] or given["backbone"])
         return Evaluation(
@@ -184,7 +195,11 @@ def _join_sources(kind: KindRow, chosen: Sequence[str]) -> list[str]:
 
 def _name(kind: KindRow, options: dict[str, Any], backbone: str) -> str:
     about = options.get("model") or ", ".join(options.get("sources", [])) or options.get("dataset")
-    if about or "batch" not in options:
+    if kind.families:
+        families = options.get("layers") or kind.families
+        named = f"{kind.count_noun(options['units'] * len(families))} of {', '.join(families)}"
+        named += f" of {about}" if about else ""
+    elif about or "batch" not in options:
         named = f"{kind.count_noun(options['units'])} of {about or 'toybox'}"
     elif options["batch"] == "paper":
         named = f"{kind.count_noun(options['units'])} of the paper"

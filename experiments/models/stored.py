@@ -28,6 +28,8 @@ class Options(TypedDict, total=False):
     label_check: bool
     exemplars: int
     reflections: int
+    hints: bool
+    """Of a function: whether the agent is given some inputs with their outputs to begin with."""
 
 
 class Selection(TypedDict, total=False):
@@ -67,6 +69,7 @@ class EvaluationOptions(TypedDict, total=False):
     repair: float
     judge: str
     people: bool
+    hints: bool
 
 
 class StoredConclusion(TypedDict, total=False):

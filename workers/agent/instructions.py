@@ -52,6 +52,8 @@ class Known:
     """Of a class: what it is called."""
     scale: str = ""
     """Which activations are low and high for it, in sentences."""
+    hints: str = ""
+    """Of a function: some inputs with their outputs, a line each; "" where it has to begin with none."""
 
 
 def render(name: str, **variables: str) -> str:
@@ -93,9 +95,13 @@ def assignment(task: str, question: str, system: SystemSpec, limits: Limits, kno
     budget = f"You have at most {limits.rounds} rounds. Plan for them: concluding early on good evidence is welcome."
     if limits.rounds is None:
         budget = "Take as many rounds as the evidence needs, and no more."
-    budget = f"{budget}\n\n{known.scale}" if known.scale else budget
+    budget = "\n\n".join(filter(None, (budget, known.scale, _tell_hints(known.hints))))
     name = f"{task}_words" if task == FUNCTION and system.layer in WORD_FAMILIES else task
     return render(name, question=quote(words), system=system_name(system, known.class_name), budget=budget)
+
+
+def _tell_hints(hints: str) -> str:
+    return f"To begin with, this is what the function gives for some inputs:\n\n{hints}" if hints else ""
 
 
 def system_name(system: SystemSpec, class_name: str = "") -> str:

@@ -16,8 +16,9 @@ from workers.functions.fitting import find_fit
 from workers.functions.numeric import EDGE
 from workers.functions.shapes import Floats
 from workers.functions.string_atoms import STRING_ATOMS
-from workers.functions.words.concepts import study_concepts
-from workers.functions.words.relations import study_relations
+from workers.functions.words.concepts import conclude_concepts, study_concepts
+from workers.functions.words.relations import conclude_relation, study_relations
+from workers.functions.words.typed import DOMAIN
 
 _STEP = 0.5
 _AT_ONCE = 1_000
@@ -166,3 +167,20 @@ STUDIES: Mapping[str, Callable[[Call], FunctionAnswer]] = {
     "relations": _study_relations,
 }
 """By family."""
+
+
+# --- one look -------------------------------------------------------------------------------------------
+
+
+def _conclude_points(seen: Mapping[float, float]) -> FunctionAnswer:
+    x = np.array(sorted(seen), dtype=float)
+    return _conclude(x, np.array([seen[each] for each in sorted(seen)], dtype=float))
+
+
+CONCLUDE_ONCE: Mapping[str, Callable[[Mapping[Any, Any]], FunctionAnswer]] = {
+    "numeric": _conclude_points,
+    "strings": _conclude_changes,
+    "concepts": lambda seen: FunctionAnswer(conclude_concepts(seen), DOMAIN, ""),
+    "relations": lambda seen: FunctionAnswer(conclude_relation(seen), DOMAIN, ""),
+}
+"""By family: what is concluded from some inputs with their outputs, without a call."""

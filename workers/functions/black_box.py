@@ -108,6 +108,9 @@ class FunctionModel(Protocol):
     def open(self, layer: str, number: int) -> BlackBox:
         """The function. Raises UnknownName; MissingPart where something is not here that it needs."""
 
+    def find_trouble(self, layer: str, number: int) -> str:
+        """Why the function cannot be called and scored, with the remedy where there is one; "" if it can."""
+
 
 def check_count(inputs: Any, wanted: str) -> None:
     """Raise ToolMisuse unless `inputs` is a list or tuple of 1 to 1,000 things; `wanted` says of what."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workers.errors import RequestError
+from workers.errors import MissingPart, RequestError
 from workers.functions.black_box import BlackBox
 from workers.functions.families import FAMILIES, FindNearness, open_function
 from workers.protocols import LabSettings, LayerInfo
@@ -39,6 +39,14 @@ class FunctionCollection:
     def open(self, layer: str, number: int) -> BlackBox:
         """The function of a seed, also of one that no unit has."""
         return open_function(f"{layer}:{number}", self._find_nearness)
+
+    def find_trouble(self, layer: str, number: int) -> str:
+        """What is missing where words are compared; "" if nothing is."""
+        try:
+            self.open(layer, number)
+        except MissingPart as missing:
+            return str(missing)
+        return ""
 
     def layers(self) -> Sequence[LayerInfo]:
         return [LayerInfo(family, family, "function", FUNCTIONS[family]) for family in FAMILIES]

@@ -19,7 +19,7 @@ from workers.jobs.laboratory import laboratory, sandbox
 from workers.metrics.intervals import estimate_mean
 from workers.protocols import Backbone, Progress, no_progress
 from workers.record.events import Ended, Payload
-from workers.record.functions import WORD_FAMILIES, FunctionScore
+from workers.record.functions import WORD_FAMILIES, FunctionScore, to_json
 from workers.record.limits import Usage
 from workers.record.replies import Conclusion
 from workers.record.tasks import FUNCTION
@@ -44,6 +44,18 @@ def _find_nearness() -> Nearness:
 def open_box(model: str, layer: str, number: int) -> BlackBox:
     """The function of a model. Raises UnknownName, MissingPart."""
     return cast("FunctionModel", laboratory().model(model)).open(layer, number)
+
+
+def list_hints(run: Run) -> str:
+    """What the run's function gives for its hints, a line each. Raises UnknownName, MissingPart."""
+    pairs = call_hints(open_box(run.model, run.layer, run.unit))
+    return "\n".join(f"{place}. {to_json(given)} → {to_json(said)}" for place, (given, said) in enumerate(pairs, 1))
+
+
+def call_hints(box: BlackBox) -> list[tuple[Any, Any]]:
+    """Each of its hints with what it gives."""
+    hints = box.draw_hints()
+    return list(zip(hints, box.call(hints), strict=True))
 
 
 def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | None = None) -> FunctionScore:

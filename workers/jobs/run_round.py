@@ -24,7 +24,7 @@ from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
 from workers.errors import Cancelled, MissingPart, ToolRefused, UnknownName
-from workers.jobs import briefing, forking, jail, unit_profiles
+from workers.jobs import briefing, forking, functions, jail, unit_profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.label_checks import label_tests
 from workers.jobs.label_checks.grading import LabelGrader
@@ -111,9 +111,15 @@ def first_event(run: Run) -> Started:
         seed=run.seed,
         reference=_write_reference(run, spec),
         versions=made_with,
-        known=Known() if spec.kind == FUNCTION else briefing.known_of(spec, run.toolset),
+        known=_find_known(run, spec),
         reflections=int(run.options.get("reflections") or 0),
     )
+
+
+def _find_known(run: Run, spec: SystemSpec) -> Known:
+    if spec.kind == FUNCTION:
+        return Known(hints=functions.list_hints(run) if run.options.get("hints") else "")
+    return briefing.known_of(spec, run.toolset)
 
 
 def _write_reference(run: Run, spec: SystemSpec) -> str:

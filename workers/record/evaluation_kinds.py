@@ -22,6 +22,7 @@ class EvaluationKind(Labelled):
     ABLATION = "ablation", "Ablations"
     SPURIOUS = "spurious", "Spurious features"
     BIAS = "bias", "Biases"
+    FIND = "find", "Functions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,8 @@ class KindRow:
     """Whether its findings are statements, shown with their images."""
     repairs: bool = False
     """Whether the units that it judges can be made to count less."""
+    families: tuple[str, ...] = ()
+    """Layers of each of which `units` are taken, unless others are named; () where `units` counts all."""
     quick: int = 0
     """Units that `evaluate all` takes; 0 where it leaves the kind out."""
     compared: int = 0
@@ -79,10 +82,15 @@ class KindRow:
         one = self.noun.removesuffix("es" if self.noun.endswith("sses") else "s")
         return f"{units:,} {adjectives}{one if units == 1 else self.noun}"
 
-    def count(self, units: int, repeats: int, sources: int) -> tuple[int, int]:
-        """Runs and label checks that so many units take, with so many sources named; 0 for what it makes."""
-        per_unit = sources or len(self.makes) or self.checks
-        return units * repeats * self.runs, units * repeats * per_unit
+    def count_units(self, units: int, layers: int) -> int:
+        """How many there are in all, where so many layers are named; 0 for all."""
+        return units * (layers or len(self.families)) if self.families else units
+
+    def count(self, units: int, repeats: int, sources: int, *, hints: bool = False) -> tuple[int, int]:
+        """Runs and label checks that so many units take, with so many sources named; 0 for what it makes. With hints
+        each is asked once more."""
+        per_unit = (sources or len(self.makes) or self.checks) if self.checks else 0
+        return units * repeats * (self.runs + hints), units * repeats * per_unit
 
 
 _AGENT = frozenset({"backbone", "cost", "seconds", "reflections"})
@@ -180,6 +188,17 @@ KINDS: Mapping[str, KindRow] = {
             compared=1,
             headlines={"found": "planted biases found", "false": "false statements a run"},
             run_seconds=120.0,
+        ),
+        KindRow(
+            key=EvaluationKind.FIND,
+            says="Functions of numbers, texts and words whose code is known (FIND): does the agent find out what they "
+            "compute, and do its experiments tell it more than a few inputs would?",
+            noun="functions",
+            units=25,
+            asks=(_AGENT - {"reflections"}) | {"model", "layer", "units", "hints", "judge"},
+            families=("numeric", "strings", "concepts", "relations"),
+            worst=("scores__success", "position"),
+            run_seconds=3.0,
         ),
     )
 }

@@ -28,7 +28,7 @@ from workers.record.evaluations import CAVEAT
 ALL = "all"
 NOT_COMPARED = (
     *("backbone", "backbone_model", "model", "layers", "dataset", "toolset", "source", "repeats", "reflections"),
-    *("judge", "people", "seconds", "resume"),
+    *("judge", "people", "seconds", "resume", "families", "published", "hints"),
 )
 """Options that `compare` has no use for: it decides all that by itself."""
 
@@ -47,7 +47,9 @@ class Command(FetchingCommand):
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--seed", type=choices.seed, default=0, help="draws units and neurons; default: 0")
-        parser.add_argument("--units", type=int, metavar="N", help="how many; default: as in the paper, or 60")
+        parser.add_argument(
+            "--units", type=int, metavar="N", help="how many, functions of each family; default: as in the paper, or 60"
+        )
         parser.add_argument("--model", default="", help="whose units; default: toybox, or the batch of the seed")
         parser.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all with units")
         parser.add_argument("--dataset", default="", metavar="D", help="where images come from")
@@ -62,6 +64,13 @@ class Command(FetchingCommand):
             "--reflections", type=int, metavar="N", help="how often a failed label goes back to the agent"
         )
         parser.add_argument("--judge", default="", metavar="B[:M]", help="prefers labels two by two, as openai:gpt-4o")
+        parser.add_argument(
+            "--families", default="", metavar="F,…", help="find: functions of these alone, as numeric,concepts"
+        )
+        parser.add_argument("--published", default="", metavar="DIR", help="find: those of FIND's published benchmark")
+        parser.add_argument(
+            "--hints", action="store_true", help="find: ask once more with some inputs and outputs to begin with"
+        )
         parser.add_argument("--people", action="store_true", help="have people write labels of a quarter of the units")
         parser.add_argument(
             "--cost",
@@ -150,13 +159,16 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     """An evaluation as the options say, not saved."""
     asked = {name: options[name] for name in ("units", "model", "layers", "dataset", "repeats", "reflections")}
     asked["sources"] = options["source"]
+    if kind == EvaluationKind.FIND:
+        asked |= _ask_functions(options)
     if "toolset" in KINDS[kind].asks:
         asked["toolset"] = choices.toolset_of(options["model"] or compatibility.TOYBOX, options)
+    backbone = _find_backbone(kind, options["backbone"])
     asked |= {"judge": _check_judge(kind, options["judge"]), "people": options["people"] and KINDS[kind].people_label}
     return Evaluation(
         kind=kind,
-        name=f"{kind.label}, seed {options['seed']}, {options['backbone_model'] or options['backbone']}",
-        backbone=options["backbone"],
+        name=f"{kind.label}, seed {options['seed']}, {options['backbone_model'] or backbone}",
+        backbone=backbone,
         backbone_model=options["backbone_model"],
         seed=options["seed"],
         options={name: value for name, value in asked.items() if value},
@@ -164,6 +176,25 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
         seconds_limit=options["seconds"],
         unpriced=options["unpriced"],
     )
+
+
+def _find_backbone(kind: EvaluationKind, named: str) -> str:
+    """Functions have a scripted baseline of their own."""
+    return compatibility.SCRIPTED_FUNCTIONS if KINDS[kind].families and named == SCRIPTED else named
+
+
+def _ask_functions(options: dict[str, Any]) -> dict[str, Any]:
+    """Which functions are asked about, and whether with hints too. Raises CommandError, RequestError."""
+    from workers.jobs import plugin_keys
+
+    families = [each.strip() for each in options["families"].split(",") if each.strip()] or options["layers"]
+    known = KINDS[EvaluationKind.FIND].families
+    if unknown := [each for each in families if each not in known]:
+        raise CommandError(f"There is no family {unknown[0][:60]!r}. Choose of: {', '.join(known)}.")
+    if options["published"] and options["model"]:
+        raise CommandError("--published names a model by itself: leave --model out.")
+    model = plugin_keys.model_key(f"find:{options['published']}") if options["published"] else options["model"]
+    return {"layers": families, "model": model, "hints": options["hints"]}
 
 
 def _check_judge(kind: EvaluationKind, judge: str) -> str:
@@ -228,7 +259,8 @@ def _in_words(figure: dict[str, Any]) -> str:
 
 
 def _nest(evaluation: Evaluation) -> dict[str, Any]:
-    """The figures by their dotted names: {"mono": {"right": …, "low": …, "high": …, "n": …}}."""
+    """The figures by their dotted names: {"mono": {"right": …, "low": …, "high": …, "n": …}}, those of functions by
+    their family: {"numeric": {"success": …, "low": …, "high": …, "n": …}}."""
     found: dict[str, Any] = {"evaluation": evaluation.pk, "kind": evaluation.kind}
     for figure in map(encode, read_result(evaluation).figures):
         *path, last = figure["key"].split(".")
@@ -236,7 +268,7 @@ def _nest(evaluation: Evaluation) -> dict[str, Any]:
         for name in path:
             place = place.setdefault(name, {})
         told = {name: figure.get(name) for name in ("low", "high", "n")}
-        if last == "right" and path:
+        if last in ("right", "success") and path:
             place.update({last: figure["value"], **told})
         else:
             place[last] = {"value": figure["value"], **told}

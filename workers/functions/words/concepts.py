@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
@@ -83,6 +83,11 @@ def describe_concepts(concepts: Sequence[str]) -> Truth:
     which = ", whichever is nearer" if len(concepts) > 1 else ""
     code = f"def f(word):\n    return max(0, *(cosine(word, concept) for concept in {tuple(concepts)!r}))\n"
     return Truth(code, f"How near a word is in meaning to {named}{which}.", tuple(concepts), DOMAIN)
+
+
+def conclude_concepts(seen: Mapping[str, float]) -> str:
+    """A description by what was seen, where no topic was tried as a whole: the words with the highest numbers."""
+    return describe_concepts(sorted(seen, key=lambda word: -seen[word])[:_NEAR_HINTS]).description
 
 
 def study_concepts(call: Callable[[Sequence[str]], Sequence[float]]) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from workers.functions.words.typed import DOMAIN, check_words
 UNDEFINED = "undefined"
 QUESTION = "Which of the three is what the function really gives for its input?"
 HINTS, _NEAR_HINTS = 10, 2
+_TOLD_APART = 2
+"""Words of a part that are tried in vain before it counts as left out."""
 _EXCEPTION_SHARE = 2 / 3
 """Of functions with an exception, as published: 50 of 75."""
 _HELD_OUT = 3
@@ -125,13 +127,19 @@ def study_relations(call: Callable[[Sequence[str]], Sequence[str]]) -> tuple[str
     """The scripted baseline: it tries the inputs of all rules, names the rule that most outputs follow, and the part of
     it that gives "undefined". Returns a description and a domain."""
     tried = list_tried()
-    seen = dict(zip(tried, call(tried), strict=True))
+    return conclude_relation(dict(zip(tried, call(tried), strict=True))), DOMAIN
+
+
+def conclude_relation(seen: Mapping[str, str]) -> str:
+    """A description by what was seen: the rule, and a part of it of which two words or more were tried in vain."""
 
     def count(pairs: Mapping[str, str]) -> int:
         return sum(seen.get(given) == said for given, said in pairs.items())
 
     rule = max(RULES, key=lambda each: count(each.pairs))
     if not count(rule.pairs):
-        return "Unknown: no known rule gives what was seen.", DOMAIN
-    silent = [name for name, part in rule.parts.items() if not count(part)]
-    return describe_relation(rule, silent[0] if silent else "").description, DOMAIN
+        return "Unknown: no known rule gives what was seen."
+    silent = [
+        name for name, part in rule.parts.items() if not count(part) and len(part.keys() & seen.keys()) >= _TOLD_APART
+    ]
+    return describe_relation(rule, silent[0] if silent else "").description

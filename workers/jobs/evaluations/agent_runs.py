@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from experiments.core.actors import Actor
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run, Sweep, SweepStatus
+from experiments.models.stored import Options
 from experiments.sweeps import actions
 from experiments.sweeps.selection import SelectionKind
 from experiments.units.stretches import format_stretches
@@ -49,12 +50,13 @@ def _lay_out(evaluation: Evaluation, progress: Progress) -> None:
     """Make what runs are left to make of its sweeps, and give each to its item."""
     for sweep in evaluation.sweeps.exclude(status=SweepStatus.STOPPED):
         sweeps.make_runs(sweep, progress)
-    lacking: dict[tuple[str, str, int, str], EvaluationItem] = {}
+    lacking: dict[tuple[str, str, int, bool, str], EvaluationItem] = {}
     for item in _list_lacking(evaluation):
         spec = spec_of(evaluation, item)
-        lacking[spec.model, spec.layer, spec.unit, str(item.options.get("toolset") or "")] = item
+        named = str(item.options.get("toolset") or "")
+        lacking[spec.model, spec.layer, spec.unit, has_hints(item), named] = item
     for run in Run.objects.filter(sweep__evaluation=evaluation, evaluation_items=None).order_by("sweep_place"):
-        place = run.model, run.layer, run.unit
+        place = run.model, run.layer, run.unit, bool(run.options.get("hints"))
         if key := next((key for key in ((*place, run.toolset), (*place, "")) if key in lacking), None):
             EvaluationItem.objects.filter(pk=lacking.pop(key).pk).update(run=run)
 
@@ -66,26 +68,37 @@ def _list_lacking(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
 
 
 def _draft_sweeps(evaluation: Evaluation, procedure: Procedure) -> Iterator[Sweep]:
-    """One for all units of a model that are asked alike, over one dataset with the same toolsets; none is saved."""
-    toolsets: dict[int, list[str]] = defaultdict(list)
-    first: dict[int, EvaluationItem] = {}
+    """One for all units of a model that are asked alike, over one dataset with the same toolsets and with hints or
+    without; none is saved."""
+    toolsets: dict[tuple[int, bool], list[str]] = defaultdict(list)
+    first: dict[tuple[int, bool], EvaluationItem] = {}
     for item in _list_lacking(evaluation):
-        toolsets[item.unit_id or 0].append(find_toolset(evaluation, item))
-        first.setdefault(item.unit_id or 0, item)
-    alike: dict[tuple[str, str, tuple[str, ...]], list[EvaluationItem]] = defaultdict(list)
-    for unit, item in first.items():
+        asked = item.unit_id or 0, has_hints(item)
+        toolsets[asked].append(find_toolset(evaluation, item))
+        first.setdefault(asked, item)
+    alike: dict[tuple[str, str, bool, tuple[str, ...]], list[EvaluationItem]] = defaultdict(list)
+    for asked, item in first.items():
         spec = spec_of(evaluation, item)
-        alike[spec.model, str(spec.options["dataset"]), tuple(toolsets[unit])].append(item)
-    for (model, dataset, tools), items in alike.items():
-        name = evaluation.name if len(alike) == 1 else f"{evaluation.name}: {model}"
-        yield _draft(evaluation, procedure, items, dataset, tools, name)
+        alike[spec.model, str(spec.options.get("dataset") or ""), asked[1], tuple(toolsets[asked])].append(item)
+    models = {model for model, *_ in alike}
+    for (model, dataset, hints, tools), items in alike.items():
+        name = evaluation.name if len(models) == 1 else f"{evaluation.name}: {model}"
+        options: Options = {"label_check": False}
+        options |= {"dataset": dataset} if dataset else {}
+        options |= {"hints": True} if hints else {}
+        yield _draft(evaluation, procedure, items, options, tools, f"{name}, with hints" if hints else name)
+
+
+def has_hints(item: EvaluationItem) -> bool:
+    """Whether its agent is given some inputs with their outputs to begin with."""
+    return bool(item.options.get("hints"))
 
 
 def _draft(
     evaluation: Evaluation,
     procedure: Procedure,
     items: Sequence[EvaluationItem],
-    dataset: str,
+    options: Options,
     toolsets: Sequence[str],
     name: str,
 ) -> Sweep:
@@ -108,7 +121,7 @@ def _draft(
             "units": {layer: format_stretches(numbers) for layer, numbers in units.items()},
         },
         variants=[{**agent, "toolset": toolset} for toolset in toolsets],
-        options={"label_check": False, "dataset": dataset} | ({"reflections": reflections} if reflections else {}),
+        options={**options, "reflections": reflections} if reflections else options,
         limits=_find_limits(evaluation),
         seed=evaluation.seed,
         planned=len(items) * len(toolsets),

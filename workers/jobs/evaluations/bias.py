@@ -128,4 +128,4 @@ def _list_rows(item: EvaluationItem, run: Run) -> list[tuple[Cell, ...]]:
     ]
 
 
-PROCEDURE = Procedure(_plan, _summarise, _score, task="bias", checks_labels=False)
+PROCEDURE = Procedure(_plan, _summarise, _score, task="bias", checks_labels=False, gives_labels=False)

@@ -33,6 +33,8 @@ class Procedure:
     """Asked of an item and of all that are like it, with places as a sweep's question; else the usual one."""
     checks_labels: bool = True
     """Whether labels are tested on images that nobody chose."""
+    gives_labels: bool = True
+    """Whether sources give labels as usual; else `score` reads or asks for what they say."""
 
 
 def find_layers(model: str) -> list[Layer]:

@@ -36,7 +36,9 @@ def spec_of(evaluation: Evaluation, item: EvaluationItem) -> SystemSpec:
 
 
 def find_dataset(evaluation: Evaluation, model: str) -> str:
-    """Where images of a model come from: what was named, else what suits it."""
+    """Where images of a model come from: what was named, else what suits it; "" for functions, which take none."""
+    if evaluation.row_of_kind.families:
+        return ""
     return str(evaluation.options.get("dataset") or "") or compatibility.dataset_for(model)
 
 
@@ -44,7 +46,7 @@ def find_toolset(evaluation: Evaluation, item: EvaluationItem) -> str:
     """What the agent works with on an item: what was named, else what suits its model."""
     spec = spec_of(evaluation, item)
     named = str(item.options.get("toolset") or evaluation.options.get("toolset") or "")
-    return named or compatibility.toolset_for(spec.model, evaluation.backbone, str(spec.options["dataset"]))
+    return named or compatibility.toolset_for(spec.model, evaluation.backbone, str(spec.options.get("dataset") or ""))
 
 
 def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:

@@ -99,7 +99,7 @@ class Steps:
         _about(item, progress)("begins", 0, 1)
         took = 0.0
         if not item.label:
-            item.label = find_label(self._evaluation, item, progress)
+            item.label = find_label(self._evaluation, item, progress) if self._procedure.gives_labels else ""
             took = item.run.seconds if item.run and item.source == AGENT else 0.0
         check = self._ask_for_check(item) if item.label and item.unit and self._procedure.checks_labels else None
         if check is not None and check.status in UNDER_WAY:

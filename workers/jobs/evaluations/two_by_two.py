@@ -27,11 +27,13 @@ PROBLEM = "two_way_problem"
 
 
 def find_judge(evaluation: Evaluation) -> Backbone | None:
-    """The backbone that judges, None where none was asked for. Raises MissingPart, UnknownName."""
+    """The backbone that judges, None where none was asked for; one of labels looks at images. Raises MissingPart,
+    UnknownName."""
     key, _, model = str(evaluation.options.get("judge") or "").partition(":")
     if not key:
         return None
-    return find_backbone(key, model, sees=key != SCRIPTED, unpriced=evaluation.unpriced)
+    sees = key != SCRIPTED and evaluation.row_of_kind.compares_labels
+    return find_backbone(key, model, sees=sees, unpriced=evaluation.unpriced)
 
 
 def finish_labels(evaluation: Evaluation, progress: Progress) -> Iterator[None]:

@@ -1,0 +1,114 @@
+"""Functions whose code is known (FIND, Schwettmann et al., NeurIPS 2023): who finds out what they compute?
+
+The agent, the agent with hints (some inputs with their outputs to begin with), and one look at the same inputs without
+an experiment, as MILAN takes it. Code is run on inputs that nobody has seen, a description of words is judged by ten
+choices of one in three. Functions that cannot be called here are left out and named, never scored 0.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import cast
+
+from experiments.core.compatibility import FUNCTIONS, SCRIPTED_FUNCTIONS
+from experiments.models import Evaluation, EvaluationItem, Layer
+from workers.errors import MissingPart
+from workers.functions.baselines import CONCLUDE_ONCE, FunctionAnswer
+from workers.functions.black_box import BlackBox, FunctionModel
+from workers.functions.one_shot import ask_once, parse_once
+from workers.jobs import functions
+from workers.jobs.evaluations.find_figures import LEFT_OUT, summarise
+from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
+from workers.jobs.evaluations.sources import AGENT, ONE_SHOT, read_run
+from workers.jobs.evaluations.truth import note_cost
+from workers.jobs.evaluations.two_by_two import find_judge
+from workers.jobs.label_checks.vlm_request import ask, find_backbone
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Progress
+from workers.record.tasks import FUNCTION
+
+_LABEL_CHARS = 1_000
+
+
+def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    """Functions of each family by lot, the families in turn, so that a part of them has its share of each."""
+    wanted = evaluation.options.get("layers") or []
+    count = int(evaluation.options.get("units") or evaluation.row_of_kind.units)
+    layers = [each for each in find_layers(str(evaluation.options.get("model") or FUNCTIONS)) if each.kind == FUNCTION]
+    chosen: list[tuple[int, int, EvaluationItem]] = []
+    left_out: Counter[str] = Counter()
+    for place, layer in enumerate(each for each in layers if not wanted or each.name in wanted):
+        progress(f"Choosing functions of {layer.name}", place, len(layers))
+        for at, number in enumerate(_choose(layer, evaluation.seed, count, left_out)):
+            chosen += [(at, place, item) for item in _make_items(evaluation, layer, number)]
+    evaluation.prepared = {**evaluation.prepared, LEFT_OUT: dict(left_out)}
+    return [item for _, _, item in sorted(chosen, key=lambda each: each[:2])]
+
+
+def _choose(layer: Layer, seed: int, count: int, left_out: Counter[str]) -> Iterator[int]:
+    """Numbers of functions that can be called and scored; the others are counted by their reason."""
+    model = cast("FunctionModel", laboratory().model(layer.model.name))
+    numbers = list(range(layer.units))
+    random.Random(f"functions {seed} {layer.name}").shuffle(numbers)
+    for number in numbers:
+        if not count:
+            return
+        if trouble := model.find_trouble(layer.name, number):
+            left_out[f"{layer.name}: {trouble}"] += 1
+        else:
+            count -= 1
+            yield number
+
+
+def _make_items(evaluation: Evaluation, layer: Layer, number: int) -> Iterator[EvaluationItem]:
+    """Of one function: the agent, the agent with hints where that is asked, one look."""
+    yield make_item(layer, number, layer.name, AGENT)
+    if evaluation.options.get("hints"):
+        yield make_item(layer, number, layer.name, AGENT, hints="yes")
+    yield make_item(layer, number, layer.name, ONE_SHOT)
+
+
+def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+    assert item.unit is not None
+    layer = item.unit.layer
+    box = functions.open_box(layer.model.name, layer.name, item.unit.number)
+    spent = float(item.scores.get("cost") or 0)  # by an attempt that broke off
+    item.scores, item.reason = {"variant": box.truth.variant, "cost": spent}, ""
+    answer = read_run(item).conclusion if item.source == AGENT else None
+    told = _conclude_once(evaluation, item, box, progress) if answer is None else _read(answer)
+    item.label = told.description[:_LABEL_CHARS]
+    backbone = find_judge(evaluation)
+    judge = functions.ModelJudge(backbone) if backbone else None
+    try:
+        found = functions.score(box, told, judge)
+    finally:
+        if judge:
+            item.scores = {**item.scores, "cost": float(item.scores.get("cost") or 0) + judge.cost}
+    if found.outcome == "not judged":
+        raise MissingPart(found.why)
+    item.reason = item.reason or found.why
+    rest = {"outcome": found.outcome, "success": found.success, "error": found.error, "judge": found.judge}
+    item.scores |= {**rest, "choices": found.right, "ceiling": found.ceiling}
+
+
+def _read(conclusion: dict[str, str]) -> FunctionAnswer:
+    """What a run concluded; an empty answer for nothing."""
+    return FunctionAnswer(*(str(conclusion.get(name) or "") for name in ("description", "domain", "code")))
+
+
+def _conclude_once(evaluation: Evaluation, item: EvaluationItem, box: BlackBox, progress: Progress) -> FunctionAnswer:
+    """What the hints alone let say, without an experiment. Raises what the backbone raises."""
+    pairs = functions.call_hints(box)
+    if evaluation.backbone == SCRIPTED_FUNCTIONS:
+        return CONCLUDE_ONCE[box.family](dict(pairs))
+    backbone = find_backbone(evaluation.backbone, evaluation.backbone_model, sees=False, unpriced=evaluation.unpriced)
+    spend = partial(note_cost, item)
+    said = ask(backbone, ask_once(box.family, pairs), parse_once, spend, progress, evaluation.seed)
+    item.reason = "" if said else f"{backbone.label} gave no answer that can be read."
+    return said or FunctionAnswer("", "", "")
+
+
+PROCEDURE = Procedure(_plan, summarise, _score, task=FUNCTION, checks_labels=False, gives_labels=False)

@@ -1,0 +1,189 @@
+"""Figures of functions that were to be found out, and FIND's published ones beside them, marked as such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from experiments.models import Evaluation, EvaluationItem
+from experiments.pairwise.proportions import Proportion, measure_proportion
+from workers.functions.words.triplets import CHANCE, TRIPLETS
+from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.sources import AGENT, ONE_SHOT
+from workers.record.evaluations import Cell, EvaluationResult, Figure, ResultNote, ResultTable
+from workers.record.functions import JUDGED_SUCCESS, SUCCESS, WORD_FAMILIES
+
+LEFT_OUT = "left_out"
+"""Key of `Evaluation.prepared`: why functions were left out -> how many."""
+HINTS = "hints"
+METHODS = {AGENT: "Agent", HINTS: "Agent with hints", ONE_SHOT: "One look at hints"}
+FAMILIES = {
+    "numeric": "Numbers: NMSE < 0.1",
+    "strings": "Texts: all 10 exact",
+    "concepts": "Concepts: right choices",
+    "relations": "Relations: right choices",
+}
+_PUBLISHED: tuple[tuple[str, tuple[float | None, ...]], ...] = (
+    ("Agent, GPT-4", (0.33, 0.23, 0.56, 0.74)),
+    ("Agent with hints, GPT-4", (None, None, 0.89, 0.92)),
+    ("One look (MILAN), GPT-4", (None, None, 0.89, 0.74)),
+    ("Agent, GPT-3.5", (0.12, 0.13, 0.39, 0.64)),
+    ("Agent with hints, GPT-3.5", (None, None, 0.88, 0.68)),
+    ("One look (MILAN), GPT-3.5", (None, None, 0.81, 0.64)),
+    ("Agent, Llama-2-70b", (0.01, 0.01, 0.34, 0.47)),
+    ("Agent with hints, Llama-2-70b", (None, None, 0.62, 0.46)),
+    ("One look (MILAN), Llama-2-70b", (None, None, 0.61, 0.44)),
+    ("Agent, Llama-2-13b", (0.0, 0.0, 0.34, 0.46)),
+    ("Agent with hints, Llama-2-13b", (None, None, 0.58, 0.42)),
+    ("One look (MILAN), Llama-2-13b", (None, None, 0.54, 0.45)),
+)
+"""Shares that FIND reports (Schwettmann et al., NeurIPS 2023, Table 2), in the order of `FAMILIES`."""
+_PUBLISHED_N = (1_000, 1_000, 200, 75)
+_NOTE = (
+    f"Numbers: share of functions whose code has a normalised squared error below {SUCCESS:g} on 256 points. Texts: "
+    "share of functions whose code gives all ten held-out texts. Concepts and relations: mean share of right choices "
+    f"of one in three by the description; chance is {CHANCE:.2f}. Published rows are FIND's own, of 1,000, 1,000, 200 "
+    "and 75 functions of its benchmark, with noisy truth drawn anew, and with a language model as judge that read its "
+    "replies less strictly; they give no intervals."
+)
+
+Items = Sequence[EvaluationItem]
+
+
+def method_of(item: EvaluationItem) -> str:
+    """Key of `METHODS`."""
+    return HINTS if item.options.get(HINTS) else item.source
+
+
+def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
+    """By family and method: shares of success, right choices with their ceiling, differences paired by function."""
+    methods = [each for each in METHODS if any(method_of(item) == each for item in items)]
+    families = list(dict.fromkeys(item.group for item in items))
+    done = {each: [item for item in items if method_of(item) == each and _is_done(item)] for each in methods}
+    shares = [
+        (METHODS[method], _count_successes(method, family, done[method])) for family in families for method in methods
+    ]
+    found = [figure for _, figure in shares]
+    found += [each for method in methods for each in _average_choices(method, families, done[method])]
+    tables = [_set_beside(evaluation, done), _by_variant(done)]
+    return EvaluationResult(
+        (*found, *_compare(done, families)),
+        tuple(table for table in tables if table.rows),
+        (figures.interval_plot("success", "Functions found out", "share", shares),),
+        (*_tell_left_out(evaluation), *figures.tell_lacking(items)),
+    )
+
+
+def _is_done(item: EvaluationItem) -> bool:
+    return "success" in item.scores and bool(figures.of_source([item], item.source))
+
+
+def _of(family: str, items: Items) -> list[EvaluationItem]:
+    return [each for each in items if each.group == family]
+
+
+def _name_key(method: str, family: str, last: str) -> str:
+    """The agent's own figures stand first, without its name."""
+    return ".".join(each for each in ("" if method == AGENT else method, family, last) if each)
+
+
+def _count_successes(method: str, family: str, items: Items) -> Figure:
+    key, label = _name_key(method, family, "success"), f"{METHODS[method]}, {family}: found out"
+    figure = figures.share_figure(key, label, _of(family, items), "success")
+    rule = f"{JUDGED_SUCCESS} of {TRIPLETS} choices right or more" if family in WORD_FAMILIES else ""
+    return replace(figure, note=figure.note or rule)
+
+
+def _average_choices(method: str, families: Sequence[str], items: Items) -> list[Figure]:
+    """Right choices by the descriptions; for the agent, by the true ones too."""
+    found = []
+    for family in families:
+        some = _of(family, items)
+        if family not in WORD_FAMILIES or not some:
+            continue
+        judges = ", ".join(sorted({str(each.scores.get("judge") or "") for each in some} - {""}))
+        note = f"judged by {judges or 'nobody'}; chance {CHANCE:.2f}"
+        for name, words in {"choices": "right choices", "ceiling": "right choices by the true descriptions"}.items():
+            if name == "choices" or method == AGENT:
+                key, label = _name_key(method, family, name), f"{METHODS[method]}, {family}: {words}"
+                label = label if name == "choices" else f"{family}: {words}"
+                share = _measure_choices(some, name)
+                found.append(Figure(key, label, share.value, share.low, share.high, share.units, note=note))
+    return found
+
+
+def _measure_choices(items: Items, name: str) -> Proportion:
+    """The share of choices that are right, the function being what varies; an answer without a description has none."""
+    right = [(item.pk, int(item.scores.get(name) or 0)) for item in items]
+    return measure_proportion([(pk, place < count) for pk, count in right for place in range(TRIPLETS)])
+
+
+def _compare(done: dict[str, list[EvaluationItem]], families: Sequence[str]) -> list[Figure]:
+    """The agent less one look, over all families and in each; with hints less without, over all."""
+    score = figures.score_of("success")
+    pairs = [
+        figures.Comparison(
+            _name_key("difference", family or "all", f"{first}-{second}"),
+            f"{METHODS[first]} less {METHODS[second].lower()}, {family or 'all'}: found out",
+            figures.by_unit(_of(family, done[first]) if family else done[first], score),
+            figures.by_unit(_of(family, done[second]) if family else done[second], score),
+        )
+        for first, second, some in ((AGENT, ONE_SHOT, ("", *families)), (HINTS, AGENT, ("",)))
+        if first in done and second in done
+        for family in some
+    ]
+    return figures.compare(pairs)
+
+
+def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -> ResultTable:
+    """Ours first, then the published rows."""
+    who = evaluation.backbone_model or evaluation.backbone
+    ours = [
+        (Cell(f"{METHODS[method]}, {who}"), *(_measure(family, _of(family, items)) for family in FAMILIES))
+        for method, items in done.items()
+        if items
+    ]
+    published = [
+        (
+            Cell(f"{name}: published", weak=True),
+            *(
+                Cell(weak=True) if value is None else Cell(value=value, n=n, weak=True)
+                for value, n in zip(values, _PUBLISHED_N, strict=True)
+            ),
+        )
+        for name, values in _PUBLISHED
+    ]
+    columns = ("", *FAMILIES.values())
+    return ResultTable("published", "Beside FIND's published table", columns, (*ours, *published), _NOTE)
+
+
+def _measure(family: str, items: Items) -> Cell:
+    """What the published table gives for a family; an empty cell where nothing was asked."""
+    if not items:
+        return Cell()
+    if family in WORD_FAMILIES:
+        found = _measure_choices(items, "choices")
+        return Cell(value=found.value, low=found.low, high=found.high, n=found.units)
+    figure = figures.share_figure(family, family, items, "success")
+    return Cell(value=figure.value, low=figure.low, high=figure.high, n=figure.n)
+
+
+def _by_variant(done: dict[str, list[EvaluationItem]]) -> ResultTable:
+    """Numeric functions found out: clean ones, and those with noise, with a corrupted interval, by a network."""
+    rows = []
+    for variant in ("clean", "corrupted", "noised", "approximated"):
+        cells = [
+            _measure("numeric", [each for each in _of("numeric", items) if each.scores.get("variant") == variant])
+            for items in done.values()
+        ]
+        if any(cell.n for cell in cells):
+            rows.append((Cell(variant), *cells))
+    names = tuple(METHODS[method] for method in done)
+    return ResultTable("variants", "Functions of numbers found out, by variant", ("", *names), tuple(rows))
+
+
+def _tell_left_out(evaluation: Evaluation) -> list[ResultNote]:
+    """Functions that could not be asked about: no score of 0 stands for them."""
+    left_out = evaluation.prepared.get(LEFT_OUT)
+    known = left_out.items() if isinstance(left_out, dict) else ()
+    return [ResultNote(f"Left out, {count:,} of {why}") for why, count in known]
