@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import mean
 
-from experiments.core.compatibility import SCRIPTED
+from experiments.core.compatibility import SCRIPTED, SCRIPTED_FUNCTIONS
 from experiments.models import CheckStatus, Evaluation, LabelCheck
 from experiments.runs.spread import RECORDED, RecordedRun, Spread, add, read_recorded
 from workers.record.evaluation_kinds import KINDS, KindRow
@@ -42,7 +42,7 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     repeats = options.get("repeats", 1)
     runs, checks = kind.count(units, repeats, len(options.get("sources", ())), hints=bool(options.get("hints")))
     recorded = read_recorded(evaluation.backbone, evaluation.backbone_model) if runs else []
-    elsewhere = bool(runs) and not recorded and evaluation.backbone == SCRIPTED
+    elsewhere = bool(runs) and not recorded and evaluation.backbone in (SCRIPTED, SCRIPTED_FUNCTIONS)
     of_runs = [RecordedRun(kind.run_seconds, 0.0, 0, 0)] if elsewhere else recorded
     done = LabelCheck.objects.filter(status=CheckStatus.DONE, seconds__gt=0).order_by("-pk")
     found = list(done.values_list("seconds", "cost")[:RECORDED]) if checks else []

@@ -24,8 +24,8 @@ from workers.record.evaluations import (
 T = TypeVar("T")
 HEADLINE = 3
 """Figures that stand in the list."""
-SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate", "pool", "testable"})
-"""Scores that have a place of their own beside an item, or only tell which images were shared."""
+SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate", "pool", "testable", "judge", "cost"})
+"""Scores that have a place of their own, beside an item or with the figures, or only tell which images were shared."""
 SCORES = {
     "auprc": "AUPRC",
     "generated_auc": "AUC of 7 + 7",
@@ -38,6 +38,10 @@ SCORES = {
     "holding": "statements that hold",
     "false": "false statements",
     "agreement_by": "judged by",
+    "success": "found out",
+    "error": "NMSE",
+    "choices": "right of 10",
+    "ceiling": "by the truth, of 10",
 }
 """What people call the scores of an item, where their names do not say it."""
 HIDDEN = "hidden until you have reviewed it"

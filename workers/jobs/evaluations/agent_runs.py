@@ -54,7 +54,7 @@ def _lay_out(evaluation: Evaluation, progress: Progress) -> None:
     for item in _list_lacking(evaluation):
         spec = spec_of(evaluation, item)
         named = str(item.options.get("toolset") or "")
-        lacking[spec.model, spec.layer, spec.unit, has_hints(item), named] = item
+        lacking[spec.model, spec.layer, spec.unit, _has_hints(item), named] = item
     for run in Run.objects.filter(sweep__evaluation=evaluation, evaluation_items=None).order_by("sweep_place"):
         place = run.model, run.layer, run.unit, bool(run.options.get("hints"))
         if key := next((key for key in ((*place, run.toolset), (*place, "")) if key in lacking), None):
@@ -73,7 +73,7 @@ def _draft_sweeps(evaluation: Evaluation, procedure: Procedure) -> Iterator[Swee
     toolsets: dict[tuple[int, bool], list[str]] = defaultdict(list)
     first: dict[tuple[int, bool], EvaluationItem] = {}
     for item in _list_lacking(evaluation):
-        asked = item.unit_id or 0, has_hints(item)
+        asked = item.unit_id or 0, _has_hints(item)
         toolsets[asked].append(find_toolset(evaluation, item))
         first.setdefault(asked, item)
     alike: dict[tuple[str, str, bool, tuple[str, ...]], list[EvaluationItem]] = defaultdict(list)
@@ -89,7 +89,7 @@ def _draft_sweeps(evaluation: Evaluation, procedure: Procedure) -> Iterator[Swee
         yield _draft(evaluation, procedure, items, options, tools, f"{name}, with hints" if hints else name)
 
 
-def has_hints(item: EvaluationItem) -> bool:
+def _has_hints(item: EvaluationItem) -> bool:
     """Whether its agent is given some inputs with their outputs to begin with."""
     return bool(item.options.get("hints"))
 

@@ -1,7 +1,7 @@
 """Functions whose code is known (FIND, Schwettmann et al., NeurIPS 2023): who finds out what they compute?
 
-The agent, the agent with hints (some inputs with their outputs to begin with), and one look at the same inputs without
-an experiment, as MILAN takes it. Code is run on inputs that nobody has seen, a description of words is judged by ten
+The agent, the agent with hints (some inputs with their outputs to begin with), and one-shot: the same inputs without an
+experiment, as MILAN describes a unit by its exemplars. Code is run on inputs that nobody has seen, a description of words is judged by ten
 choices of one in three. Functions that cannot be called here are left out and named, never scored 0.
 """
 
@@ -64,7 +64,7 @@ def _choose(layer: Layer, seed: int, count: int, left_out: Counter[str]) -> Iter
 
 
 def _make_items(evaluation: Evaluation, layer: Layer, number: int) -> Iterator[EvaluationItem]:
-    """Of one function: the agent, the agent with hints where that is asked, one look."""
+    """Of one function: the agent, the agent with hints where that is asked, one-shot."""
     yield make_item(layer, number, layer.name, AGENT)
     if evaluation.options.get("hints"):
         yield make_item(layer, number, layer.name, AGENT, hints="yes")
@@ -76,7 +76,9 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     layer = item.unit.layer
     box = functions.open_box(layer.model.name, layer.name, item.unit.number)
     spent = float(item.scores.get("cost") or 0)  # by an attempt that broke off
-    item.scores, item.reason = {"variant": box.truth.variant, "cost": spent}, ""
+    item.scores, item.reason = {"cost": spent}, ""
+    if box.family == "numeric":
+        item.scores["variant"] = box.truth.variant
     answer = read_run(item).conclusion if item.source == AGENT else None
     told = _conclude_once(evaluation, item, box, progress) if answer is None else _read(answer)
     item.label = told.description[:_LABEL_CHARS]
@@ -90,8 +92,10 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     if found.outcome == "not judged":
         raise MissingPart(found.why)
     item.reason = item.reason or found.why
-    rest = {"outcome": found.outcome, "success": found.success, "error": found.error, "judge": found.judge}
-    item.scores |= {**rest, "choices": found.right, "ceiling": found.ceiling}
+    item.scores |= {"success": found.success, "judge": found.judge}
+    measured = {"error": found.error, "choices": found.right, "ceiling": found.ceiling}
+    item.scores |= {name: value for name, value in measured.items() if value is not None}
+    item.reason = item.reason or ("" if found.outcome == "scored" else found.outcome)
 
 
 def _read(conclusion: dict[str, str]) -> FunctionAnswer:

@@ -16,26 +16,21 @@ from workers.record.functions import JUDGED_SUCCESS, SUCCESS, WORD_FAMILIES
 LEFT_OUT = "left_out"
 """Key of `Evaluation.prepared`: why functions were left out -> how many."""
 HINTS = "hints"
-METHODS = {AGENT: "Agent", HINTS: "Agent with hints", ONE_SHOT: "One look at hints"}
-FAMILIES = {
-    "numeric": "Numbers: NMSE < 0.1",
-    "strings": "Texts: all 10 exact",
-    "concepts": "Concepts: right choices",
-    "relations": "Relations: right choices",
-}
+METHODS = {AGENT: "Agent", HINTS: "Agent with hints", ONE_SHOT: "One-shot from hints"}
+FAMILIES = {"numeric": "Numbers", "strings": "Texts", "concepts": "Concepts", "relations": "Relations"}
 _PUBLISHED: tuple[tuple[str, tuple[float | None, ...]], ...] = (
     ("Agent, GPT-4", (0.33, 0.23, 0.56, 0.74)),
     ("Agent with hints, GPT-4", (None, None, 0.89, 0.92)),
-    ("One look (MILAN), GPT-4", (None, None, 0.89, 0.74)),
+    ("One-shot (MILAN), GPT-4", (None, None, 0.89, 0.74)),
     ("Agent, GPT-3.5", (0.12, 0.13, 0.39, 0.64)),
     ("Agent with hints, GPT-3.5", (None, None, 0.88, 0.68)),
-    ("One look (MILAN), GPT-3.5", (None, None, 0.81, 0.64)),
+    ("One-shot (MILAN), GPT-3.5", (None, None, 0.81, 0.64)),
     ("Agent, Llama-2-70b", (0.01, 0.01, 0.34, 0.47)),
     ("Agent with hints, Llama-2-70b", (None, None, 0.62, 0.46)),
-    ("One look (MILAN), Llama-2-70b", (None, None, 0.61, 0.44)),
+    ("One-shot (MILAN), Llama-2-70b", (None, None, 0.61, 0.44)),
     ("Agent, Llama-2-13b", (0.0, 0.0, 0.34, 0.46)),
     ("Agent with hints, Llama-2-13b", (None, None, 0.58, 0.42)),
-    ("One look (MILAN), Llama-2-13b", (None, None, 0.54, 0.45)),
+    ("One-shot (MILAN), Llama-2-13b", (None, None, 0.54, 0.45)),
 )
 """Shares that FIND reports (Schwettmann et al., NeurIPS 2023, Table 2), in the order of `FAMILIES`."""
 _PUBLISHED_N = (1_000, 1_000, 200, 75)
@@ -50,16 +45,16 @@ _NOTE = (
 Items = Sequence[EvaluationItem]
 
 
-def method_of(item: EvaluationItem) -> str:
+def _find_method(item: EvaluationItem) -> str:
     """Key of `METHODS`."""
     return HINTS if item.options.get(HINTS) else item.source
 
 
 def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
     """By family and method: shares of success, right choices with their ceiling, differences paired by function."""
-    methods = [each for each in METHODS if any(method_of(item) == each for item in items)]
+    methods = [each for each in METHODS if any(_find_method(item) == each for item in items)]
     families = list(dict.fromkeys(item.group for item in items))
-    done = {each: [item for item in items if method_of(item) == each and _is_done(item)] for each in methods}
+    done = {each: [item for item in items if _find_method(item) == each and _is_done(item)] for each in methods}
     shares = [
         (METHODS[method], _count_successes(method, family, done[method])) for family in families for method in methods
     ]
@@ -106,7 +101,7 @@ def _average_choices(method: str, families: Sequence[str], items: Items) -> list
         for name, words in {"choices": "right choices", "ceiling": "right choices by the true descriptions"}.items():
             if name == "choices" or method == AGENT:
                 key, label = _name_key(method, family, name), f"{METHODS[method]}, {family}: {words}"
-                label = label if name == "choices" else f"{family}: {words}"
+                label = label if name == "choices" else f"Ceiling, {family}: {words}"
                 share = _measure_choices(some, name)
                 found.append(Figure(key, label, share.value, share.low, share.high, share.units, note=note))
     return found
@@ -119,7 +114,7 @@ def _measure_choices(items: Items, name: str) -> Proportion:
 
 
 def _compare(done: dict[str, list[EvaluationItem]], families: Sequence[str]) -> list[Figure]:
-    """The agent less one look, over all families and in each; with hints less without, over all."""
+    """The agent less one-shot, over all families and in each; with hints less without, over all."""
     score = figures.score_of("success")
     pairs = [
         figures.Comparison(
@@ -145,7 +140,7 @@ def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -
     ]
     published = [
         (
-            Cell(f"{name}: published", weak=True),
+            Cell(f"{name} (published)", weak=True),
             *(
                 Cell(weak=True) if value is None else Cell(value=value, n=n, weak=True)
                 for value, n in zip(values, _PUBLISHED_N, strict=True)
