@@ -1,8 +1,9 @@
 """Functions whose code is known (FIND, Schwettmann et al., NeurIPS 2023): who finds out what they compute?
 
 The agent, the agent with hints (some inputs with their outputs to begin with), and one-shot: the same inputs without an
-experiment, as MILAN describes a unit by its exemplars. Code is run on inputs that nobody has seen, a description of words is judged by ten
-choices of one in three. Functions that cannot be called here are left out and named, never scored 0.
+experiment, as MILAN describes a unit by its exemplars. Code is run on inputs that nobody has seen, a description of
+words is judged by ten choices of one in three. Functions that cannot be called here are left out and named, never
+scored 0.
 """
 
 from __future__ import annotations
