@@ -151,5 +151,7 @@ def _explain_failure(result: ExperimentResult) -> str:
         return f"It ran for over {SECONDS:g} s."
     if result.status in ("memory", "killed"):
         return "It took over 512 MB of memory." if result.status == "memory" else "It was killed by the sandbox."
-    last = next((line for line in reversed(result.error.splitlines()) if line.strip()), "It ended without an answer.")
+    # A line in brackets is the sandbox's advice to the authors of programs
+    lines = (line for line in reversed(result.error.splitlines()) if line.strip() and not line.startswith("("))
+    last = next(lines, "It ended without an answer.")
     return f"Its code does not run: {last.strip()[:200]}"

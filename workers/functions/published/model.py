@@ -128,6 +128,10 @@ class PublishedFunctions:
             defects.append(f"its code gives something else than published for {len(wrong)} of 10 inputs: {wrong[0]}")
         return defects
 
+    def list_numbers(self, layer: str) -> list[int]:
+        """Numbers of the functions that are here, runnable or not. Raises UnknownName."""
+        return list(self._find_category(layer).functions)
+
     def _find_category(self, layer: str) -> Category:
         """Raises UnknownName."""
         categories: Mapping[str, Category] = {str(name): each for name, each in self.benchmark.categories.items()}
