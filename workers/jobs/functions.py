@@ -35,14 +35,14 @@ def score_end(run: Run, kind: str, payload: Payload) -> Payload:
     """The end of a run on a function with the score of its conclusion; any other payload as it is."""
     if run.system_kind != FUNCTION or kind not in _SCORED_ENDS or not isinstance(payload, Ended):
         return payload
-    return replace(payload, score=score(open_box(run.model, run.layer, run.unit), payload.conclusion))
+    return replace(payload, score=score(_open_box(run.model, run.layer, run.unit), payload.conclusion))
 
 
 def _find_nearness() -> Nearness:
     return load_sentences(settings.LAB_SENTENCES)
 
 
-def open_box(model: str, layer: str, number: int) -> BlackBox:
+def _open_box(model: str, layer: str, number: int) -> BlackBox:
     """The function of a model. Raises UnknownName, MissingPart."""
     return cast("FunctionModel", laboratory().model(model)).open(layer, number)
 
@@ -102,7 +102,7 @@ def measure_functions(
     scored, floors = [], []
     for done, number in enumerate(numbers):
         progress(f"Finding out {family}:{number}", done, len(numbers))
-        scored.append(_study(open_box(model, family, number), judge))
+        scored.append(_study(_open_box(model, family, number), judge))
         if family in WORD_FAMILIES:
             floors.append(score(scored[-1][0], FunctionAnswer(_SAYS_NOTHING, "", ""), judge))
     progress(f"Finding out {family} functions", len(numbers), len(numbers))

@@ -112,7 +112,7 @@ class PublishedStrings:
 
     def draw_held_out(self) -> list[str]:
         """Return the 10 right inputs of the published unit tests, without those for which the code gives no text."""
-        return list(self._scored)
+        return [given for given, _ in self.list_executions() if given in self._scored]
 
     def draw_hints(self) -> list[str]:
         """Return 10 other inputs of the published unit tests."""
@@ -180,7 +180,7 @@ def _find_truth(category: Category, number: int, row: NumericRow, variant: Varia
     elif noise:
         about = f" Noise is added to each output ({noise.kind})."
     elif variant == "approximated":
-        code = read_network(category, number)
+        code = _read_network(category, number)
         about = " A small network computes it."
     return Truth(
         code,
@@ -194,7 +194,7 @@ def _find_truth(category: Category, number: int, row: NumericRow, variant: Varia
     )
 
 
-def read_network(category: Category, number: int) -> str:
+def _read_network(category: Category, number: int) -> str:
     """The network of an approximated function as code of ours. Raises MissingPart."""
     try:
         return write_network_code(category.functions[number].files[WEIGHTS])
