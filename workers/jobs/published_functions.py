@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from workers.functions.published.layout import write_layout
 from workers.functions.published.model import PublishedFunctions
 from workers.functions.published.survey import survey_functions
+from workers.functions.published.writer import write_layout
 from workers.jobs import plugin_keys
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress

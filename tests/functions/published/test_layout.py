@@ -12,7 +12,8 @@ import pytest
 from tests.support.find_folder import CLEAN, NETWORK, change_json, write_code, write_find_folder
 from workers.errors import MissingPart, RequestError
 from workers.functions.published.conflicts import MAX_CODE, explain_trouble
-from workers.functions.published.layout import CATEGORIES, find_root, read_layout, write_layout
+from workers.functions.published.layout import CATEGORIES, find_root, read_layout
+from workers.functions.published.writer import write_layout
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_the_folder_may_hold_the_benchmark(tmp_path: Path, inside: str) -> None:
     assert find_root(tmp_path / "clone") == tmp_path / "clone" / inside
 
 
-@pytest.mark.parametrize("name", ["nowhere", ""])
+@pytest.mark.parametrize("name", ["nowhere", "", "x" * 300])
 def test_a_folder_without_the_benchmark_says_where_it_is(tmp_path: Path, name: str) -> None:
     with pytest.raises(MissingPart, match=r"8039658") as raised:
         read_layout(tmp_path / name)
@@ -89,7 +90,13 @@ def test_a_missing_category_is_left_out(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("[{", "is no JSON"), ("{}", "holds a dict"), ("\udcff", "is no JSON"), ("[" * 99_999, "is no JSON")],
+    [
+        ("[{", "is no JSON"),
+        ("{}", "holds a dict"),
+        ("\udcff", "is no JSON"),
+        ("[" * 99_999, "is no JSON"),
+        ('["\\ud800"]', "is no JSON"),
+    ],
 )
 def test_a_broken_list_makes_its_category_unreadable_alone(folder: Path, text: str, says: str) -> None:
     (folder / "numeric" / "data.json").write_bytes(text.encode("utf-8", "surrogateescape"))

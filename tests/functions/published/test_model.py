@@ -11,6 +11,7 @@ import pytest
 import torch
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from tests.support.builders import make_run
 from tests.support.find_folder import change_json, write_code, write_find_folder
@@ -156,6 +157,7 @@ def test_concepts_are_answered_by_nearness_and_judged_on_the_published_choices(
     [
         ("relations", 0, MissingPart, "asks a language-model service"),
         ("strings", 2, MissingPart, "draws at random"),
+        ("numeric", 1, MissingPart, "draws at random"),
         ("numeric", 6, UnknownName, "its folder is not here"),
         ("numeric", 77, UnknownName, "no such function"),
         ("sounds", 0, UnknownName, "no family 'sounds'"),
@@ -164,6 +166,8 @@ def test_concepts_are_answered_by_nearness_and_judged_on_the_published_choices(
 def test_what_cannot_be_run_says_why(
     folder: Path, sandbox: Any, layer: str, number: int, error: type[Exception], says: str
 ) -> None:
+    code = folder / "numeric" / "f00001" / "function_code.py"
+    code.write_text(f"import random as r\nfrom random import gauss\n{code.read_text()}")
     with pytest.raises(error, match=says):
         load(folder, sandbox).open(layer, number)
 
@@ -275,11 +279,16 @@ def test_known_defects_are_named_where_they_bite(folder: Path, sandbox: Any) -> 
 @pytest.mark.usefixtures("redis_url", "_laboratory")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("layer", "unit"), [("numeric", 0), ("numeric", 2), ("strings", 0)])
-def test_the_scripted_baseline_finds_a_published_function_out(owner: User, folder: Path, layer: str, unit: int) -> None:
+def test_the_scripted_baseline_finds_a_published_function_out(
+    owner: User, client: Client, folder: Path, layer: str, unit: int
+) -> None:
     asked = FUNCTION | {"model": add_model(folder, owner)}
     run = play(make_run(owner, layer=layer, unit=unit, question="What does it compute?", **asked))
     assert run.status == "concluded", (run.reason, run.events.last().payload)
     assert (run.score["outcome"], run.score["success"]) == ("scored", True)
+    client.force_login(owner)
+    page = client.get(f"/runs/{run.pk}/?tab=samples").content.decode()
+    assert ("linear((2.0, 3.0))" if layer == "numeric" else "Reverses the text.") in page, "the truth is shown"
 
 
 @pytest.mark.usefixtures("redis_url", "_laboratory")

@@ -78,6 +78,8 @@ def _check_numeric(category: Category, number: int) -> str:
     if noise != wanted:
         drawn = f"numpy.random's {', '.join(sorted(noise))}" if noise else "nothing of numpy.random"
         return f"{TWO_VERSIONS}: it is {variant} by func_name_dict.json and data.json, and its code uses {drawn}"
+    if _RANDOM.search(_NOISE.sub("", code)):
+        return DRAWS_BY_LOT
     if variant == "approximated" and WEIGHTS not in category.functions[number].files:
         return f"it is a network, and its {WEIGHTS} is not here"
     return ""

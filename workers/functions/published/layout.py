@@ -1,4 +1,4 @@
-"""The published layout of FIND's benchmark: folder in, rows and files in memory, folder out.
+"""The published layout of FIND's benchmark, read from a folder: rows and files in memory.
 
 Nothing in it is imported or run. Links that lead out of the folder are not followed.
 """
@@ -6,7 +6,6 @@ Nothing in it is imported or run. Links that lead out of the folder are not foll
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workers.errors import MissingPart, RequestError
+from workers.errors import MissingPart
 from workers.functions.black_box import Family
 from workers.functions.published.rows import (
     ROWS,
@@ -113,15 +112,18 @@ class Benchmark:
 
 def find_root(folder: str | Path) -> Path:
     """The folder with the families' folders, which may lie in the one that is named. Raises MissingPart."""
-    named = Path(folder).expanduser()
-    for place in _PLACES:
-        root = named / place
-        if any((root / name).is_dir() for name in CATEGORIES.values()):
-            return root.resolve()
-    looked = f"{named} has none of the folders {', '.join(CATEGORIES.values())}"
+    try:
+        named = Path(folder).expanduser()
+        places = [named / place for place in _PLACES]
+        found = [root for root in places if any((root / name).is_dir() for name in CATEGORIES.values())]
+        if found:
+            return found[0].resolve()
+        why = f"{named} has none of the folders {', '.join(CATEGORIES.values())}" if named.is_dir() else ""
+    except (OSError, RuntimeError) as error:  # a name that is too long, or "~" of no user
+        why = f"{str(folder)[:80]!r} cannot be read: {str(error)[:200]}"
     raise MissingPart(
-        f"{looked if named.is_dir() else f'There is no folder {named}'}. Download FIND's benchmark from zenodo.org, "
-        "record 8039658, unzip it, and name the folder find-dataset, or one that holds it."
+        f"{why or f'There is no folder {folder}'}. Download FIND's benchmark from zenodo.org, record 8039658, unzip "
+        "it, and name the folder find-dataset, or one that holds it."
     )
 
 
@@ -169,6 +171,7 @@ def _read_document(path: Path, root: Path) -> Document:
     wanted = dict if path.name == _SHIPPED else list
     try:
         content = json.loads(data)
+        json.dumps(content, ensure_ascii=False).encode()  # half a character can be neither shown nor stored
     except (ValueError, RecursionError) as error:
         return Document(data, None, f"it is no JSON ({str(error)[:100]})")
     if path.name in (*_LISTS.values(), _TESTS, _SHIPPED) and not isinstance(content, wanted):
@@ -240,34 +243,3 @@ def _is_inside(path: Path, root: Path) -> bool:
         return path.resolve(strict=True).is_relative_to(root)
     except (OSError, RuntimeError):  # a link to nothing, or to itself
         return False
-
-
-def write_layout(benchmark: Benchmark, folder: str | Path) -> None:
-    """Write the benchmark as it is published; the same JSON, and every other file byte for byte.
-
-    Raises RequestError for a folder that is not empty.
-    """
-    root = Path(folder).expanduser()
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise RequestError(f"{root} is not an empty folder: name one that is empty, or that does not exist yet.")
-    for family, category in benchmark.categories.items():
-        path = root / CATEGORIES[family]
-        path.mkdir(parents=True, exist_ok=True)
-        for name, document in category.documents.items():
-            _write_document(document, path / name)
-        for number, each in category.functions.items():
-            own = path / f"f{number:05d}"
-            own.mkdir()
-            for name, data in each.files.items():
-                (own / name).write_bytes(data)
-            for name, source in each.too_large.items():
-                shutil.copyfile(source, own / name)
-
-
-def _write_document(document: Document, path: Path) -> None:
-    if document.source:
-        shutil.copyfile(document.source, path)
-    elif not document.trouble:
-        path.write_text(json.dumps(document.content), encoding="utf-8")
-    elif document.data:
-        path.write_bytes(document.data)

@@ -96,7 +96,9 @@ class PublishedFunctions:
             why = explain_trouble(category, number)
             raise UnknownName(f"There is no {layer} function {number} in {self.benchmark.folder}: {why}.")
         if trouble := self.find_trouble(layer, number):
-            raise MissingPart(f"Function {number} of {layer} is not runnable: {trouble}. Choose another one.")
+            raise MissingPart(
+                f"Function {number} of {layer} is not runnable: {trouble.rstrip('.')}. Choose another one."
+            )
         return self._create(category, number)
 
     def find_trouble(self, layer: str, number: int) -> str:
@@ -109,6 +111,8 @@ class PublishedFunctions:
                 trouble = explain_trouble(category, number) or self._try_out(category, number)
             except NoAnswer as error:
                 return error.why  # The machine may have been busy: it is tried again
+            if layer == "concepts":
+                return trouble  # What compares words may come to be there
             self._troubles[key] = trouble
         return self._troubles[key]
 
