@@ -172,6 +172,13 @@ def test_what_cannot_be_run_says_why(
         load(folder, sandbox).open(layer, number)
 
 
+@pytest.mark.parametrize("changes", [{"std": 7.0, "boundary": [-50]}, {"std": 7.5, "boundary": [-40]}])
+def test_an_interval_of_another_version_is_named(folder: Path, sandbox: Any, changes: dict[str, Any]) -> None:
+    change_json(folder, "numeric/data.json", lambda rows: rows[1].update(corruption_params=changes))
+    with pytest.raises(MissingPart, match=r"of two versions: data.json says that it is corrupted at"):
+        load(folder, sandbox).open("numeric", 1)
+
+
 @pytest.mark.parametrize(
     ("state", "says"),
     [

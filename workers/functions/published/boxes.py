@@ -10,10 +10,10 @@ from typing import Any
 
 from workers.errors import MissingPart, ToolMisuse
 from workers.functions.atoms import compile_function, compute
-from workers.functions.black_box import BlackBox, Family, Noise, NoiseKind, Truth, Variant, seed_noise
+from workers.functions.black_box import BlackBox, Corruption, Family, Noise, NoiseKind, Truth, Variant, seed_noise
 from workers.functions.numeric import HINTS, SCORED_POINTS, check_numbers
 from workers.functions.published.code_runner import CodeRunner, Kind
-from workers.functions.published.conflicts import SHIPPED, read_code
+from workers.functions.published.conflicts import SHIPPED, TWO_VERSIONS, read_code
 from workers.functions.published.layout import WEIGHTS, Category
 from workers.functions.published.network_weights import write_network_code
 from workers.functions.published.rows import (
@@ -229,5 +229,15 @@ def find_gap(box: BlackBox) -> str:
     if isinstance(box, PublishedStrings):
         return "" if box.draw_held_out() else "its code gives no text for any input of its unit tests"
     values = box.evaluate(box.draw_held_out())
-    finite = sum(map(math.isfinite, values))
-    return "" if finite else f"its code gives no finite number at any of the {len(values)} points of the score"
+    if not any(map(math.isfinite, values)):
+        return f"its code gives no finite number at any of the {len(values)} points of the score"
+    return _find_other_interval(box.truth.corruption, values) if box.truth.corruption else ""
+
+
+def _find_other_interval(corruption: Corruption, values: Sequence[float]) -> str:
+    """Where the code answers anything but the mean in the interval of data.json; "" if it does not."""
+    for x, y in zip(SCORED_POINTS, values, strict=True):
+        if corruption.low < x < corruption.high and not math.isclose(y, corruption.mean, rel_tol=1e-6, abs_tol=1e-9):
+            said = f"data.json says that it is corrupted at {x:g} with a mean of {corruption.mean:g}"
+            return f"{TWO_VERSIONS}: {said}, and its code gives {y:g} there"
+    return ""
