@@ -113,6 +113,14 @@ def test_texts_are_scored_on_the_published_tests(folder: Path, sandbox: Any) -> 
     assert model.list_defects("strings", 0) == []
 
 
+def test_a_thousand_long_texts_are_answered(folder: Path, sandbox: Any) -> None:
+    box = load(folder, sandbox).open("strings", 1)
+    assert box.call(["ü" * 1000] * 1000) == ["Ü" * 1000] * 1000
+    write_code(folder, "strings/f00000", "def function(string):\n    return string * 9\n")
+    with pytest.raises(ToolMisuse, match=r"over 6,000,000 bytes in all. Call it with fewer inputs"):
+        load(folder, sandbox).open("strings", 0).call(["ü" * 1000] * 1000)
+
+
 def test_the_code_counts_where_published_outputs_differ(folder: Path, sandbox: Any) -> None:
     change_json(folder, "strings/unit_test_data.json", lambda rows: rows[0]["test_vec"][0][1].__setitem__(0, "wrong"))
     model = load(folder, sandbox)

@@ -18,6 +18,8 @@ SECONDS = 5.0
 """For all inputs of a call."""
 MAX_OUTPUT_CHARS = 10_000
 """Of one output; a longer one counts as none."""
+MAX_BYTES = 6_000_000
+"""Of all texts that a call gives: what travels in one message has a limit of its own."""
 Kind = Literal["number", "text"]
 _BOUNDS = Bounds(seconds=SECONDS, memory_bytes=512 << 20, frame_bytes=8 << 20, total_bytes=16 << 20, output_chars=1_000)
 _PROGRAM = """
@@ -26,7 +28,8 @@ import numpy as np
 
 warnings.simplefilter("ignore")
 np.seterr(all="ignore")
-_CODE, _INPUTS, _KIND, _SEED = {code!r}, {inputs!r}, {kind!r}, {seed!r}
+_CODE, _KIND, _SEED = {code!r}, {kind!r}, {seed!r}
+_INPUTS = tools.read_inputs()
 
 def _drop_unused_imports(tree):
     # Importing scipy.signal takes 0.7 s, and every function imports it
@@ -81,7 +84,11 @@ exec(compile(_drop_unused_imports(ast.parse(_CODE)), "function_code.py", "exec")
 if not callable(_own.get("function")):
     tools.report("It defines no function named “function”.", [])
 else:
-    tools.report("", [_answer(_own["function"], each) for each in _INPUTS])
+    _answers = [_answer(_own["function"], each) for each in _INPUTS]
+    if sum(len(each.encode()) for each, _ in _answers if isinstance(each, str)) > {total}:
+        tools.report("Its outputs have over {total:,} bytes in all.", [])
+    else:
+        tools.report("", _answers)
 """
 
 
@@ -118,10 +125,10 @@ class CodeRunner:
             reports.append((why, answers))
 
         given = list(inputs)[:MAX_INPUTS]
-        program = _PROGRAM.format(code=self.code, inputs=given, kind=kind, seed=seed, chars=MAX_OUTPUT_CHARS)
-        result = self.find_sandbox().run(
-            program, {"tools.report": report}, {"experiment.seed": seed or 0}, bounds=_BOUNDS
-        )
+        program = _PROGRAM.format(code=self.code, kind=kind, seed=seed, chars=MAX_OUTPUT_CHARS, total=MAX_BYTES)
+        # The inputs are read by a call, since a thousand long texts are more than a program may have
+        calls: dict[str, Callable[..., Any]] = {"tools.report": report, "tools.read_inputs": lambda: given}
+        result = self.find_sandbox().run(program, calls, {"experiment.seed": seed or 0}, bounds=_BOUNDS)
         if not reports:
             return Answers([], [], _explain_failure(result))
         return _read_report(*reports[-1], len(given), kind)
