@@ -22,7 +22,9 @@ _FAMILIES_OF_TOYBOX = ("synthetic:toybox-eyes:", "toybox-biased:")
 """So do those of these families."""
 SCRIPTED, TOYBOX = "scripted", "toybox"
 FUNCTIONS, SCRIPTED_FUNCTIONS = "functions", "scripted-functions"
-"""The model whose units are functions, and the backbone with fixed rules for them."""
+"""The model whose units are functions of ours, and the backbone with fixed rules for functions."""
+_PUBLISHED_FUNCTIONS = "find:"
+"""Family of the models whose units are published functions."""
 _NO_SCRIPT = "The scripted scientist knows toys alone, and calls no function. Choose another backbone."
 _NO_FUNCTION = "The scripted baseline calls functions, and {model} has none. Choose another backbone."
 PERSON = "person"
@@ -39,6 +41,11 @@ def is_toybox(model: str) -> bool:
     return VisionModelRow.objects.filter(laid_over_it, name=model).exists()
 
 
+def has_functions(model: str) -> bool:
+    """True if the units of a model are functions, which are called and see no image."""
+    return model == FUNCTIONS or model.startswith(_PUBLISHED_FUNCTIONS)
+
+
 def tells_truth(model: str) -> bool:
     """Whether the names of a model's units say what they respond to: those of synthetic neurons."""
     return model.startswith("synthetic:")
@@ -46,9 +53,9 @@ def tells_truth(model: str) -> bool:
 
 def explain_incompatibility(backbone: str, toolset: str, model: str) -> str:
     """Why this backbone cannot work with these tools or on this model; "" if it can."""
-    if backbone == SCRIPTED_FUNCTIONS and model != FUNCTIONS:
+    if backbone == SCRIPTED_FUNCTIONS and not has_functions(model):
         return _NO_FUNCTION.format(model=model)
-    if backbone == SCRIPTED and model == FUNCTIONS:
+    if backbone == SCRIPTED and has_functions(model):
         return _NO_SCRIPT
     if backbone == SCRIPTED and not registry.draws_toys(toolset):
         return (
@@ -60,7 +67,7 @@ def explain_incompatibility(backbone: str, toolset: str, model: str) -> str:
 
 def advise(model: str, toolset: str, backbone: str = "") -> str:
     """What to know of a choice that is possible but says little; "" for a sound one. Functions take no images."""
-    if model == FUNCTIONS:
+    if has_functions(model):
         return ""
     toys, draws_toys = is_toybox(model), registry.draws_toys(toolset)
     notes = []
@@ -91,7 +98,7 @@ def fitting(model: str) -> dict[str, str]:
 def toolset_for(model: str, backbone: str, dataset: str = "") -> str:
     """That of toybox for what knows toys, or is studied on them, and for a backbone that works with no other; else
     another where there is one."""
-    toys = is_toybox(model) or model == FUNCTIONS or dataset.startswith(TOYBOX)
+    toys = is_toybox(model) or has_functions(model) or dataset.startswith(TOYBOX)
     toolsets = [key for key in available(Toolset) if not is_ablation(key)] or [TOYBOX]
     found = next((key for key in toolsets if (key == TOYBOX) == toys), toolsets[0])
     return TOYBOX if explain_incompatibility(backbone, found, model) else found
@@ -99,7 +106,7 @@ def toolset_for(model: str, backbone: str, dataset: str = "") -> str:
 
 def _backbone_for(model: str) -> str:
     """A language model if there is one, toybox the scripted scientist; nobody is put to work unasked."""
-    scripted = SCRIPTED_FUNCTIONS if model == FUNCTIONS else SCRIPTED
+    scripted = SCRIPTED_FUNCTIONS if has_functions(model) else SCRIPTED
     language_models = [key for key in available(Backbone) if key not in (PERSON, SCRIPTED, SCRIPTED_FUNCTIONS)]
     return scripted if is_toybox(model) else next(iter(language_models), scripted)
 

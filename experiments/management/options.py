@@ -50,7 +50,7 @@ def toolset_of(model: str, options: dict[str, Any]) -> str:
     """The toolset that was named, or that suits a model of toys; functions use none, so any will do. Raises
     CommandError where nothing suits by itself."""
     named: str | None = options["toolset"]
-    if model == compatibility.FUNCTIONS:
+    if compatibility.has_functions(model):
         return named or compatibility.TOYBOX
     if compatibility.is_toybox(model):
         return named or compatibility.TOYBOX

@@ -117,7 +117,7 @@ def _suit(asked: QueryDict) -> QueryDict:
     given = QueryDict(mutable=True)
     model = asked.get("model") or _first_model()
     fitting = compatibility.fitting(model)
-    task = tasks.FUNCTION if model == compatibility.FUNCTIONS else tasks.USUAL
+    task = tasks.FUNCTION if compatibility.has_functions(model) else tasks.USUAL
     given.update({"model": model, "task": task, "choose": SelectionKind.LAYERS.value, "seed": "0"})
     given.update({name: str(value) for name, value in USUAL.items()})
     given["agent"] = next((key for key in list_agents() if key.partition(":")[0] == fitting["backbone"]), "")

@@ -14,6 +14,7 @@ from django.test import Client
 
 from experiments.core import compatibility
 from experiments.models import Backbone, Dataset, Layer, Run, Sweep, Toolset, UnitProfile, VisionModelRow
+from experiments.runs.asking.form import first_choice
 from tests.support.builders import make_run
 from tests.support.run_form import GOOD
 
@@ -44,6 +45,31 @@ def pick(client: Client, **query: str) -> str:
 def is_checked(page: str, value: str, name: str = "task") -> bool:
     tag = page[page.index(f'name="{name}" value="{value}"') :]
     return " checked" in tag[: tag.index(">")]
+
+
+@pytest.mark.parametrize("model", ["functions", "find:/data/find-dataset"])
+def test_a_model_of_functions_is_told_by_its_name(as_owner: Client, model: str) -> None:
+    row, _ = VisionModelRow.objects.get_or_create(name=model, defaults={"revision": "1"})
+    Layer.objects.get_or_create(
+        model=row, name="numeric", defaults={"position": 0, "path": "numeric", "kind": "function", "units": 9}
+    )
+    assert compatibility.has_functions(model)
+    assert compatibility.explain_incompatibility("scripted-functions", "toybox", model) == ""
+    assert "calls no function" in compatibility.explain_incompatibility("scripted", "toybox", model)
+    assert compatibility.fitting(model)["backbone"] == "scripted-functions"
+    page = pick(as_owner, model=model, layer="numeric")
+    assert is_checked(page, "function")
+    assert is_checked(page, "scripted-functions", "backbone")
+    page = as_owner.get("/sweeps/new/", {"model": model}).content.decode()
+    assert '<option value="function" selected' in page
+
+
+def test_the_task_leads_to_functions_of_ours_first(as_owner: Client) -> None:
+    row = VisionModelRow.objects.create(name="find:/data/find-dataset", revision="1")
+    Layer.objects.create(model=row, position=0, name="numeric", path="numeric", kind="function", units=9)
+    assert "functions / numeric / function 0" in pick(as_owner, task="function")
+    assert first_choice("find:/data/find-dataset", "function")["model"] == "find:/data/find-dataset"
+    assert first_choice("", "function")["model"] == "functions"
 
 
 def test_the_model_functions_brings_its_task_and_backbone(as_owner: Client) -> None:

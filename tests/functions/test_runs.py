@@ -48,7 +48,7 @@ def test_the_scripted_baseline_finds_a_function_out(
     [
         ({"task": "describe"}, "task", "A function takes no images"),
         ({"backbone": "scripted"}, "backbone", "calls no function"),
-        ({"model": "toybox", "layer": "layer4"}, "task", "is asked of the model “functions” alone"),
+        ({"model": "toybox", "layer": "layer4"}, "task", "is asked of functions alone"),
         ({"unit": "1000"}, "unit", ""),
     ],
 )

@@ -47,7 +47,8 @@ class Truth:
     """What a function really is. Callers hide it until the agent has answered."""
 
     code: str
-    """Python with `def f(x)` last: what the function computes, without noise."""
+    """Python with `def f(x)` last: what the function computes, without noise. Published code is as it was published,
+    noise included."""
     description: str
     atoms: tuple[str, ...]
     """Names of the one or two atoms it is made of."""

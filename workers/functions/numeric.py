@@ -46,13 +46,13 @@ class NumericBox:
 
     def call(self, inputs: Sequence[float], number: int = 0) -> list[float]:
         """Return f of each input, -1e6 … 1e6: NaN where f is undefined, infinity where it is too large."""
-        numbers = _check_numbers(inputs)
+        numbers = check_numbers(inputs)
         rng = seed_noise(self.key, number, numbers)
         return [self._answer(x, rng) for x in numbers]
 
     def evaluate(self, inputs: Sequence[float]) -> list[float]:
         """Return what `call` answers without its noise; in a corrupted interval that is the interval's mean."""
-        return [compute(self._function, x) for x in _check_numbers(inputs)]
+        return [compute(self._function, x) for x in check_numbers(inputs)]
 
     def draw_held_out(self) -> list[float]:
         """Return the points of FIND, the same for all functions."""
@@ -204,7 +204,7 @@ def _find_mean(function: Callable[[float], float]) -> float:
     return sum(finite) / len(finite) if finite else 0.0
 
 
-def _check_numbers(inputs: Any) -> list[float]:
+def check_numbers(inputs: Any) -> list[float]:
     """Return the inputs as floats. Raises ToolMisuse."""
     wanted = f"numbers, such as [-{EDGE}, 0, 3.5]"
     check_count(inputs, wanted)

@@ -31,6 +31,7 @@ from workers.record.functions import (
 SECONDS = 5.0
 """For all inputs of a function."""
 CODE_CHARS = 50_000
+_SIZES = ("one atom", "two atoms", "three atoms")
 _OUTPUT_CHARS = 10_000
 """Of one output; longer ones are wrong."""
 _BOUNDS = Bounds(seconds=SECONDS, memory_bytes=512 << 20, frame_bytes=8 << 20, total_bytes=16 << 20, output_chars=1_000)
@@ -173,8 +174,8 @@ def summarise_scores(scored: Sequence[tuple[BlackBox, FunctionScore]]) -> dict[s
     for box, score in scored:
         truth = box.truth
         side = [f"corrupted, {truth.corruption.side}"] if truth.corruption else []
-        size = "two atoms" if len(truth.atoms) > 1 else "one atom"
-        for name in ("all", truth.variant, *side, size, *(f"atom: {atom}" for atom in sorted(set(truth.atoms)))):
+        size = [_SIZES[min(len(truth.atoms), len(_SIZES)) - 1]] if truth.atoms else []
+        for name in ("all", truth.variant, *side, *size, *(f"atom: {atom}" for atom in sorted(set(truth.atoms)))):
             groups.setdefault(name, []).append(score.success)
     first = ["all", "clean", "corrupted", "noised", "approximated"]
     order = sorted(groups, key=lambda name: (first.index(name) if name in first else len(first), ":" in name, name))

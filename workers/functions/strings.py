@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from workers.functions.atoms import compile_function, draw_atom, draw_one
 from workers.functions.black_box import Family, Truth, check_texts
@@ -17,8 +18,8 @@ HELD_OUT = 10
 _COMPOSED_SHARE = 0.5
 _MAX_CHARS = 1_000
 _MAX_TRIES = 20
-_DOMAIN = f"printable texts of at most {_MAX_CHARS:,} characters"
-_WANTED = f"{_DOMAIN}, such as ['abc', 'Two words']"
+DOMAIN = f"printable texts of at most {_MAX_CHARS:,} characters"
+_WANTED = f"{DOMAIN}, such as ['abc', 'Two words']"
 _TEXT = """
 apple Banana river Stone kettle window Garden letter summer Winter little yellow Orange basket butter coffee
 Mississippi committee tree Queen rhythm area Europe ocean idea Street lantern sailor Pencil travel north South
@@ -42,7 +43,7 @@ class StringBox:
 
     def evaluate(self, inputs: Sequence[str]) -> list[str]:
         """Return what `call` returns."""
-        return [self._function(text) for text in check_texts(inputs, _WANTED, _MAX_CHARS)]
+        return [self._function(text) for text in check_strings(inputs)]
 
     def draw_held_out(self) -> list[str]:
         """Return 10 texts. At least one is not returned unchanged, unless the function changes none of 200."""
@@ -75,6 +76,11 @@ def create_strings(seed: int) -> StringBox:
     return box
 
 
+def check_strings(inputs: Any) -> Sequence[str]:
+    """Return the inputs, printable texts of at most 1,000 characters. Raises ToolMisuse."""
+    return check_texts(inputs, _WANTED, _MAX_CHARS)
+
+
 def _draw_box(key: str, rng: random.Random) -> StringBox:
     atoms = [draw_atom(STRING_ATOMS, rng)]
     if rng.random() < _COMPOSED_SHARE:
@@ -83,7 +89,7 @@ def _draw_box(key: str, rng: random.Random) -> StringBox:
     lines = [f"    s = {atom.code}\n" for atom in atoms[:-1]]
     code = f"def f(s):\n{''.join(lines)}    return {atoms[-1].code}\n"
     words = ", then ".join(atom.words for atom in atoms)
-    return StringBox(key, Truth(code, f"{words[0].upper()}{words[1:]}.", tuple(atom.name for atom in atoms), _DOMAIN))
+    return StringBox(key, Truth(code, f"{words[0].upper()}{words[1:]}.", tuple(atom.name for atom in atoms), DOMAIN))
 
 
 def _is_constant(box: StringBox, rng: random.Random) -> bool:

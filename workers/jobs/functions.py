@@ -10,6 +10,7 @@ from django.conf import settings
 
 from experiments.core.compatibility import FUNCTIONS
 from experiments.models import Run
+from workers.errors import RequestError
 from workers.functions.baselines import STUDIES, FunctionAnswer
 from workers.functions.black_box import BlackBox, FunctionModel, WordBox
 from workers.functions.scoring import judge_description, score_answer, summarise_scores
@@ -101,17 +102,26 @@ def measure_baseline(
     `progress` raises stops it.
     """
     numbers = [1_000_000 * (seed + 1) + number for seed in seeds for number in range(count)]
+    return {"seeds": seeds} | measure_functions(FUNCTIONS, family, numbers, progress, judge)
+
+
+def measure_functions(
+    model: str, family: str, numbers: Sequence[int], progress: Progress, judge: Judge | None = None
+) -> dict[str, Any]:
+    """The same of the functions of a model with these numbers. Raises RequestError where there are none."""
+    if not numbers:
+        raise RequestError(f"{model} has no {family} function that can be run. Choose another family.")
     scored, floors = [], []
     for done, number in enumerate(numbers):
         progress(f"Finding out {family}:{number}", done, len(numbers))
-        scored.append(_study(open_box(FUNCTIONS, family, number), judge))
+        scored.append(_study(open_box(model, family, number), judge))
         if family in WORD_FAMILIES:
             floors.append(score(scored[-1][0], FunctionAnswer(_SAYS_NOTHING, "", ""), judge))
     progress(f"Finding out {family} functions", len(numbers), len(numbers))
     return {
         "family": family,
+        "model": model,
         "baseline": "scripted baseline",
-        "seeds": seeds,
         "functions": len(numbers),
         "shares": {name: asdict(share) for name, share in summarise_scores(scored).items()},
         "failures": [_describe(box, found) for box, found in scored if not found.success],

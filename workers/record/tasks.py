@@ -130,7 +130,8 @@ def explain_mismatch(task: str, kind: str) -> str:
         return ""
     if kind == FUNCTION:
         return f"A function takes no images: choose the task “{TASKS[FUNCTION].label}”."
-    return f"“{TASKS[FUNCTION].label}” is asked of the model “functions” alone. Choose that model, or another task."
+    remedy = "Choose the model “functions”, one of published functions (“find:…”), or another task."
+    return f"“{TASKS[FUNCTION].label}” is asked of functions alone. {remedy}"
 
 
 def questions(kind: str, model: str, layer: str, unit: int | str, name: str = "") -> dict[str, str]:

@@ -28,7 +28,7 @@ def follow(values: dict[str, Any]) -> dict[str, Any]:
 
 def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
     """The task that goes with the model, where the one that is named does not."""
-    calls_functions = values.get("model") == compatibility.FUNCTIONS
+    calls_functions = compatibility.has_functions(str(values.get("model") or ""))
     if tasks.find_task(str(values.get("task") or "")).of_functions == calls_functions:
         return {}
     return {"task": tasks.FUNCTION if calls_functions else tasks.USUAL}
@@ -63,7 +63,8 @@ def _find_own_layer(task: Task, model: str) -> Layer | None:
     if task.of_classes:
         return forms.class_layer(model)
     rows = Layer.objects.select_related("model").filter(model__available=True, kind=tasks.FUNCTION)
-    return rows.order_by("position").first() if task.of_functions else None
+    # By name backwards, so that "functions" comes before published ones, "find:…"
+    return rows.order_by("-model__name", "position").first() if task.of_functions else None
 
 
 def _find_home(values: Mapping[str, Any], layer: Layer, shown: Task) -> dict[str, Any]:

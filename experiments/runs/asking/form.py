@@ -260,7 +260,7 @@ def first_choice(model: str = "", task: str = tasks.USUAL) -> dict[str, Any]:
     layers = Layer.objects.select_related("model").filter(model__available=True).order_by("model__name", "-position")
     named = layers.filter(model__name=model or compatibility.TOYBOX)
     if tasks.find_task(task).of_functions:
-        named = layers.filter(kind=tasks.FUNCTION).reverse()
+        named = (named if compatibility.has_functions(model) else layers).filter(kind=tasks.FUNCTION).reverse()
     elif compatibility.tells_truth(model):
         named = named.reverse()
     layer = next(

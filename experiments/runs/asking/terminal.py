@@ -18,7 +18,7 @@ def command_line(values: dict[str, Any]) -> str:
     for name in ("model", "layer", "unit"):
         words += [f"--{name}", str(values.get(name) or "0")]
     model = str(values.get("model") or compatibility.TOYBOX)
-    by_itself = model == compatibility.FUNCTIONS or compatibility.is_toybox(model)
+    by_itself = compatibility.has_functions(model) or compatibility.is_toybox(model)
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
         if value != default or (not by_itself and name in ("dataset", "toolset")):

@@ -31,6 +31,10 @@ class ConceptBox:
     nearness: Nearness
     family: Family = "concepts"
     question: str = QUESTION
+    hints: tuple[str, ...] = ()
+    """Given as they are where there are some; else drawn from the words of topics."""
+    triplets: tuple[Triplet, ...] = ()
+    """Likewise."""
 
     def call(self, inputs: Sequence[str], number: int = 0) -> list[float]:  # noqa: ARG002 there is no noise
         """Return a number from 0 to 1 for each input: the cosine of its meaning and that of the concept, 0 if negative,
@@ -49,6 +53,8 @@ class ConceptBox:
 
     def draw_hints(self) -> list[str]:
         """Return 10 words, three of them of the concepts, as the published ones begin with."""
+        if self.hints:
+            return list(self.hints)
         rng = random.Random(f"{self.key}: hints")
         own = [word for concept in self.concepts for word in TOPICS[concept][:-HELD_OUT]]
         near = rng.sample(own, _NEAR_HINTS)
@@ -58,6 +64,8 @@ class ConceptBox:
 
     def draw_triplets(self) -> list[Triplet]:
         """Return the 10 choices that answers are judged on, by the key: a near word and two that are farther."""
+        if self.triplets:
+            return list(self.triplets)
         rng = random.Random(f"{self.key}: held out")
         words = list_held_out()
         value = dict(zip(words, self.evaluate(words), strict=True))
