@@ -40,7 +40,8 @@ SCORES = {
     "agreement_by": "judged by",
     "success": "found out",
     "error": "NMSE",
-    "choices": "right of 10",
+    "exact": "exact of 10",
+    "choices": "chosen right of 10",
     "ceiling": "by the truth, of 10",
 }
 """What people call the scores of an item, where their names do not say it."""

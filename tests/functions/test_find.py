@@ -13,11 +13,12 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from experiments.models import Backbone, Evaluation, EvaluationItem, ItemStatus, Run, Sweep, VisionModelRow
+from tests.support.find_folder import write_find_folder
 from tests.support.provider import Provider, says
 from tests.support.words import save_encoder
 from workers.errors import Cancelled
 from workers.functions.baselines import CONCLUDE_ONCE
-from workers.functions.black_box import WordBox
+from workers.functions.black_box import JudgedBox
 from workers.functions.families import open_function
 from workers.functions.one_shot import ask_once, parse_once
 from workers.jobs import foreground, functions
@@ -103,6 +104,24 @@ def test_functions_that_cannot_be_called_are_named_and_never_scored_0(settings: 
         evaluate("--families", "concepts", "--units", "1")
 
 
+@pytest.mark.usefixtures("words")
+def test_the_published_benchmark_is_asked_as_far_as_it_can_be_and_the_rest_is_named(tmp_path: Path) -> None:
+    folder = write_find_folder(tmp_path / "find-dataset")
+    told, said = evaluate("--published", str(folder), "--units", "2")
+    assert told["items"]["failed"] == 0
+    assert told["numeric"]["n"] == told["strings"]["n"] == told["concepts"]["n"] == 2
+    assert "relations" not in told
+    assert "language-model service" in said
+    assert "Known defect, 2 of concepts: answered by nearness in meaning here" in said
+    for run in Run.objects.all():
+        assert run.model == f"find:{folder}"
+        assert run.score["outcome"] == "scored"
+    only, _ = evaluate("--published", str(folder), "--units", "1", "--families", "strings", "--hints")
+    assert only["items"] == {"done": 3, "of": 3, "failed": 0}
+    with pytest.raises(CommandError, match="There is nothing to measure"):
+        evaluate("--published", str(folder), "--families", "relations")
+
+
 def test_stopped_half_way_it_goes_on_and_asks_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     work = foreground.work
 
@@ -143,18 +162,22 @@ def test_a_language_model_is_asked_once_judges_and_a_description_with_its_marks_
         asked = ("--backbone", "openai", "--backbone-model", "gpt-4o", "--judge", "openai:gpt-4o")
         evaluate("--families", "relations", "--units", "1", *asked)
         requests = [each["messages"] for each in server.asked]
+        texts, _ = evaluate("--families", "strings", "--units", "1", "--seed", "2", *asked)
     once = [each for each in requests if "You describe functions" in json.dumps(each)]
     judged = [each for each in requests if "You are given a description" in json.dumps(each)]
     assert (len(once), len(judged)) == (1, 40)  # two answers, each with its ceiling, ten choices
-    items = list(EvaluationItem.objects.select_related("unit"))
-    box = cast("WordBox", open_function(f"relations:{items[0].unit.number if items[0].unit else 0}"))
+    assert texts["strings"]["success"] == 0, "it gave no code"
+    assert texts["strings"]["choices"]["n"] == texts["strings"]["ceiling"]["n"] == 1
+    evaluation = Evaluation.objects.order_by("pk")[0]
+    items = list(evaluation.items.select_related("unit"))
+    box = cast("JudgedBox", open_function(f"relations:{items[0].unit.number if items[0].unit else 0}"))
     right = sum(each.right == 2 for each in box.draw_triplets())
     assert [item.scores["choices"] for item in items] == [right, right]
     for item in items:
         assert "gpt-4o" in str(item.scores["judge"])
         assert float(item.scores["cost"] or 0) >= 20 * 0.01
     judged_cost = sum(float(each.scores["cost"] or 0) for each in items)
-    assert find_cost(Evaluation.objects.get()) == pytest.approx(judged_cost + 0.01)
+    assert find_cost(evaluation) == pytest.approx(judged_cost + 0.01)
 
 
 def test_one_look_reads_hostile_words_as_data_and_answers_in_any_order() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -98,3 +99,15 @@ def test_other_keys_are_unknown(key: str) -> None:
     with pytest.raises(UnknownName, match="such as numeric:17 or strings:17") as refused:
         open_function(key)
     assert len(str(refused.value)) < 250
+
+
+def test_choices_of_a_description_show_what_the_function_gives_and_what_others_do(boxes: list[StringBox]) -> None:
+    for box in boxes[:20]:
+        triplets = box.draw_triplets()
+        assert triplets == box.draw_triplets()
+        assert len(triplets) == 10
+        for each in triplets:
+            pairs = [tuple(map(json.loads, option.split(" → "))) for option in each.options]
+            gives = [box.evaluate([given]) == [said] for given, said in pairs]
+            assert gives == [place == each.right for place in range(3)]
+    assert {each.right for box in boxes[:20] for each in box.draw_triplets()} == {0, 1, 2}

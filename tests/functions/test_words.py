@@ -19,7 +19,7 @@ from tests.support.function_runs import FUNCTION, play
 from tests.support.words import save_encoder
 from workers.errors import MissingPart, ToolMisuse
 from workers.functions.baselines import STUDIES
-from workers.functions.black_box import WordBox
+from workers.functions.black_box import JudgedBox
 from workers.functions.families import open_function
 from workers.functions.scoring import judge_description
 from workers.functions.words import concepts, relations
@@ -286,7 +286,9 @@ def test_hints_follow_from_the_key_show_something_and_nobody_is_scored_on_them(f
         assert hints == same.draw_hints()
         assert 9 <= len(hints) == len(set(hints)) <= 10
         held_out = box.draw_held_out() or [
-            word for each in cast("WordBox", box).draw_triplets() for word in each.options[each.right].split(" → ")[:1]
+            word
+            for each in cast("JudgedBox", box).draw_triplets()
+            for word in each.options[each.right].split(" → ")[:1]
         ]
         assert not set(hints) & set(held_out)
         if family == "relations":

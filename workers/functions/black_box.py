@@ -92,8 +92,9 @@ class BlackBox(Protocol):
         them."""
 
 
-class WordBox(BlackBox, Protocol):
-    """A function of words: answers about it are descriptions, and judged by what is chosen by them."""
+class JudgedBox(BlackBox, Protocol):
+    """A function of which descriptions can be judged, by what is chosen by them: of words, which have no other answer,
+    and of texts."""
 
     @property
     def question(self) -> str:
@@ -111,6 +112,9 @@ class FunctionModel(Protocol):
 
     def find_trouble(self, layer: str, number: int) -> str:
         """Why the function cannot be called and scored, with the remedy where there is one; "" if it can."""
+
+    def list_defects(self, layer: str, number: int) -> list[str]:
+        """What is known to be odd about a function that can be called; details follow a colon."""
 
 
 def check_count(inputs: Any, wanted: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from workers.functions.atoms import compile_function, draw_atom, draw_one
 from workers.functions.black_box import Family, Truth, check_texts
 from workers.functions.string_atoms import STRING_ATOMS
+from workers.functions.words.triplets import PAIR_QUESTION, Triplet, shuffle_options, write_pair
 
 HELD_OUT = 10
 """Texts that answers are scored on."""
@@ -18,6 +20,8 @@ HELD_OUT = 10
 _COMPOSED_SHARE = 0.5
 _MAX_CHARS = 1_000
 _MAX_TRIES = 20
+_OTHERS = 1_000
+"""Functions that wrong options are drawn from."""
 DOMAIN = f"printable texts of at most {_MAX_CHARS:,} characters"
 _WANTED = f"{DOMAIN}, such as ['abc', 'Two words']"
 _TEXT = """
@@ -36,6 +40,7 @@ class StringBox:
     key: str
     truth: Truth
     family: Family = "strings"
+    question: str = PAIR_QUESTION
 
     def call(self, inputs: Sequence[str], number: int = 0) -> list[str]:  # noqa: ARG002 there is no noise
         """Return f of each input, printable texts of at most 1,000 characters."""
@@ -61,6 +66,24 @@ class StringBox:
         drawn = (_draw_text(rng) for _ in range(2 * HELD_OUT))
         return [text for text in dict.fromkeys(drawn) if text not in self.draw_held_out()][:HELD_OUT]
 
+    def draw_triplets(self) -> list[Triplet]:
+        """Return the 10 choices that descriptions are judged on: a held-out text with what the function gives, and two
+        with what others give and this one does not."""
+        rng = random.Random(f"{self.key}: choices")
+        right = zip(self.draw_held_out(), self.evaluate(self.draw_held_out()), strict=True)
+        return [
+            shuffle_options(write_texts(given, said), [self._draw_wrong(rng), self._draw_wrong(rng)], rng)
+            for given, said in right
+        ]
+
+    def _draw_wrong(self, rng: random.Random) -> str:
+        """A text with the output of another function."""
+        while True:
+            text, other = _draw_text(rng), create_strings(rng.randrange(_OTHERS))
+            said = other.evaluate([text])
+            if said != self.evaluate([text]):
+                return write_texts(text, said[0])
+
     @cached_property
     def _function(self) -> Callable[[str], str]:
         return compile_function(self.truth.code)
@@ -79,6 +102,11 @@ def create_strings(seed: int) -> StringBox:
 def check_strings(inputs: Any) -> Sequence[str]:
     """Return the inputs, printable texts of at most 1,000 characters. Raises ToolMisuse."""
     return check_texts(inputs, _WANTED, _MAX_CHARS)
+
+
+def write_texts(given: str, said: str) -> str:
+    """In quotation marks, since blanks count."""
+    return write_pair(json.dumps(given, ensure_ascii=False), json.dumps(said, ensure_ascii=False))
 
 
 def _draw_box(key: str, rng: random.Random) -> StringBox:

@@ -12,7 +12,7 @@ from experiments.core.compatibility import FUNCTIONS
 from experiments.models import Run
 from workers.errors import RequestError
 from workers.functions.baselines import STUDIES, FunctionAnswer
-from workers.functions.black_box import BlackBox, FunctionModel, WordBox
+from workers.functions.black_box import BlackBox, FunctionModel, JudgedBox
 from workers.functions.scoring import judge_description, score_answer, summarise_scores
 from workers.functions.words.triplets import CHANCE, TRIPLETS, Judge, NearnessJudge, Triplet, ask_to_pick, parse_pick
 from workers.jobs.label_checks.vlm_request import ask, find_backbone
@@ -63,7 +63,7 @@ def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | Non
     """By its description of a function of words, which nearness in meaning judges unless another does; else by its
     code."""
     if box.family in WORD_FAMILIES:
-        return judge_description(cast("WordBox", box), answer.description, judge or NearnessJudge(_find_nearness))
+        return judge_answer(box, answer, judge or NearnessJudge(_find_nearness))
     return score_answer(box, answer.code, sandbox())
 
 
@@ -83,6 +83,11 @@ class ModelJudge:
             self.cost += usage.cost
 
         return ask(self.backbone, ask_to_pick(description, triplet, question), parse_pick, spend, no_progress)
+
+
+def judge_answer(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge) -> FunctionScore:
+    """By its description, of a function of words or of texts."""
+    return judge_description(cast("JudgedBox", box), answer.description, judge)
 
 
 def find_judge(written: str) -> ModelJudge:

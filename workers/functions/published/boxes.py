@@ -25,9 +25,9 @@ from workers.functions.published.rows import (
     list_atoms_of,
     read_corruption,
 )
-from workers.functions.strings import DOMAIN, check_strings
+from workers.functions.strings import DOMAIN, check_strings, write_texts
 from workers.functions.words.concepts import ConceptBox, describe_concepts
-from workers.functions.words.triplets import Triplet
+from workers.functions.words.triplets import PAIR_QUESTION, Triplet
 from workers.functions.words.typed import MAX_CHARS
 from workers.sentences import Nearness
 
@@ -97,6 +97,7 @@ class PublishedStrings:
     runner: CodeRunner
     tests: PairTest
     family: Family = "strings"
+    question: str = PAIR_QUESTION
 
     def call(self, inputs: Sequence[str], number: int = 0) -> list[str]:  # noqa: ARG002 there is no noise
         """Return f of each input, printable texts of at most 1,000 characters. Where the code raises, or gives no text,
@@ -120,6 +121,11 @@ class PublishedStrings:
         others = (text for given, _ in self.tests.test_vec for text in given)
         return [text for text in dict.fromkeys(others) if text not in right and _is_allowed(text)][:_HINTS]
 
+    def draw_triplets(self) -> list[Triplet]:
+        """Return the choices of the published unit tests, the options in their order."""
+        tests = zip(self.tests.test_vec, self.tests.correct_inx, strict=True)
+        return [Triplet(_write_pairs(given, said), right - 1) for (given, said), right in tests]
+
     def list_executions(self) -> list[tuple[str, str]]:
         """The right input of each test with its output, as published."""
         pairs = zip(self.tests.test_vec, self.tests.correct_inx, strict=True)
@@ -140,6 +146,11 @@ class PublishedStrings:
 
     def _answer(self, texts: Sequence[str]) -> list[str]:
         return _run(self.runner, texts, "text", 0)
+
+
+def _write_pairs(given: Sequence[str], said: Sequence[str]) -> tuple[str, str, str]:
+    first, second, third = (write_texts(*pair) for pair in zip(given, said, strict=True))
+    return first, second, third
 
 
 def _run(runner: CodeRunner, inputs: Sequence[float | str], kind: Kind, seed: int | None) -> list[Any]:

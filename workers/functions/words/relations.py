@@ -9,11 +9,10 @@ from functools import cached_property
 
 from workers.functions.black_box import Family, Truth
 from workers.functions.words.rules import RULES, Rule
-from workers.functions.words.triplets import TRIPLETS, Triplet, shuffle_options
+from workers.functions.words.triplets import PAIR_QUESTION, TRIPLETS, Triplet, shuffle_options, write_pair
 from workers.functions.words.typed import DOMAIN, check_words
 
 UNDEFINED = "undefined"
-QUESTION = "Which of the three is what the function really gives for its input?"
 HINTS, _NEAR_HINTS = 10, 2
 _TOLD_APART = 2
 """Words of a part that are tried in vain before it counts as left out."""
@@ -35,7 +34,7 @@ class RelationBox:
     exception: str = ""
     """Name of the part of the rule for which it gives "undefined"; "" if there is none."""
     family: Family = "relations"
-    question: str = QUESTION
+    question: str = PAIR_QUESTION
 
     def call(self, inputs: Sequence[str], number: int = 0) -> list[str]:  # noqa: ARG002 there is no noise
         """Return a word for each input, capitals aside; "undefined" where the rule has none."""
@@ -77,19 +76,15 @@ class RelationBox:
         wrong = [self._draw_wrong(near or far, rng), self._draw_wrong(far, rng)]
         if left_out and rng.random() < _FROM_EXCEPTION:
             given, said = rng.choice(left_out)
-            return shuffle_options(_write(given, UNDEFINED), [_write(given, said), wrong[0]], rng)
-        return shuffle_options(_write(*rng.choice(kept)), wrong, rng)
+            return shuffle_options(write_pair(given, UNDEFINED), [write_pair(given, said), wrong[0]], rng)
+        return shuffle_options(write_pair(*rng.choice(kept)), wrong, rng)
 
     def _draw_wrong(self, rules: Sequence[Rule], rng: random.Random) -> str:
         """A pair of one of these rules that this function does not give."""
         pairs = rng.choice(rules).pairs.items()
-        return _write(
+        return write_pair(
             *rng.choice([(given, said) for given, said in pairs if self._table.get(given.casefold()) != said])
         )
-
-
-def _write(given: str, said: str) -> str:
-    return f"{given} → {said}"
 
 
 def list_held_out(rule: Rule, part: str) -> list[tuple[str, str]]:

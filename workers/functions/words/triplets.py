@@ -19,8 +19,10 @@ from workers.sentences import Nearness
 TRIPLETS = 10
 """Of each function."""
 CHANCE = 1 / 3
+PAIR_QUESTION = "Which of the three is what the function really gives for its input?"
+"""Of options that `write_pair` writes."""
 _JUDGE = """\
-You are given a description of a function of words, and three examples, 1, 2 and 3. {question} Go by the description
+You are given a description of a function, and three examples, 1, 2 and 3. {question} Go by the description
 alone: if it does not decide, choose the likeliest. Think in at most two sentences. Then end with one line, exactly one
 of these:
 [ANSWER]: 1
@@ -39,6 +41,11 @@ class Triplet:
 
     options: tuple[str, str, str]
     right: int
+
+
+def write_pair(given: str, said: str) -> str:
+    """An input with its output, as an option."""
+    return f"{given} → {said}"
 
 
 def shuffle_options(right: str, others: Sequence[str], rng: Random) -> Triplet:

@@ -21,7 +21,7 @@ from workers.functions.baselines import CONCLUDE_ONCE, FunctionAnswer
 from workers.functions.black_box import BlackBox, FunctionModel
 from workers.functions.one_shot import ask_once, parse_once
 from workers.jobs import functions
-from workers.jobs.evaluations.find_figures import LEFT_OUT, summarise
+from workers.jobs.evaluations.find_figures import DEFECTS, LEFT_OUT, summarise
 from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, ONE_SHOT, read_run
 from workers.jobs.evaluations.truth import note_cost
@@ -41,17 +41,20 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     layers = [each for each in find_layers(str(evaluation.options.get("model") or FUNCTIONS)) if each.kind == FUNCTION]
     chosen: list[tuple[int, int, EvaluationItem]] = []
     left_out: Counter[str] = Counter()
+    defects: Counter[str] = Counter()
     for place, layer in enumerate(each for each in layers if not wanted or each.name in wanted):
         progress(f"Choosing functions of {layer.name}", place, len(layers))
-        for at, number in enumerate(_choose(layer, evaluation.seed, count, left_out)):
+        model = cast("FunctionModel", laboratory().model(layer.model.name))
+        for at, number in enumerate(_choose(model, layer, evaluation.seed, count, left_out)):
             chosen += [(at, place, item) for item in _make_items(evaluation, layer, number)]
-    evaluation.prepared = {**evaluation.prepared, LEFT_OUT: dict(left_out)}
+            known = (each.partition(":")[0] for each in model.list_defects(layer.name, number))
+            defects.update(f"{layer.name}: {each}" for each in known)
+    evaluation.prepared = {**evaluation.prepared, LEFT_OUT: dict(left_out), DEFECTS: dict(defects)}
     return [item for _, _, item in sorted(chosen, key=lambda each: each[:2])]
 
 
-def _choose(layer: Layer, seed: int, count: int, left_out: Counter[str]) -> Iterator[int]:
+def _choose(model: FunctionModel, layer: Layer, seed: int, count: int, left_out: Counter[str]) -> Iterator[int]:
     """Numbers of functions that can be called and scored; the others are counted by their reason."""
-    model = cast("FunctionModel", laboratory().model(layer.model.name))
     numbers = list(range(layer.units))
     random.Random(f"functions {seed} {layer.name}").shuffle(numbers)
     for number in numbers:
@@ -87,14 +90,17 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     judge = functions.ModelJudge(backbone) if backbone else None
     try:
         found = functions.score(box, told, judge)
+        described = functions.judge_answer(box, told, judge) if judge and box.family == "strings" else found
     finally:
         if judge:
             item.scores = {**item.scores, "cost": float(item.scores.get("cost") or 0) + judge.cost}
     if found.outcome == "not judged":
         raise MissingPart(found.why)
     item.reason = item.reason or found.why
-    item.scores |= {"success": found.success, "judge": found.judge}
-    measured = {"error": found.error, "choices": found.right, "ceiling": found.ceiling}
+    item.scores |= {"success": found.success, "judge": described.judge}
+    measured = {"error": found.error, "choices": described.right, "ceiling": described.ceiling}
+    if box.family == "strings":
+        measured["exact"] = found.right
     item.scores |= {name: value for name, value in measured.items() if value is not None}
     item.reason = item.reason or ("" if found.outcome == "scored" else found.outcome)
 

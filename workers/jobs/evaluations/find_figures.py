@@ -15,31 +15,41 @@ from workers.record.functions import JUDGED_SUCCESS, SUCCESS, WORD_FAMILIES
 
 LEFT_OUT = "left_out"
 """Key of `Evaluation.prepared`: why functions were left out -> how many."""
+DEFECTS = "defects"
+"""The same of those that are asked about: what is known to be odd about them."""
 HINTS = "hints"
 METHODS = {AGENT: "Agent", HINTS: "Agent with hints", ONE_SHOT: "One-shot from hints"}
-FAMILIES = {"numeric": "Numbers", "strings": "Texts", "concepts": "Concepts", "relations": "Relations"}
-_PUBLISHED: tuple[tuple[str, tuple[float | None, ...]], ...] = (
-    ("Agent, GPT-4", (0.33, 0.23, 0.56, 0.74)),
-    ("Agent with hints, GPT-4", (None, None, 0.89, 0.92)),
-    ("One-shot (MILAN), GPT-4", (None, None, 0.89, 0.74)),
-    ("Agent, GPT-3.5", (0.12, 0.13, 0.39, 0.64)),
-    ("Agent with hints, GPT-3.5", (None, None, 0.88, 0.68)),
-    ("One-shot (MILAN), GPT-3.5", (None, None, 0.81, 0.64)),
-    ("Agent, Llama-2-70b", (0.01, 0.01, 0.34, 0.47)),
-    ("Agent with hints, Llama-2-70b", (None, None, 0.62, 0.46)),
-    ("One-shot (MILAN), Llama-2-70b", (None, None, 0.61, 0.44)),
-    ("Agent, Llama-2-13b", (0.0, 0.0, 0.34, 0.46)),
-    ("Agent with hints, Llama-2-13b", (None, None, 0.58, 0.42)),
-    ("One-shot (MILAN), Llama-2-13b", (None, None, 0.54, 0.45)),
+SUCCESSES, CHOICES, CEILING = "success", "choices", "ceiling"
+_COLUMNS = (
+    ("Numbers", "numeric", SUCCESSES),
+    ("Texts", "strings", SUCCESSES),
+    ("Texts, described", "strings", CHOICES),
+    ("Concepts", "concepts", CHOICES),
+    ("Relations", "relations", CHOICES),
 )
-"""Shares that FIND reports (Schwettmann et al., NeurIPS 2023, Table 2), in the order of `FAMILIES`."""
-_PUBLISHED_N = (1_000, 1_000, 200, 75)
+"""Of FIND's table: heading, family, and what is given of it."""
+_PUBLISHED: tuple[tuple[str, tuple[float | None, ...]], ...] = (
+    ("Agent, GPT-4", (0.33, 0.23, 0.82, 0.56, 0.74)),
+    ("Agent with hints, GPT-4", (None, None, None, 0.89, 0.92)),
+    ("One-shot (MILAN), GPT-4", (None, None, None, 0.89, 0.74)),
+    ("Agent, GPT-3.5", (0.12, 0.13, 0.66, 0.39, 0.64)),
+    ("Agent with hints, GPT-3.5", (None, None, None, 0.88, 0.68)),
+    ("One-shot (MILAN), GPT-3.5", (None, None, None, 0.81, 0.64)),
+    ("Agent, Llama-2-70b", (0.01, 0.01, 0.33, 0.34, 0.47)),
+    ("Agent with hints, Llama-2-70b", (None, None, None, 0.62, 0.46)),
+    ("One-shot (MILAN), Llama-2-70b", (None, None, None, 0.61, 0.44)),
+    ("Agent, Llama-2-13b", (0.0, 0.0, 0.33, 0.34, 0.46)),
+    ("Agent with hints, Llama-2-13b", (None, None, None, 0.58, 0.42)),
+    ("One-shot (MILAN), Llama-2-13b", (None, None, None, 0.54, 0.45)),
+)
+"""Shares that FIND reports (Schwettmann et al., NeurIPS 2023, Table 2), in the order of the columns."""
+_PUBLISHED_N = {"numeric": 1_000, "strings": 1_000, "concepts": 200, "relations": 75}
 _NOTE = (
     f"Numbers: share of functions whose code has a normalised squared error below {SUCCESS:g} on 256 points. Texts: "
-    "share of functions whose code gives all ten held-out texts. Concepts and relations: mean share of right choices "
-    f"of one in three by the description; chance is {CHANCE:.2f}. Published rows are FIND's own, of 1,000, 1,000, 200 "
-    "and 75 functions of its benchmark, with noisy truth drawn anew, and with a language model as judge that read its "
-    "replies less strictly; they give no intervals."
+    "share of functions whose code gives all ten held-out texts. Texts described (where a language model judges), "
+    f"concepts and relations: share of right choices of one in three by the description; chance is {CHANCE:.2f}. "
+    "Published rows are FIND's own, of its benchmark, with noisy truth drawn anew, and with a language model as judge "
+    "whose replies were read less strictly; they give no intervals."
 )
 
 Items = Sequence[EvaluationItem]
@@ -51,7 +61,7 @@ def _find_method(item: EvaluationItem) -> str:
 
 
 def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
-    """By family and method: shares of success, right choices with their ceiling, differences paired by function."""
+    """By family and method: shares found out, right choices with their ceiling, differences paired by function."""
     methods = [each for each in METHODS if any(_find_method(item) == each for item in items)]
     families = list(dict.fromkeys(item.group for item in items))
     done = {each: [item for item in items if _find_method(item) == each and _is_done(item)] for each in methods}
@@ -65,7 +75,11 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
         (*found, *_compare(done, families)),
         tuple(table for table in tables if table.rows),
         (figures.interval_plot("success", "Functions found out", "share", shares),),
-        (*_tell_left_out(evaluation), *figures.tell_lacking(items)),
+        (
+            *_count_reasons(evaluation, LEFT_OUT, "Left out"),
+            *_count_reasons(evaluation, DEFECTS, "Known defect"),
+            *figures.tell_lacking(items),
+        ),
     )
 
 
@@ -90,26 +104,25 @@ def _count_successes(method: str, family: str, items: Items) -> Figure:
 
 
 def _average_choices(method: str, families: Sequence[str], items: Items) -> list[Figure]:
-    """Right choices by the descriptions; for the agent, by the true ones too."""
+    """Right choices by the descriptions that were judged; for the agent, by the true ones too."""
     found = []
     for family in families:
-        some = _of(family, items)
-        if family not in WORD_FAMILIES or not some:
-            continue
-        judges = ", ".join(sorted({str(each.scores.get("judge") or "") for each in some} - {""}))
-        note = f"judged by {judges or 'nobody'}; chance {CHANCE:.2f}"
-        for name, words in {"choices": "right choices", "ceiling": "right choices by the true descriptions"}.items():
-            if name == "choices" or method == AGENT:
-                key, label = _name_key(method, family, name), f"{METHODS[method]}, {family}: {words}"
-                label = label if name == "choices" else f"Ceiling, {family}: {words}"
-                share = _measure_choices(some, name)
-                found.append(Figure(key, label, share.value, share.low, share.high, share.units, note=note))
+        some = [each for each in _of(family, items) if each.scores.get("judge")]
+        note = f"judged by {', '.join(sorted({str(each.scores['judge']) for each in some}))}; chance {CHANCE:.2f}"
+        labels = {CHOICES: f"{METHODS[method]}, {family}: right choices"}
+        labels |= {CEILING: f"Ceiling, {family}: right choices by the true descriptions"} if method == AGENT else {}
+        for name, label in labels.items() if some else ():
+            share = _measure_choices(some, name)
+            key = _name_key(method, family, name)
+            found.append(Figure(key, label, share.value, share.low, share.high, share.units, note=note))
     return found
 
 
 def _measure_choices(items: Items, name: str) -> Proportion:
-    """The share of choices that are right, the function being what varies; an answer without a description has none."""
-    right = [(item.pk, int(item.scores.get(name) or 0)) for item in items]
+    """The share of choices that are right, the function being what varies. An answer without a description has none
+    right, and is no case of the ceiling."""
+    judged = [item for item in items if item.scores.get("judge") and (name == CHOICES or name in item.scores)]
+    right = [(item.pk, int(item.scores.get(name) or 0)) for item in judged]
     return measure_proportion([(pk, place < count) for pk, count in right for place in range(TRIPLETS)])
 
 
@@ -134,7 +147,7 @@ def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -
     """Ours first, then the published rows."""
     who = evaluation.backbone_model or evaluation.backbone
     ours = [
-        (Cell(f"{METHODS[method]}, {who}"), *(_measure(family, _of(family, items)) for family in FAMILIES))
+        (Cell(f"{METHODS[method]}, {who}"), *(_measure(_of(family, items), what) for _, family, what in _COLUMNS))
         for method, items in done.items()
         if items
     ]
@@ -142,25 +155,23 @@ def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -
         (
             Cell(f"{name} (published)", weak=True),
             *(
-                Cell(weak=True) if value is None else Cell(value=value, n=n, weak=True)
-                for value, n in zip(values, _PUBLISHED_N, strict=True)
+                Cell(weak=True) if value is None else Cell(value=value, n=_PUBLISHED_N[family], weak=True)
+                for value, (_, family, _) in zip(values, _COLUMNS, strict=True)
             ),
         )
         for name, values in _PUBLISHED
     ]
-    columns = ("", *FAMILIES.values())
+    columns = ("", *(heading for heading, *_ in _COLUMNS))
     return ResultTable("published", "Beside FIND's published table", columns, (*ours, *published), _NOTE)
 
 
-def _measure(family: str, items: Items) -> Cell:
-    """What the published table gives for a family; an empty cell where nothing was asked."""
-    if not items:
-        return Cell()
-    if family in WORD_FAMILIES:
-        found = _measure_choices(items, "choices")
+def _measure(items: Items, what: str) -> Cell:
+    """What the published table gives of functions; an empty cell where nothing was asked or judged."""
+    if what == CHOICES:
+        found = _measure_choices(items, CHOICES)
         return Cell(value=found.value, low=found.low, high=found.high, n=found.units)
-    figure = figures.share_figure(family, family, items, "success")
-    return Cell(value=figure.value, low=figure.low, high=figure.high, n=figure.n)
+    figure = figures.share_figure(what, what, items, "success") if items else None
+    return Cell(value=figure.value, low=figure.low, high=figure.high, n=figure.n) if figure else Cell()
 
 
 def _by_variant(done: dict[str, list[EvaluationItem]]) -> ResultTable:
@@ -168,7 +179,7 @@ def _by_variant(done: dict[str, list[EvaluationItem]]) -> ResultTable:
     rows = []
     for variant in ("clean", "corrupted", "noised", "approximated"):
         cells = [
-            _measure("numeric", [each for each in _of("numeric", items) if each.scores.get("variant") == variant])
+            _measure([each for each in items if each.scores.get("variant") == variant], SUCCESSES)
             for items in done.values()
         ]
         if any(cell.n for cell in cells):
@@ -177,8 +188,8 @@ def _by_variant(done: dict[str, list[EvaluationItem]]) -> ResultTable:
     return ResultTable("variants", "Functions of numbers found out, by variant", ("", *names), tuple(rows))
 
 
-def _tell_left_out(evaluation: Evaluation) -> list[ResultNote]:
-    """Functions that could not be asked about: no score of 0 stands for them."""
-    left_out = evaluation.prepared.get(LEFT_OUT)
-    known = left_out.items() if isinstance(left_out, dict) else ()
-    return [ResultNote(f"Left out, {count:,} of {why}") for why, count in known]
+def _count_reasons(evaluation: Evaluation, key: str, words: str) -> list[ResultNote]:
+    """What was counted by its reason when functions were chosen. No score of 0 stands for those that were left out."""
+    counted = evaluation.prepared.get(key)
+    known = counted.items() if isinstance(counted, dict) else ()
+    return [ResultNote(f"{words}, {count:,} of {why}") for why, count in known]
