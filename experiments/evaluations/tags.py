@@ -46,9 +46,9 @@ def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
 
 @register.filter
 def in_digits(value: float | None) -> str:
-    """A number of a table: a count without decimals."""
-    is_count = value is not None and value == round(value) and 2 <= abs(value) < 1e12
-    return f"{value:.0f}" if is_count and value is not None else figure(value)
+    """A number of a table or a score: a count without decimals."""
+    is_count = value is not None and value == round(value) and (abs(value) >= 2 or isinstance(value, int))
+    return f"{value:.0f}" if is_count and value is not None and abs(value) < 1e12 else figure(value)
 
 
 @register.filter

@@ -83,6 +83,7 @@ def test_a_part_of_the_families_and_what_cannot_be_asked() -> None:
     told, _ = evaluate("--families", "strings", "--units", "1")
     assert told["strings"]["n"] == told["one-shot"]["strings"]["n"] == 1
     assert not {"numeric", "concepts", "hints"} & told.keys()
+    assert "choices" not in told["strings"], "nobody chose"
     for options, why in (
         (("--families", "strings,colours"), "There is no family 'colours'"),
         (("--published", "/data/find", "--model", "functions"), "leave --model out"),

@@ -198,7 +198,7 @@ KINDS: Mapping[str, KindRow] = {
             asks=(_AGENT - {"reflections"}) | {"model", "layer", "units", "hints", "judge"},
             families=("numeric", "strings", "concepts", "relations"),
             worst=("scores__success", "position"),
-            run_seconds=3.0,
+            run_seconds=1.0,
         ),
     )
 }

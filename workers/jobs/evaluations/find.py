@@ -16,6 +16,7 @@ from typing import cast
 
 from experiments.core.compatibility import FUNCTIONS, SCRIPTED_FUNCTIONS
 from experiments.models import Evaluation, EvaluationItem, Layer
+from experiments.models.stored import Scalar
 from workers.errors import MissingPart
 from workers.functions.baselines import CONCLUDE_ONCE, FunctionAnswer
 from workers.functions.black_box import BlackBox, FunctionModel
@@ -29,6 +30,7 @@ from workers.jobs.evaluations.two_by_two import find_judge
 from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
+from workers.record.functions import FunctionScore
 from workers.record.tasks import FUNCTION
 
 _LABEL_CHARS = 1_000
@@ -90,19 +92,23 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     judge = functions.ModelJudge(backbone) if backbone else None
     try:
         found = functions.score(box, told, judge)
-        described = functions.judge_answer(box, told, judge) if judge and box.family == "strings" else found
+        texts = functions.judge_answer(box, told, judge) if judge and box.family == "strings" else None
     finally:
         if judge:
             item.scores = {**item.scores, "cost": float(item.scores.get("cost") or 0) + judge.cost}
     if found.outcome == "not judged":
         raise MissingPart(found.why)
-    item.reason = item.reason or found.why
-    item.scores |= {"success": found.success, "judge": described.judge}
-    measured = {"error": found.error, "choices": described.right, "ceiling": described.ceiling}
-    if box.family == "strings":
-        measured["exact"] = found.right
-    item.scores |= {name: value for name, value in measured.items() if value is not None}
-    item.reason = item.reason or ("" if found.outcome == "scored" else found.outcome)
+    item.reason = item.reason or found.why or ("" if found.outcome == "scored" else found.outcome)
+    item.scores |= _list_scores(found, texts)
+
+
+def _list_scores(found: FunctionScore, texts: FunctionScore | None) -> dict[str, Scalar]:
+    """What an item keeps: by the code, and by what was chosen by its description; of texts that is `texts`."""
+    judged = found if found.judge else texts
+    measured: dict[str, Scalar] = {"success": found.success, "error": found.error}
+    measured |= {} if found.judge else {"exact": found.right}
+    measured |= {"choices": judged.right, "ceiling": judged.ceiling, "judge": judged.judge} if judged else {}
+    return {name: value for name, value in measured.items() if value is not None}
 
 
 def _read(conclusion: dict[str, str]) -> FunctionAnswer:
