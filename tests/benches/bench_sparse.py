@@ -56,7 +56,7 @@ def works(folder: Path, recipe: SparseRecipe, units: int) -> tuple[Callable[[], 
     def products() -> None:
         _ = batch @ weights.T, wide @ weights, batch @ weights.T, wide.T @ batch, wide.T @ batch
 
-    return lambda: training._learn(batch), products
+    return lambda: training._learner.learn(batch), products
 
 
 def by_turns(*chosen: Callable[[], object]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +18,7 @@ from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress, VisionModel
 from workers.record.decoding import encode
 from workers.record.sparse import RECIPE
-from workers.sparse import storage
+from workers.sparse import storage, superposition
 from workers.sparse.recipe import SparseRecipe
 from workers.sparse.report import measure_report
 from workers.sparse.training import find_source, train_sparse
@@ -95,6 +96,26 @@ def report(name: str, progress: Progress) -> Facts:
     SparseAutoencoderRow.objects.filter(model__name=f"sae:{name}").update(report=found, measured=timezone.now())
     progress(f"Measured sae:{name}", 1, 1)
     return found
+
+
+def find_superposed(seeds: Sequence[int], wish: Facts, progress: Progress) -> Facts:
+    """How many concepts an auto-encoder finds again that were laid over fewer neurons, for each seed: `wish` are fields
+    of a `superposition.Trial`.
+
+    Each concept drawn by itself, and as in scenes of toybox. Raises MachineryError, and Cancelled if `progress` does.
+    """
+    shown, fresh = superposition.read_scenes(progress)
+    found: dict[str, list[superposition.Recovery]] = {"independent": [], "scenes": []}
+    for seed in seeds:
+        trial = superposition.Trial(seed=seed, **wish)
+        first, second = (
+            superposition.draw_independently(superposition.RATE, each) for each in (2 * seed, 2 * seed + 1)
+        )
+        found["independent"].append(superposition.find_recovery(trial, first, second, progress))
+        first, second = (superposition.draw_rows(each, seed) for each in (shown, fresh))
+        found["scenes"].append(superposition.find_recovery(trial, first, second, progress))
+    told = {source: [superposition.summarise(each) for each in recoveries] for source, recoveries in found.items()}
+    return {"trial": asdict(superposition.Trial(**wish)), "seeds": list(seeds), "sources": told}
 
 
 def list_trained() -> list[Facts]:

@@ -13,27 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
-from workers.errors import Cancelled, MachineryError, RequestError
+from workers.errors import Cancelled, RequestError
 from workers.files import hold_lock
 from workers.lab.exemplars import ask_dataset, file_name
 from workers.lab.index_files import report_disk_errors
 from workers.lab.map_stream import MapStream
 from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel, check_layers, no_progress
-from workers.record.sparse import TOPK
 from workers.sparse import storage
 from workers.sparse.activations import ActivationBuffer, StreamPlace, split_images
 from workers.sparse.autoencoder import SparseAutoencoder, geometric_median
-from workers.sparse.losses import auxiliary_loss, reconstruction_loss, total_variance
+from workers.sparse.learner import Learner
+from workers.sparse.losses import total_variance
 from workers.sparse.quality import measure_quality
 from workers.sparse.recipe import SparseRecipe, TrainingPlan, check_positions, check_recipe, fingerprint
 from workers.sparse.storage import SparseCard
 
 SAVE_EVERY = 30.0
 """Seconds between checkpoints."""
-_AUXILIARY = 1 / 32
-_MAX_NORM = 1.0
 _SAMPLE = 16_384
 """Positions that scale and first bias are measured on."""
 _HELD_OUT_BYTES = 64 << 20
@@ -124,11 +121,8 @@ class SparseTraining:
         self._plan = TrainingPlan(recipe.count_steps(self._buffer.per_image), recipe.batch, recipe.latents)
         start = SparseAutoencoder(source.layer.units, recipe.latents, recipe.k, recipe.kind, recipe.seed)
         self.network = start.to(settings.device)
-        self._optimizer = torch.optim.Adam(self.network.parameters(), betas=(0.9, 0.999))
-        self._silent = torch.zeros(recipe.latents, dtype=torch.int64, device=settings.device)
-        """Positions since each latent was last active."""
+        self._learner = Learner(self.network, self._plan)
         self._scale = 1.0
-        self._step = 0
         self._place = StreamPlace()
 
     def run(self, saved: dict[str, Any] | None, name: str, progress: Progress) -> SparseCard:
@@ -163,52 +157,21 @@ class SparseTraining:
 
     def _train(self, name: str, progress: Progress) -> None:
         save_at = time.monotonic() + SAVE_EVERY
-        while self._step < self._plan.steps:
-            progress(f"Training {name}", self._step, self._plan.steps)
+        while self._learner.step < self._plan.steps:
+            progress(f"Training {name}", self._learner.step, self._plan.steps)
             batch, after = self._buffer.take(self._place, self._plan.batch, progress)
-            self._learn(batch.to(self._settings.device) / self._scale)
+            self._learner.learn(batch.to(self._settings.device) / self._scale)
             self._place = after
-            self._step += 1
             if time.monotonic() >= save_at:
                 self._save()
                 save_at = time.monotonic() + SAVE_EVERY
-        progress(f"Training {name}", self._step, self._plan.steps)
-
-    def _learn(self, activations: Tensor) -> None:
-        """One step on activations (positions, units) of variance 1."""
-        network = self.network
-        projected = network.project(activations)
-        kept = network.keep_largest(projected)
-        loss, residual = reconstruction_loss(network, activations, kept)
-        dead = self._silent > self._plan.dead_after
-        loss = loss + _AUXILIARY * auxiliary_loss(network, residual, projected, dead)
-        if not loss.isfinite():
-            raise MachineryError(
-                f"The training of {self._checkpoint.stem} broke at step {self._step:,}: its loss is {loss.item()} with "
-                f"{self._dead():.0%} of the latents dead. Train it again with another --seed, or with fewer latents."
-            )
-        self._optimizer.zero_grad()
-        loss.backward()
-        network.drop_parallel_gradient()
-        nn.utils.clip_grad_norm_(network.parameters(), _MAX_NORM)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._plan.rate(self._step)
-        self._optimizer.step()
-        network.normalise_decoder()
-        if self._recipe.kind != TOPK and self._step >= self._plan.warm_up:
-            network.measure_threshold(kept.detach(), self._plan.threshold_decay)
-        self._silent += len(activations)
-        self._silent[kept.detach().amax(0) > 0] = 0
-
-    def _dead(self) -> float:
-        """Share of latents that were silent for the dead window."""
-        return float((self._silent > self._plan.dead_after).float().mean())
+        progress(f"Training {name}", self._learner.step, self._plan.steps)
 
     def _describe(self, name: str, progress: Progress) -> SparseCard:
         source, recipe, network = self._source, self._recipe, self.network.eval()
         del self._buffer  # its memory goes before the held-out images take theirs
         held_out = ActivationBuffer(self._stream, source.layer.name, self._held_out, recipe.seed, _HELD_OUT_BYTES)
-        quality = measure_quality(network, held_out.sample(held_out.positions, progress), self._dead())
+        quality = measure_quality(network, held_out.sample(held_out.positions, progress), self._learner.count_dead())
         return SparseCard(
             name=name,
             kind=recipe.kind,
@@ -235,19 +198,13 @@ class SparseTraining:
     def _save(self) -> None:
         state = {
             "fingerprint": self._mark,
-            "network": self.network.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "silent": self._silent,
+            **self._learner.state(),
             "scale": self._scale,
-            "step": self._step,
             "place": (self._place.part, self._place.batch),
         }
         storage.save_checkpoint(self._checkpoint, state)
 
     def _restore(self, saved: dict[str, Any]) -> None:
-        self.network.load_state_dict(saved["network"])
-        self._optimizer.load_state_dict(saved["optimizer"])
-        self._silent.copy_(saved["silent"])
+        self._learner.restore(saved)
         self._scale = float(saved["scale"])
-        self._step = int(saved["step"])
         self._place = StreamPlace(*saved["place"])

@@ -5,33 +5,53 @@ from __future__ import annotations
 import json
 from argparse import SUPPRESS
 from functools import partial
+from statistics import fmean
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from experiments.core import compatibility
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
 from experiments.management.sparse_report import format_report
-from workers.record.sparse import KINDS, RECIPE
+from workers.record.sparse import BATCHTOPK, KINDS, RECIPE
 from workers.record.sparse_report import read_report
 
+TRUTH_SOURCES = {"independent": "drawn one by one", "scenes": "as they stand in scenes of toybox"}
+TRUTH_FIGURES = {
+    "recovered": "concepts that a latent follows (r of 0.9 or more)",
+    "recovered_by_neurons": "concepts that a neuron follows",
+    "correlation": "mean r of the best latent",
+    "cosine": "mean cosine of direction and nearest decoder row",
+    "cosine_untrained": "the same before training: random rows",
+    "unexplained": "fraction of variance unexplained",
+    "active": "latents active at a position",
+    "present": "concepts present at a position",
+}
+TRUTH_GOALS = {"recovered": 0.9, "cosine": 0.95}
 TELL_EVERY = 30.0
 """Seconds between two lines of progress where they go to a file."""
 
 
 class Command(FetchingCommand):
-    help = "Train a sparse auto-encoder on the activations of a layer, measure one, or list those that were trained."
+    help = (
+        "Train a sparse auto-encoder on the activations of a layer, measure one, list those that were trained, or see "
+        "how many known concepts one finds again."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="print JSON instead")
-        actions = parser.add_subparsers(dest="action", metavar="train | list | report", required=True)
+        actions = parser.add_subparsers(dest="action", metavar="train | list | report | truth", required=True)
         actions.add_parser("list", help="what was trained, and how well it explains its layer")
         report = actions.add_parser("report", help="measure one on images that training never saw; Ctrl+C stops")
         report.add_argument("name", help="manage.py sae list says which there are")
         # Of both parsers: without a default, what was said to the first one stays
         report.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON instead")
+        truth = actions.add_parser("truth", help="how many concepts one finds again that lie over fewer neurons")
+        truth.add_argument("--seeds", type=partial(choices.positive, int), default=3, metavar="N", help="default: 3")
+        truth.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON instead")
+        _ask_trial(truth)
         train = actions.add_parser("train", help="train one; Ctrl+C stops it, the same command continues")
         count = partial(choices.positive, int)
         train.add_argument("--model", default="toybox", help="default: toybox; manage.py models lists what there is")
@@ -50,6 +70,9 @@ class Command(FetchingCommand):
         if options["action"] == "train":
             found = _train_one(options)
             self.stdout.write(json.dumps(found) if options["json"] else describe(found))
+        elif options["action"] == "truth":
+            found = _find_superposed(options)
+            self.stdout.write(json.dumps(found) if options["json"] else describe_truth(found))
         elif options["action"] == "report":
             found = _measure_one(options["name"])
             self.stdout.write(json.dumps(found) if options["json"] else format_report(read_report(found)))
@@ -68,6 +91,46 @@ def _train_one(options: dict[str, Any]) -> dict[str, Any]:
     line = ProgressLine(piped=TELL_EVERY)
     with line.until_ctrl_c("What is done is kept; the same command continues."):
         return sparse.train(options["model"], options["layer"], dataset, recipe, options["name"], line)
+
+
+def _ask_trial(parser: CommandParser) -> None:
+    """What is built and trained; the names are those of `superposition.Trial`."""
+    count = partial(choices.positive, int)
+    parser.add_argument("--kind", choices=KINDS, default=BATCHTOPK, help=f"default: {BATCHTOPK}")
+    parser.add_argument("--latents", type=count, default=256, metavar="N", help="default: 256, for 200 concepts")
+    parser.add_argument("--neurons", type=count, default=64, metavar="N", help="default: 64")
+    parser.add_argument("--k", type=count, default=3, metavar="K", help="active latents at a position; default: 3")
+    parser.add_argument("--steps", type=count, default=4_000, help="default: 4,000, of 2,048 positions each")
+    parser.add_argument("--noise", type=partial(choices.positive, float), default=0.02, help="sd; default: 0.02")
+
+
+def _find_superposed(options: dict[str, Any]) -> dict[str, Any]:
+    """What was found for each seed. Raises CommandError at Ctrl+C."""
+    from workers.jobs import sparse
+
+    if options["k"] > options["latents"]:
+        raise CommandError(f"--k {options['k']} is more than --latents {options['latents']}: give a smaller k.")
+    wish = {name: options[name] for name in ("kind", "latents", "neurons", "k", "steps", "noise")}
+    line = ProgressLine(piped=TELL_EVERY)
+    with line.until_ctrl_c("Nothing is kept; the same command begins again."):
+        return sparse.find_superposed(range(options["seeds"]), wish, line)
+
+
+def describe_truth(found: dict[str, Any]) -> str:
+    """A table for each way in which concepts were drawn: a column a seed, then the mean, then the goal."""
+    trial = found["trial"]
+    lines = [
+        f"{trial['kind']}, {trial['latents']:,} latents, k {trial['k']}, over {trial['neurons']} neurons that hold 200 "
+        f"concepts; noise {trial['noise']:g}; {trial['steps']:,} steps",
+    ]
+    for source, words in TRUTH_SOURCES.items():
+        lines += ["", f"Concepts {words}; a column a seed, then the mean", ""]
+        for name, label in TRUTH_FIGURES.items():
+            values = [each[name] for each in found["sources"][source]]
+            goal = f"  goal {TRUTH_GOALS[name]:g}" if name in TRUTH_GOALS else ""
+            shown = "  ".join(f"{value:.3f}" for value in values)
+            lines.append(f"{label:52}  {shown}   {fmean(values):.3f}{goal}")
+    return "\n".join(lines)
 
 
 def _measure_one(name: str) -> dict[str, Any]:

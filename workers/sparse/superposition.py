@@ -1,0 +1,197 @@
+"""Superposition with a known truth: more concepts than neurons, and whether an auto-encoder finds them again.
+
+The concepts are the pairs of a colour and a noun of toybox. Each is a direction, a random unit vector over the neurons;
+a position's activations are the sum of the directions of the concepts that are present, and noise (after Elhage et al.,
+Toy Models of Superposition, 2022). Which are present is drawn for each concept by itself, or as in scenes of toybox.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from statistics import fmean
+
+import torch
+from torch import Tensor
+
+from workers.protocols import Progress, no_progress
+from workers.record.sparse import BATCHTOPK
+from workers.sparse.autoencoder import SparseAutoencoder
+from workers.sparse.learner import Learner
+from workers.sparse.losses import total_variance
+from workers.sparse.recipe import TrainingPlan
+from workers.toybox.world import splits
+from workers.toybox.world.scenes import COLOURS, NOUNS
+
+CONCEPTS = tuple(f"{colour} {noun}" for colour, noun in product(COLOURS, NOUNS))
+RECOVERED = 0.9
+"""Correlation of a latent with a concept's presence from which the concept counts as recovered."""
+HELD_OUT = 20_000
+"""Positions that everything is measured on."""
+_PLACES = {kind: place for place, kind in enumerate(product(COLOURS, NOUNS))}
+_SAMPLE = 16_384
+RATE = 0.0125
+"""Probability of a concept where each is drawn by itself: 2.5 of them at a position, as in scenes."""
+_SCENES, _FRESH_SCENES = 20_000, 5_000
+"""Scenes that training shows over and over, and those that are measured on."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is built and trained."""
+
+    seed: int = 0
+    neurons: int = 64
+    latents: int = 256
+    k: int = 3
+    """Active latents at a position, on average."""
+    kind: str = BATCHTOPK
+    noise: float = 0.02
+    """Standard deviation of what is added to each neuron."""
+    steps: int = 4_000
+    batch: int = 2_048
+    """Positions of a step."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How the concepts were found, each of them by the unit that follows it best."""
+
+    correlations: tuple[float, ...]
+    """Of each concept's presence and the latent that follows it best, on positions that training never saw."""
+    neurons: tuple[float, ...]
+    """The same of the neurons, either sign: what looking at them one by one would find."""
+    cosines: tuple[float, ...]
+    """Of each concept's direction and the decoder's row that is nearest to it."""
+    untrained: tuple[float, ...]
+    """The same of the rows before training: what as many random directions come to."""
+    unexplained: float
+    """Fraction of variance unexplained."""
+    active: float
+    """Latents active at a position."""
+    present: float
+    """Concepts present at a position."""
+
+
+def _make_source(seed: int, purpose: str) -> torch.Generator:
+    """Of its own for each purpose: a decoder that began with the directions would have nothing to find."""
+    return torch.Generator().manual_seed(random.Random(f"superposition {seed} {purpose}").getrandbits(62))
+
+
+Draw = Callable[[int], Tensor]
+"""Presence (positions, concepts), 0 or 1, of so many fresh positions."""
+
+
+def draw_directions(neurons: int, seed: int) -> Tensor:
+    """(concepts, neurons), rows of norm 1."""
+    start = _make_source(seed, "directions")
+    return torch.nn.functional.normalize(torch.randn(len(CONCEPTS), neurons, generator=start))
+
+
+def draw_independently(rate: float, seed: int) -> Draw:
+    """Each concept is present at a position with this probability, whatever else is."""
+    source = _make_source(seed, "presence")
+    return lambda count: (torch.rand(count, len(CONCEPTS), generator=source) < rate).float()
+
+
+def read_scenes(progress: Progress = no_progress) -> tuple[Tensor, Tensor]:
+    """Presence (scenes, concepts) in scenes of toybox's training, and in others: one to four toys stand in each."""
+    return _read_scenes("train", _SCENES, progress), _read_scenes("probe", _FRESH_SCENES, progress)
+
+
+def _read_scenes(split: splits.Split, count: int, progress: Progress) -> Tensor:
+    table = torch.zeros(count, len(CONCEPTS))
+    for number in range(count):
+        if number % 100 == 0:
+            progress("Reading scenes", number, count)
+        for thing in splits.scene(split, number).things:
+            table[number, _PLACES[thing.colour, thing.noun]] = 1.0
+    return table
+
+
+def draw_rows(table: Tensor, seed: int) -> Draw:
+    """Rows of a table of presence, in a random order."""
+    source = _make_source(seed, "presence")
+    return lambda count: table[torch.randint(len(table), (count,), generator=source)]
+
+
+def find_recovery(trial: Trial, shown: Draw, held_out: Draw, progress: Progress = no_progress) -> Recovery:
+    """Train an auto-encoder on activations of `shown`, and measure it on those of `held_out`.
+
+    Raises MachineryError for a training that breaks, and what `progress` raises.
+    """
+    directions, noise = draw_directions(trial.neurons, trial.seed), _make_source(trial.seed, "noise")
+
+    def activate(presence: Tensor) -> Tensor:
+        return presence @ directions + trial.noise * torch.randn(len(presence), trial.neurons, generator=noise)
+
+    network = SparseAutoencoder(trial.neurons, trial.latents, trial.k, trial.kind, trial.seed)
+    untrained = _find_nearest(directions, network.decoder)
+    _train(network, trial, lambda count: activate(shown(count)), progress)
+    presence = held_out(HELD_OUT)
+    activations = activate(presence)
+    with torch.no_grad():
+        latents = network.encode(activations)
+        errors = (activations - network.decode(latents)).double().square().sum(1).mean()
+    return Recovery(
+        correlations=_correlate(presence, latents),
+        neurons=_correlate(presence, torch.cat([activations, -activations], 1)),
+        cosines=_find_nearest(directions, network.decoder),
+        untrained=untrained,
+        unexplained=float(errors) / total_variance(activations),
+        active=float((latents > 0).sum(1).double().mean()),
+        present=float(presence.sum(1).mean()),
+    )
+
+
+def summarise(found: Recovery) -> dict[str, float]:
+    """Shares of the concepts that are recovered, and means over concepts."""
+    return {
+        "recovered": _share(found.correlations),
+        "recovered_by_neurons": _share(found.neurons),
+        "correlation": fmean(found.correlations),
+        "cosine": fmean(found.cosines),
+        "cosine_untrained": fmean(found.untrained),
+        "unexplained": found.unexplained,
+        "active": found.active,
+        "present": found.present,
+    }
+
+
+def _share(correlations: Sequence[float]) -> float:
+    return fmean(each >= RECOVERED for each in correlations)
+
+
+def _train(network: SparseAutoencoder, trial: Trial, draw: Draw, progress: Progress) -> None:
+    sample = draw(_SAMPLE)
+    scale = total_variance(sample) ** 0.5
+    with torch.no_grad():
+        network.decoder_bias.copy_(sample.mean(0) / scale)
+    learner = Learner(network, TrainingPlan(trial.steps, trial.batch, trial.latents))
+    for step in range(trial.steps):
+        progress(f"Training seed {trial.seed}", step, trial.steps)
+        learner.learn(draw(trial.batch) / scale)
+    progress(f"Training seed {trial.seed}", trial.steps, trial.steps)
+    network.fold_scale(scale)
+    network.eval()
+
+
+@torch.no_grad()
+def _find_nearest(directions: Tensor, rows: Tensor) -> tuple[float, ...]:
+    """The largest cosine of each direction with a row."""
+    return tuple((directions @ torch.nn.functional.normalize(rows).T).amax(1).tolist())
+
+
+def _correlate(presence: Tensor, values: Tensor) -> tuple[float, ...]:
+    """The largest Pearson correlation of each concept with a column; 0 of a concept that is never or always there."""
+    found = _standardise(presence).T @ _standardise(values) / len(presence)
+    return tuple(found.amax(1).clamp_min(0.0).tolist())
+
+
+def _standardise(values: Tensor) -> Tensor:
+    """Columns of mean 0 and variance 1; of 0 alone where they do not vary."""
+    centred = values - values.mean(0)
+    spread = centred.square().mean(0).sqrt()
+    return torch.where(spread > 0, centred / spread.clamp_min(1e-12), torch.zeros_like(centred))
