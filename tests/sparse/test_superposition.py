@@ -15,13 +15,18 @@ from workers.sparse import superposition
 from workers.sparse.superposition import CONCEPTS, RATE, Recovery, Trial
 
 
+@pytest.fixture(autouse=True)
+def _few_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(superposition, "HELD_OUT", 4_000)
+
+
 def find(trial: Trial) -> Recovery:
     shown, fresh = (superposition.draw_independently(RATE, seed) for seed in (0, 1))
     return superposition.find_recovery(trial, shown, fresh)
 
 
 def test_training_finds_concepts_that_no_neuron_and_no_random_row_follows() -> None:
-    found = find(Trial(steps=300, batch=1_024))
+    found = find(Trial(steps=200, batch=1_024))
     assert len(found.correlations) == len(found.cosines) == len(CONCEPTS) == 200
     assert fmean(found.untrained) < 0.45, "the decoder must not begin with the directions"
     assert fmean(found.cosines) > fmean(found.untrained) + 0.2
@@ -30,20 +35,17 @@ def test_training_finds_concepts_that_no_neuron_and_no_random_row_follows() -> N
     assert found.present == pytest.approx(200 * RATE, abs=0.1)
 
 
-def test_a_perfect_auto_encoder_recovers_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = Trial(neurons=400, latents=200, k=3, steps=1, noise=0.001)
-
-    def know(network: superposition.SparseAutoencoder, *_: object) -> None:
-        directions = torch.nn.functional.normalize(torch.eye(200, 400))
-        with torch.no_grad():
-            network.decoder.copy_(directions)
-            network.encoder.copy_(directions)
-            network.threshold.fill_(0.5)
-
-    monkeypatch.setattr(superposition, "_train", know)
-    monkeypatch.setattr(superposition, "draw_directions", lambda neurons, seed: torch.eye(200, neurons))
-    found = find(trial)
+def test_an_auto_encoder_that_knows_the_directions_recovers_all() -> None:
+    directions = torch.eye(200, 400)
+    network = superposition.SparseAutoencoder(400, 200, 3, "batchtopk")
+    with torch.no_grad():
+        network.decoder.copy_(directions)
+        network.encoder.copy_(directions)
+        network.threshold.fill_(0.5)
+    presence = superposition.draw_independently(RATE, 0)(2_000)
+    found = superposition.measure_recovery(network, directions, (0.0,), presence, presence @ directions)
     assert min(found.correlations) > 0.99
+    assert min(found.neurons) > 0.99, "each concept has a neuron of its own"
     assert min(found.cosines) == pytest.approx(1)
     assert found.unexplained < 0.01
     assert superposition.summarise(found)["recovered"] == 1

@@ -108,12 +108,10 @@ def find_superposed(seeds: Sequence[int], wish: Facts, progress: Progress) -> Fa
     found: dict[str, list[superposition.Recovery]] = {"independent": [], "scenes": []}
     for seed in seeds:
         trial = superposition.Trial(seed=seed, **wish)
-        first, second = (
-            superposition.draw_independently(superposition.RATE, each) for each in (2 * seed, 2 * seed + 1)
-        )
-        found["independent"].append(superposition.find_recovery(trial, first, second, progress))
-        first, second = (superposition.draw_rows(each, seed) for each in (shown, fresh))
-        found["scenes"].append(superposition.find_recovery(trial, first, second, progress))
+        drawn = [superposition.draw_independently(superposition.RATE, each) for each in (2 * seed, 2 * seed + 1)]
+        found["independent"].append(superposition.find_recovery(trial, drawn[0], drawn[1], progress))
+        rows = [superposition.draw_rows(each, seed) for each in (shown, fresh)]
+        found["scenes"].append(superposition.find_recovery(trial, rows[0], rows[1], progress))
     told = {source: [superposition.summarise(each) for each in recoveries] for source, recoveries in found.items()}
     return {"trial": asdict(superposition.Trial(**wish)), "seeds": list(seeds), "sources": told}
 

@@ -131,7 +131,14 @@ def find_recovery(trial: Trial, shown: Draw, held_out: Draw, progress: Progress 
     untrained = _find_nearest(directions, network.decoder)
     _train(network, trial, lambda count: activate(shown(count)), progress)
     presence = held_out(HELD_OUT)
-    activations = activate(presence)
+    return measure_recovery(network, directions, untrained, presence, activate(presence))
+
+
+def measure_recovery(
+    network: SparseAutoencoder, directions: Tensor, untrained: tuple[float, ...], presence: Tensor, activations: Tensor
+) -> Recovery:
+    """Of a trained network, on positions: directions (concepts, neurons), presence (positions, concepts), activations
+    (positions, neurons)."""
     with torch.no_grad():
         latents = network.encode(activations)
         errors = (activations - network.decode(latents)).double().square().sum(1).mean()
