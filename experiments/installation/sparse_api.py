@@ -32,8 +32,8 @@ class AutoencoderOut(RowOut):
     added: datetime | None = Field(validation_alias="model.added")
     card: dict[str, Any] = Field(
         description="model_key, layer and dataset that it was trained on, its recipe, and its quality on held-out "
-        "images: unexplained (share of the variance), active (latents at a position, L0), dead (share of latents). Of a "
-        "published one, source says where it comes from, and the dataset is the one that it was measured on"
+        "images: unexplained (share of the variance), active (latents at a position, L0), dead (share of latents). "
+        "source says where a published one comes from; its dataset is the one that it was measured on"
     )
     report: dict[str, Any] = Field(description="what was measured of its latents; empty until then")
     measured: datetime | None
