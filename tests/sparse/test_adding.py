@@ -13,6 +13,7 @@ import pytest
 import torch
 from django.core.management import CommandError, call_command
 from django.test import Client
+from safetensors.torch import load_file, save_file
 
 from experiments.core import notify
 from experiments.models import SparseAutoencoderRow, VisionModelRow
@@ -29,8 +30,6 @@ from workers.sparse import storage
 from workers.sparse.published.adding import add_published
 from workers.sparse.training import find_source
 
-UNITS = 32
-"""Of layer4 of toybox."""
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("on_toybox", "no_redis", "one_thread", "clean_folder"),
@@ -75,7 +74,7 @@ def test_one_is_added_and_its_maps_are_those_of_the_formula(tmp_path: Path) -> N
     weights = explain(width())
     told = add(published_saes.saelens(tmp_path / "basis", weights), "--name", "basis")
     assert f"sae:basis  relu, {2 * width()} latents of {width()} units  toybox layer4 on toybox" in told
-    assert "never active; from SAELens, folder basis" in told
+    assert " positions; from SAELens, folder basis" in told
     assert said("sae", "list") == told
     lab = laboratory()
     images = [lab.dataset("toybox")[number].image for number in range(3)]
@@ -84,7 +83,7 @@ def test_one_is_added_and_its_maps_are_those_of_the_formula(tmp_path: Path) -> N
     found = lab.model("sae:basis").maps(images, ["layer4"])["layer4"]
     assert torch.allclose(found, wanted.permute(0, 3, 1, 2), atol=1e-5)
     about = lab.model("sae:basis").about()
-    assert "from SAELens, folder basis; on toybox: 0.0% of variance unexplained" in about
+    assert "from SAELens, positions of toybox: 0.0% of variance unexplained" in about
     assert "trained" not in about
 
 
@@ -144,8 +143,6 @@ def test_the_card_of_an_earlier_file_is_read(settings: Any) -> None:
     _, card = save_random(settings.STATE, "earlier")
     facts = {name: each for name, each in asdict(card).items() if name not in ("source", "normalisation", "signed")}
     path = storage.find_path(settings.STATE, "earlier")
-    from safetensors.torch import load_file, save_file
-
     save_file(load_file(path), path, {"card": json.dumps(facts)})
     assert storage.read_card(path) == card
     assert "latents dead; 1 steps" in said("sae", "list")
@@ -187,7 +184,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path, settings: Any) -> None:
 def test_one_on_another_is_refused(tmp_path: Path, settings: Any) -> None:
     save_random(settings.STATE, "below")
     with pytest.raises(CommandError, match=r"sae:below is itself an auto-encoder.* the model below it, toybox"):
-        add(published_saes.saelens(tmp_path / "basis"), "--model", "sae:below")
+        add(published_saes.saelens(tmp_path / "basis"), "--model", "sae:below", "--dataset", "toybox")
 
 
 def test_stopped_it_leaves_nothing(tmp_path: Path, settings: Any) -> None:
@@ -206,7 +203,7 @@ def test_stopped_it_leaves_nothing(tmp_path: Path, settings: Any) -> None:
 def test_other_weights_of_the_model_name_the_command(tmp_path: Path, settings: Any) -> None:
     add(published_saes.saelens(tmp_path / "basis", explain(width())), "--name", "basis")
     card = storage.read_card(storage.find_path(settings.STATE, "basis"))
-    with pytest.raises(MissingPart, match="was added to other weights of toybox.*manage.py sae add"):
+    with pytest.raises(MissingPart, match=r"was added to other weights of toybox.*manage\.py sae add"):
         storage.check_weights(card, "another")
     below = registry.load(registry.VISION_MODELS, "toybox")(LabSettings(settings.STATE))
     storage.check_weights(card, below.revision)

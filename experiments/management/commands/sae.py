@@ -49,6 +49,7 @@ class Command(FetchingCommand):
             "path", type=Path, metavar="FOLDER", help="its folder, or file with weights: see workers/sparse/published"
         )
         _add_source(add)
+        add.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON instead")
         add.add_argument("--name", default="", help="of its file; default: from model, layer and format")
 
     def handle(self, **options: Any) -> None:
@@ -117,10 +118,12 @@ def describe(card: dict[str, Any]) -> str:
     """An auto-encoder, by the name of its model, on a line, and how good it is below."""
     quality = card["quality"]
     k = f", k {card['k']}" if card["k"] else ""
-    rest = f"never active; from {card['source']}" if card["source"] else f"dead; {card['steps']:,} steps"
+    rest = f"; {card['steps']:,} steps"
+    if card["source"]:
+        rest = f" on {quality['positions']:,} positions; from {card['source']}"
     return (
         f"sae:{card['name']}  {card['kind']}, {card['latents']:,} latents of {card['units']:,} units{k}  "
         f"{card['model']} {card['layer']} on {card['dataset']}\n"
         f"    {quality['unexplained']:.1%} of variance unexplained with {quality['active']:.1f} active latents, "
-        f"{quality['dead']:.1%} of latents {rest}"
+        f"{quality['dead']:.1%} of latents dead{rest}"
     )

@@ -74,11 +74,11 @@ class SparseModel:
         start = f"{card.latents:,} latents ({kind}) of {card.layer} of {card.model_key}"
         figures = (
             f"{quality.unexplained:.1%} of variance unexplained with {quality.active:.1f} active latents, "
-            f"{quality.dead:.1%} of latents"
+            f"{quality.dead:.1%} of latents dead"
         )
         if card.source:
-            return f"{start}, from {card.source}; on {card.dataset}: {figures} never active"
-        return f"{start}, trained on {card.dataset}: {figures} dead"
+            return f"{start}, from {card.source}; on {quality.positions:,} positions of {card.dataset}: {figures}"
+        return f"{start}, trained on {card.dataset}: {figures}"
 
     def layers(self) -> Sequence[LayerInfo]:
         """One, with the name that the layer below has."""
