@@ -83,7 +83,7 @@ def test_one_is_added_and_its_maps_are_those_of_the_formula(tmp_path: Path) -> N
     found = lab.model("sae:basis").maps(images, ["layer4"])["layer4"]
     assert torch.allclose(found, wanted.permute(0, 3, 1, 2), atol=1e-5)
     about = lab.model("sae:basis").about()
-    assert "from SAELens, positions of toybox: 0.0% of variance unexplained" in about
+    assert "from SAELens, folder basis; on 1,440 positions of toybox: 0.0% of variance unexplained" in about
     assert "trained" not in about
 
 

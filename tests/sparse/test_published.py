@@ -206,6 +206,10 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "activation of OpenAI": (openai(activation="Identity"), 'activation = "Identity"; only ReLU and TopK'),
     "TopK of OpenAI": (openai(activation="TopK"), "lacks 'k'"),
+    "fraction of k": (
+        openai(activation="TopK", activation_state_dict={"k": 2.5, "postact_fn": "ReLU"}),
+        "k in .* is 2.5, and no whole number",
+    ),
     "after TopK": (
         openai(activation="TopK", activation_state_dict={"k": K, "postact_fn": "GELU"}),
         'postact_fn = "GELU"; only ReLU and Identity',

@@ -74,12 +74,12 @@ def check_recipe(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dat
     """Raises RequestError for a recipe that cannot be followed."""
     if recipe.kind not in KINDS:
         raise RequestError(f"There is no kind {recipe.kind!r}. Choose one of: {', '.join(KINDS)}.")
-    check_source(model, layer, dataset)
     if not 1 <= recipe.k <= recipe.latents:
         raise RequestError(
             f"k is {recipe.k:,} with {recipe.latents:,} latents: of those, 1 to {recipe.latents:,} can be active at a "
             "position. Choose a smaller k or more latents."
         )
+    check_source(model, layer, dataset)
     if recipe.steps and recipe.images:
         raise RequestError("Give the number of steps or of images, not both: one follows from the other.")
 

@@ -15,7 +15,8 @@ from torch import Tensor
 from workers.errors import RequestError
 from workers.record.sparse import BATCHTOPK, MATRYOSHKA, TOPK
 from workers.sparse.published.canonical import PublishedForm
-from workers.sparse.published.reading import PublishedConfig, PublishedTensors, read_config, read_torch
+from workers.sparse.published.configs import PublishedConfig, read_config
+from workers.sparse.published.reading import PublishedTensors, read_torch
 
 DICTIONARY_LEARNING = "dictionary_learning"
 _KINDS = {"AutoEncoderTopK": TOPK, "BatchTopKSAE": BATCHTOPK, "MatryoshkaBatchTopKSAE": MATRYOSHKA}
@@ -48,7 +49,7 @@ def read_dictionary(weights: Path) -> PublishedForm:
 def _read_k(trainer: PublishedConfig, tensors: PublishedTensors) -> int:
     """k of the tensors and of the config, which must not contradict each other."""
     said = trainer.read_count("k")
-    found = int(tensors.take_number("k")) if "k" in tensors else said
+    found = tensors.take_count("k") if "k" in tensors else said
     if found is None:
         raise RequestError(f"Neither {trainer.path} nor {tensors.path} has k. Add it to the config's trainer.")
     if said is not None and found != said:

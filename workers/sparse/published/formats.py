@@ -7,8 +7,9 @@ from pathlib import Path
 
 from workers.errors import RequestError
 from workers.sparse.published.canonical import PublishedForm
+from workers.sparse.published.configs import starts_with_json
 from workers.sparse.published.dictionary_learning import DICTIONARY_LEARNING, read_dictionary
-from workers.sparse.published.reading import read_tensors, starts_with_json
+from workers.sparse.published.reading import read_tensors
 from workers.sparse.published.saelens import PRISMA, SAELENS, read_prisma, read_saelens
 from workers.sparse.published.saev import SAEV, read_saev
 from workers.sparse.published.topk_formats import OPENAI, SPARSIFY, read_openai, read_sparsify

@@ -1,4 +1,4 @@
-"""Reads configs and tensors of untrusted files: sizes are bounded first, and no code of a file is run.
+"""Reads tensors of untrusted files: sizes are bounded first, and no code of a file is run.
 
 All functions raise RequestError with the reason and the remedy.
 """
@@ -6,7 +6,6 @@ All functions raise RequestError with the reason and the remedy.
 from __future__ import annotations
 
 import io
-import json
 import re
 import zipfile
 from collections.abc import Mapping
@@ -21,56 +20,8 @@ from workers.errors import RequestError
 
 MAX_BYTES = 8 << 30
 """Of a file with weights, and of its tensors as float32."""
-MAX_CONFIG_BYTES = 1 << 20
 _CLASS = re.compile(r"GLOBAL ([\w.]+)")
 """In PyTorch's refusal of a file that needs more than tensors."""
-
-
-class PublishedConfig:
-    """The values that a published auto-encoder says of itself."""
-
-    def __init__(self, path: Path, values: object) -> None:
-        if not isinstance(values, dict):
-            raise RequestError(f"{path} holds no JSON object. Download the file again.")
-        self.path = path
-        self._values: dict[str, Any] = values
-
-    def __contains__(self, key: str) -> bool:
-        return self._values.get(key) is not None
-
-    def read_part(self, key: str) -> PublishedConfig:
-        """The object at a key; an empty one if there is none."""
-        found = self._values.get(key)
-        return PublishedConfig(self.path, {} if found is None else found)
-
-    def read_text(self, key: str, default: str = "") -> str:
-        found = self._values.get(key)
-        if found is not None and not isinstance(found, str):
-            raise self._explain(key, found, "a text")
-        return default if found is None else found
-
-    def read_count(self, key: str) -> int | None:
-        """A whole number from 1 on; None if the key is missing."""
-        found = self._values.get(key)
-        if found is not None and (not isinstance(found, int) or isinstance(found, bool) or found < 1):
-            raise self._explain(key, found, "a whole number from 1 on")
-        return found
-
-    def read_flag(self, key: str, default: bool) -> bool:
-        found = self._values.get(key)
-        if found is not None and not isinstance(found, bool):
-            raise self._explain(key, found, "true or false")
-        return default if found is None else found
-
-    def refuse(self, key: str, known: str) -> RequestError:
-        """The error for a value that is not among those that are known."""
-        return self._explain(key, self._values.get(key), known)
-
-    def _explain(self, key: str, found: object, wanted: str) -> RequestError:
-        return RequestError(
-            f"{self.path} has {key} = {json.dumps(found)[:80]}; only {wanted} can be read. Choose another "
-            "auto-encoder, or correct the file."
-        )
 
 
 class PublishedTensors:
@@ -119,6 +70,13 @@ class PublishedTensors:
             self._found[name] = found.reshape(())
         return float(self.take(name))
 
+    def take_count(self, name: str) -> int:
+        """A tensor with one value, or a number, that is whole."""
+        found = self.take_number(name)
+        if not found.is_integer():
+            raise RequestError(f"{name} in {self.path} is {found:g}, and no whole number. Choose another auto-encoder.")
+        return int(found)
+
     def take_value(self, name: str) -> Any:
         """Whatever has this name."""
         if name not in self._found:
@@ -153,20 +111,6 @@ def _format_shape(found: Tensor) -> str:
     return " x ".join(f"{each:,}" for each in found.shape) or "one number"
 
 
-def read_config(path: Path) -> PublishedConfig:
-    """A JSON file of at most 1 MiB."""
-    _check_size(path, MAX_CONFIG_BYTES)
-    return parse_config(path, _open_bytes(path))
-
-
-def parse_config(path: Path, text: bytes) -> PublishedConfig:
-    """JSON that was read of a file."""
-    try:
-        return PublishedConfig(path, json.loads(text))
-    except (ValueError, RecursionError) as error:
-        raise RequestError(f"{path} holds no JSON that can be read ({error}). Download the file again.") from error
-
-
 def read_tensors(path: Path) -> PublishedTensors:
     """A file with weights: `.safetensors`, or what PyTorch saved."""
     return read_safetensors(path) if path.suffix == ".safetensors" else read_torch(path)
@@ -174,7 +118,7 @@ def read_tensors(path: Path) -> PublishedTensors:
 
 def read_safetensors(path: Path) -> PublishedTensors:
     """The tensors of a safetensors file, on the CPU."""
-    _check_size(path, MAX_BYTES)
+    check_size(path, MAX_BYTES)
     try:
         with safe_open(path, "pt") as file:
             return PublishedTensors(path, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
@@ -184,8 +128,8 @@ def read_safetensors(path: Path) -> PublishedTensors:
 
 def read_torch(path: Path, start: int = 0) -> PublishedTensors:
     """What PyTorch saved from this byte of a file on; tensors, numbers and text alone."""
-    _check_size(path, MAX_BYTES)
-    found = _load_torch(path, io.BytesIO(_open_bytes(path, start)))
+    check_size(path, MAX_BYTES)
+    found = _load_torch(path, io.BytesIO(read_bytes(path, start)))
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         raise RequestError(f"{path} holds no tensors with names. Save a state_dict, with torch.save.")
     return PublishedTensors(path, found)
@@ -213,35 +157,15 @@ def _load_torch(path: Path, file: io.BytesIO) -> Any:
         ) from error
 
 
-def read_line(path: Path) -> bytes:
-    """The first line of a file, with its end; at most 1 MiB."""
-    _check_size(path, MAX_BYTES)
-    try:
-        with path.open("rb") as file:
-            line = file.readline(MAX_CONFIG_BYTES)
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read: {error.strerror}.") from error
-    if not line.endswith(b"\n"):
-        raise RequestError(f"{path} begins with no line of under 1 MiB. Download the file again.")
-    return line
-
-
-def starts_with_json(path: Path) -> bool:
-    """True if a file begins with a JSON object, as those of saev do."""
-    try:
-        with path.open("rb") as file:
-            return file.read(1) == b"{"
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _check_size(path: Path, limit: int) -> None:
+def check_size(path: Path, limit: int) -> None:
+    """Refuse a file with more bytes than this."""
     size = path.stat().st_size if path.is_file() else 0
     if size > limit:
         raise RequestError(f"{path} has {size:,} bytes; at most {limit:,} can be read. Choose a smaller file.")
 
 
-def _open_bytes(path: Path, start: int = 0) -> bytes:
+def read_bytes(path: Path, start: int = 0) -> bytes:
+    """A file from this byte on; its size must have been checked."""
     try:
         with path.open("rb") as file:
             file.seek(start)

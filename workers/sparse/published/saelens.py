@@ -13,7 +13,8 @@ from workers.errors import RequestError
 from workers.record.sparse import JUMPRELU, RELU, TOPK
 from workers.sparse.autoencoder import LAYER_NORM, NORMALISATIONS, UNCHANGED
 from workers.sparse.published.canonical import PublishedForm, keep_input, scale_by_decoder
-from workers.sparse.published.reading import PublishedConfig, PublishedTensors, read_config, read_safetensors
+from workers.sparse.published.configs import PublishedConfig, read_config
+from workers.sparse.published.reading import PublishedTensors, read_safetensors
 
 SAELENS, PRISMA = "SAELens", "Prisma"
 _MEASURED_SCALE = "expected_average_only_in"

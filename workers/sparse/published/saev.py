@@ -10,7 +10,8 @@ from pathlib import Path
 
 from workers.record.sparse import BATCHTOPK, RELU, TOPK
 from workers.sparse.published.canonical import PublishedForm, keep_input
-from workers.sparse.published.reading import PublishedConfig, parse_config, read_line, read_torch
+from workers.sparse.published.configs import PublishedConfig, parse_config, read_line
+from workers.sparse.published.reading import read_torch
 
 SAEV = "saev"
 _KINDS = {"Relu": RELU, "TopK": TOPK, "BatchTopK": BATCHTOPK}

@@ -14,7 +14,8 @@ from workers.errors import RequestError
 from workers.record.sparse import RELU, TOPK
 from workers.sparse.autoencoder import LAYER_NORM
 from workers.sparse.published.canonical import PublishedForm
-from workers.sparse.published.reading import PublishedConfig, PublishedTensors, read_config, read_safetensors
+from workers.sparse.published.configs import PublishedConfig, read_config
+from workers.sparse.published.reading import PublishedTensors, read_safetensors
 
 SPARSIFY, OPENAI = "sparsify", "OpenAI"
 _STATISTICS = ("stats_last_nonzero", "latents_activation_frequency", "latents_mean_square")
@@ -72,7 +73,7 @@ def read_openai(tensors: PublishedTensors) -> PublishedForm:
 
 def _add_topk(form: PublishedForm, state: PublishedTensors) -> PublishedForm:
     """OpenAI's TopK: layer norm first; what becomes of the k largest is in its state."""
-    k, after = int(state.take_number("k")), state.take_value("postact_fn")
+    k, after = state.take_count("k"), state.take_value("postact_fn")
     if after not in ("ReLU", "Identity"):
         raise PublishedConfig(state.path, {"postact_fn": str(after)}).refuse("postact_fn", "ReLU and Identity")
     return replace(form, kind=TOPK, k=k, normalisation=LAYER_NORM, signed=after == "Identity")
