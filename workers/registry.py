@@ -45,7 +45,7 @@ VISION_MODELS: Plugins = {
     "synthetic:grounding-dino": ("Synthetic neurons of the paper's Table A4, on Grounding DINO and SAM", _SYNTHETIC),
     "functions": ("Functions of numbers, texts and words whose code is known", "workers.functions.model.load"),
     "find:": ("FIND's published benchmark, from a folder", "workers.functions.published.model.load"),
-    "sae:": ("A sparse auto-encoder that was trained here", "workers.vision_models.sparse.model.load"),
+    "sae:": ("A sparse auto-encoder that was trained or added here", "workers.vision_models.sparse.model.load"),
     "classifier:": ("A classifier that was trained here", "workers.vision_models.classifier.model.load"),
     "hf:": ("Any image model, by hub id or folder", _HUGGING_FACE),
     "torchvision:": ("A ResNet of torchvision, by file, folder or hub id", _TORCHVISION),

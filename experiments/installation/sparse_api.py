@@ -1,4 +1,4 @@
-"""Sparse auto-encoders for scripts: those that were trained, and another one."""
+"""Sparse auto-encoders for scripts: those that there are, and training another one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DatasetKey = Annotated[str, StringConstraints(max_length=500, pattern=NO_NUL)]
 
 
 class AutoencoderOut(RowOut):
-    """A sparse auto-encoder that was trained; its model's units are the latents."""
+    """A sparse auto-encoder that was trained or added; its model's units are the latents."""
 
     id: int
     model: str = Field(validation_alias="model.name", description="its key as a model: sae:NAME")
@@ -32,7 +32,8 @@ class AutoencoderOut(RowOut):
     added: datetime | None = Field(validation_alias="model.added")
     card: dict[str, Any] = Field(
         description="model_key, layer and dataset that it was trained on, its recipe, and its quality on held-out "
-        "images: unexplained (share of the variance), active (latents at a position, L0), dead (share of latents)"
+        "images: unexplained (share of the variance), active (latents at a position, L0), dead (share of latents). "
+        "source says where a published one comes from; its dataset is the one that it was measured on"
     )
     report: dict[str, Any] = Field(description="what was measured of its latents; empty until then")
     measured: datetime | None
@@ -57,7 +58,7 @@ class AutoencoderIn(Body):
 
 @router.get("/autoencoders", response=ListPage[AutoencoderOut], summary="List sparse auto-encoders")
 def list_autoencoders(request: HttpRequest, paging: Query[Paging]) -> ListPage[AutoencoderOut]:
-    """Those that were trained here, the newest first."""
+    """Those that were trained or added here, the newest first."""
     allow(request)
     rows = SparseAutoencoderRow.objects.select_related("model")
     return page(request, rows, ["-pk"], paging, AutoencoderOut.from_orm)
@@ -77,7 +78,7 @@ def train_autoencoder(request: HttpRequest, wish: AutoencoderIn, response: HttpR
     tags=WORK,
 )
 def measure_autoencoder(request: HttpRequest, pk: Id, response: HttpResponse) -> Status[Any]:
-    """Have a worker write its report, on images that its training never saw."""
+    """Have a worker write its report, on images that a training here never saw."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     row = find(SparseAutoencoderRow.objects.select_related("model"), pk=pk)
     return ask_once(request, response, actor, lambda: actions.measure_autoencoder(actor, row))

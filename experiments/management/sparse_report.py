@@ -15,15 +15,15 @@ _MEASURES = {
 }
 
 
-def format_report(report: SparseReport) -> str:
-    """What was measured, in lines; nothing ends the last one."""
+def format_report(report: SparseReport, trained: bool = True) -> str:
+    """What was measured, in lines; nothing ends the last one. `trained`: here, so that its images are known."""
     active, similarity = report.active, report.similarity
     near = "" if similarity.near is None else f", {similarity.near:.1%} of latents above .9"
     mean = "" if similarity.mean is None else f": mean {similarity.mean:.2f}{near}"
     return "\n".join(
         [
-            f"{report.name}: {report.latents:,} latents on {report.positions:,} positions of {report.images:,} images "
-            "that training never saw",
+            f"{report.name}: {report.latents:,} latents on {report.positions:,} positions of {report.images:,} images"
+            f"{' that training never saw' if trained else ''}",
             "",
             f"Variance unexplained  {report.unexplained:.1%}",
             f"Active latents        {active.mean:.1f} at a position; 5 % of positions have {active.low:.0f} or fewer, "

@@ -1,4 +1,4 @@
-"""Sparse auto-encoders that were trained here, as far as pages show them. Written by workers; the weights are files."""
+"""Sparse auto-encoders of this installation, as far as pages show them. Written by workers; the weights are files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from experiments.models import stored
 
 
 class SparseAutoencoderRow(models.Model):
-    """One that was trained; its model is "sae:NAME", whose units are the latents."""
+    """One that was trained or added; its model is "sae:NAME", whose units are the latents."""
 
     model = models.OneToOneField("experiments.VisionModelRow", models.CASCADE, related_name="autoencoder")
     card = stored.ShapedJSONField(
@@ -28,4 +28,10 @@ class SparseAutoencoderRow(models.Model):
     def kind_words(self) -> str:
         """What papers call its kind."""
         kind = str(self.card.get("kind", ""))
-        return {"topk": "TopK", "batchtopk": "BatchTopK", "matryoshka": "Matryoshka"}.get(kind, kind)
+        return {
+            "topk": "TopK",
+            "batchtopk": "BatchTopK",
+            "matryoshka": "Matryoshka",
+            "relu": "ReLU",
+            "jumprelu": "JumpReLU",
+        }.get(kind, kind)

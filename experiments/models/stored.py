@@ -174,8 +174,16 @@ class SparseQuality(TypedDict):
     positions: int
 
 
-class StoredSparseCard(TypedDict):
-    """What is known of a trained auto-encoder, as the card in its file."""
+class PublishedSparse(TypedDict, total=False):
+    """What earlier cards of auto-encoders lack."""
+
+    source: str
+    normalisation: str
+    signed: bool
+
+
+class StoredSparseCard(PublishedSparse):
+    """What is known of an auto-encoder, as the card in its file."""
 
     name: str
     kind: str

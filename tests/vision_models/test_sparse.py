@@ -130,7 +130,7 @@ def test_a_file_that_was_replaced_under_a_worker_gives_no_figures_of_another_one
     model.maps(images, ["layer4"])
     save_random(lab.settings.state, latents=LATENTS, k=K)
     os.utime(find_path(lab.settings.state, "random"), ns=(1, 1))
-    with pytest.raises(MachineryError, match="trained anew, or removed"):
+    with pytest.raises(MachineryError, match="made anew, or removed"):
         model.maps(images, ["layer4"])
 
 

@@ -1,9 +1,10 @@
-"""Sparse auto-encoders of this installation: training one, measuring one, and which there are."""
+"""Sparse auto-encoders of this installation: training one, adding a published one, measuring, and which there are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -19,9 +20,10 @@ from workers.protocols import Progress, VisionModel
 from workers.record.decoding import encode
 from workers.record.sparse import RECIPE
 from workers.sparse import storage, superposition
+from workers.sparse.published.adding import add_published
 from workers.sparse.recipe import SparseRecipe
 from workers.sparse.report import measure_report
-from workers.sparse.training import find_source, train_sparse
+from workers.sparse.training import SparseSource, find_source, train_sparse
 
 Facts = dict[str, Any]
 
@@ -34,22 +36,40 @@ def train(
     Returns its card. Raises RequestError, MachineryError, and Cancelled if `progress` does; the same call then
     continues.
     """
+    source = _find_source(model, layer, dataset)
+    card = asdict(train_sparse(laboratory().settings, source, SparseRecipe(**recipe), name, progress))
+    _register(card, by)
+    return card
+
+
+def add(
+    path: Path, model: str, layer: str, dataset: str, name: str, progress: Progress, by: User | None = None
+) -> Facts:
+    """Add the published auto-encoder of a folder or file to a layer, and offer it as a model. Returns its card.
+
+    Raises RequestError, MachineryError, and Cancelled if `progress` does; then nothing is kept.
+    """
+    source = _find_source(model, layer, dataset)
+    card = asdict(add_published(laboratory().settings, source, path, name, progress))
+    _register(card, by)
+    return card
+
+
+def _find_source(model: str, layer: str, dataset: str) -> SparseSource:
+    """The layer of a model over a dataset, by their keys or names. Raises RequestError."""
     lab = laboratory()
     key = plugin_keys.model_key(model)
     below = lab.model(key)
     _refuse_stack(key, below)
     dataset_key = plugin_keys.dataset_named(dataset)
-    source = find_source(key, below, layer, dataset_key, lab.dataset(dataset_key))
-    card = asdict(train_sparse(lab.settings, source, SparseRecipe(**recipe), name, progress))
-    _register(card, by)
-    return card
+    return find_source(key, below, layer, dataset_key, lab.dataset(dataset_key))
 
 
 def _refuse_stack(key: str, model: VisionModel) -> None:
     """Raises RequestError for an auto-encoder: its units are latents already."""
     if base := getattr(model, "base", ""):
         raise RequestError(
-            f"{key} is itself an auto-encoder: its units are latents already. Train one on the model below it, {base}."
+            f"{key} is itself an auto-encoder: its units are latents already. Name the model below it, {base}."
         )
 
 
@@ -79,8 +99,11 @@ def train_for(job: Job, progress: Progress) -> str:
 
 def measure_for(job: Job, progress: Progress) -> str:
     """What a job of kind "measure" does."""
-    found = report(job.subject.removeprefix("sae:"), progress)
-    return f"{job.subject} was measured on {found['images']:,} images that its training never saw."
+    name = job.subject.removeprefix("sae:")
+    found = report(name, progress)
+    source = storage.find_card(settings.STATE, name).source
+    unseen = "" if source else " that its training never saw"
+    return f"{job.subject} was measured on {found['images']:,} images{unseen}."
 
 
 def report(name: str, progress: Progress) -> Facts:
@@ -116,6 +139,6 @@ def find_superposed(seeds: Sequence[int], wish: Facts, progress: Progress) -> Fa
     return {"trial": asdict(superposition.Trial(**wish)), "seeds": list(seeds), "sources": told}
 
 
-def list_trained() -> list[Facts]:
-    """The cards of all that were trained here, by name."""
+def list_all() -> list[Facts]:
+    """The cards of all that were trained or added here, by name."""
     return [asdict(card) for card in storage.list_cards(settings.STATE)]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 TOPK, BATCHTOPK, MATRYOSHKA = KINDS = ("topk", "batchtopk", "matryoshka")
+"""What can be trained here."""
+RELU, JUMPRELU = "relu", "jumprelu"
+"""Kinds that others publish. They can be added, but not trained here."""
 RECIPE = ("latents", "k", "kind", "steps", "images", "seed")
 """What a person may choose of how one is trained."""
 DEFAULT_STEPS = 5_000

@@ -5,6 +5,9 @@
   (Bussmann et al., arXiv 2412.06410).
 - "matryoshka": the same, but the first 1/16, 1/8, 1/4 and 1/2 of the latents must rebuild the input by themselves too,
   so the first ones learn what is general (Bussmann et al., arXiv 2503.17547).
+
+Published auto-encoders have two more kinds, which are not trained here: "relu" keeps all positive latents, "jumprelu"
+those above a threshold that each latent has for itself. Some of them normalise each position first.
 """
 
 from __future__ import annotations
@@ -14,23 +17,41 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from workers.record.sparse import MATRYOSHKA, TOPK
+from workers.record.sparse import JUMPRELU, MATRYOSHKA, TOPK
 
 _NESTED = (16, 8, 4, 2)
 """Matryoshka: the latents divided by these are the sizes of the inner groups."""
 _MEDIAN_ROUNDS = 20
+UNCHANGED, LAYER_NORM, CONSTANT_NORM = NORMALISATIONS = ("none", "layer_norm", "constant_norm_rescale")
+"""What is done to each position before it is encoded, by the names of SAELens."""
+_LAYER_NORM_EPSILON = 1e-5
 
 
 class SparseAutoencoder(nn.Module):
-    """Encoder rows and decoder rows are (latents, units); decoder rows have norm 1."""
+    """Encoder rows and decoder rows are (latents, units); decoder rows have norm 1 if they were trained here.
+
+    `k` counts for the kind "topk" alone. `signed`: of the k largest latents negative ones are kept as they are.
+    """
 
     threshold: Tensor
-    """Of a latent's activation, for the kinds that keep the largest of a batch; 0 until training has measured it."""
+    """Of a latent's activation: (latents,) for the kind "jumprelu", else one for all; 0 until training measured it."""
 
-    def __init__(self, units: int, latents: int, k: int, kind: str, seed: int = 0) -> None:
+    def __init__(
+        self,
+        units: int,
+        latents: int,
+        k: int,
+        kind: str,
+        seed: int = 0,
+        *,
+        normalisation: str = UNCHANGED,
+        signed: bool = False,
+    ) -> None:
         super().__init__()
         self.k = k
         self.kind = kind
+        self.normalisation = normalisation
+        self.signed = signed
         start = torch.randn(latents, units, generator=torch.Generator().manual_seed(seed))
         self.decoder = nn.Parameter(nn.functional.normalize(start))
         # A copy: with shared storage a step of the encoder would move the decoder too
@@ -38,14 +59,14 @@ class SparseAutoencoder(nn.Module):
         self.encoder_bias = nn.Parameter(torch.zeros(latents))
         self.decoder_bias = nn.Parameter(torch.zeros(units))
         # A buffer, so that it is saved with the weights
-        self.register_buffer("threshold", torch.zeros(()))
+        self.register_buffer("threshold", torch.zeros(latents if kind == JUMPRELU else ()))
 
     @property
     def latents(self) -> int:
         return len(self.decoder)
 
     def project(self, activations: Tensor) -> Tensor:
-        """All latents (positions, latents) before negative ones become 0 and the largest are kept."""
+        """All latents (positions, latents) of normalised activations, before the largest are kept."""
         # The decoder's bias gets its gradient from a product with one vector, not from one with all positions
         shift = self.encoder @ (self.decoder_bias.detach() - self.decoder_bias)
         return nn.functional.linear(activations - self.decoder_bias.detach(), self.encoder, self.encoder_bias + shift)
@@ -56,11 +77,35 @@ class SparseAutoencoder(nn.Module):
 
     def encode(self, activations: Tensor) -> Tensor:
         """The latents (positions, latents). What a position gets does not depend on the others of its batch."""
-        found = self.project(activations)
-        return keep_per_row(found, self.k) if self.kind == TOPK else found.relu() * (found > self.threshold)
+        return self._select(self.project(self._normalise(activations)[0]))
+
+    def reconstruct(self, activations: Tensor) -> tuple[Tensor, Tensor]:
+        """The latents (positions, latents), and the activations (positions, units) that they rebuild."""
+        normalised, scale, shift = self._normalise(activations)
+        latents = self._select(self.project(normalised))
+        return latents, self.decode(latents) * scale + shift
 
     def decode(self, latents: Tensor) -> Tensor:
+        """Normalised activations (positions, units): `reconstruct` undoes what was done to each position."""
         return latents @ self.decoder + self.decoder_bias
+
+    def _select(self, found: Tensor) -> Tensor:
+        """What is kept of latents as `project` gives them."""
+        if self.kind == TOPK:
+            return keep_per_row(found, self.k, self.signed)
+        return found.relu() * (found > self.threshold)
+
+    def _normalise(self, activations: Tensor) -> tuple[Tensor, Tensor | float, Tensor | float]:
+        """Normalised activations, and what undoes that: a factor and then a summand, (positions, 1) each."""
+        if self.normalisation == LAYER_NORM:
+            mean, deviation = activations.mean(1, keepdim=True), activations.std(1, keepdim=True)
+            # As published: the small number is added on the way in alone
+            return (activations - mean) / (deviation + _LAYER_NORM_EPSILON), deviation, mean
+        if self.normalisation == CONSTANT_NORM:
+            length = activations.norm(dim=1, keepdim=True) / activations.shape[1] ** 0.5
+            # A position of zeros, which ReLU layers have, would become NaN
+            return activations / length.clamp_min(torch.finfo(length.dtype).tiny), length, 0.0
+        return activations, 1.0, 0.0
 
     def decode_nested(self, latents: Tensor) -> Iterator[Tensor]:
         """The activations as each nested group of latents rebuilds them; the last is `decode`."""
@@ -102,10 +147,10 @@ class SparseAutoencoder(nn.Module):
             each.mul_(scale)
 
 
-def keep_per_row(found: Tensor, count: int) -> Tensor:
-    """The `count` largest values of each row; the rest, and negative ones, are 0."""
+def keep_per_row(found: Tensor, count: int, signed: bool = False) -> Tensor:
+    """The `count` largest values of each row; the rest, and negative ones unless `signed`, are 0."""
     best = found.topk(count, dim=1, sorted=False)
-    return torch.zeros_like(found).scatter_(1, best.indices, best.values.relu())
+    return torch.zeros_like(found).scatter_(1, best.indices, best.values if signed else best.values.relu())
 
 
 def keep_per_batch(found: Tensor, count: int) -> Tensor:

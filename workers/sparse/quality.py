@@ -1,4 +1,4 @@
-"""How well latents rebuild activations that training never saw."""
+"""How well latents rebuild activations of held-out images."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Quality:
     active: float
     """Latents that are active at a position, on average: L0."""
     dead: float
-    """Share of latents that training had not seen active for its dead window at its end."""
+    """Share of latents that training had not seen active for its dead window at its end; of an auto-encoder that others
+    trained, the share that is active at none of the positions."""
     positions: int
 
 
@@ -35,7 +36,7 @@ class Reconstruction:
     unexplained: float
     """As in `Quality`."""
     at_positions: NDArray[np.int64]
-    """(positions,): latents that are active at each."""
+    """(positions,): latents that are active at each: those that are not 0."""
     of_latents: NDArray[np.int64]
     """(latents,): positions at which each is active."""
 
@@ -59,11 +60,11 @@ def measure_reconstruction(
     at_positions, of_latents = [], torch.zeros(network.latents, dtype=torch.int64)
     for number, batch in enumerate(activations.split(_AT_ONCE)):
         progress("Rebuilding activations", number * _AT_ONCE, len(activations))
-        latents = network.encode(batch.to(network.decoder.device))
-        rebuilt = network.decode(latents).cpu()
+        latents, rebuilt = network.reconstruct(batch.to(network.decoder.device))
+        rebuilt = rebuilt.cpu()
         errors += float((batch - rebuilt).double().square().sum())
         distances += float((batch - mean).square().sum())
-        active = latents > 0
+        active = latents != 0
         at_positions.append(active.sum(1).cpu())
         of_latents += active.sum(0).cpu()
     unexplained = errors / distances if distances else 1.0
@@ -75,5 +76,5 @@ def rebuild_maps(network: SparseAutoencoder, maps: Tensor) -> Tensor:
     """What the network rebuilds of maps (batch, units, height, width), place by place."""
     places = maps.permute(0, 2, 3, 1)
     parts = places.reshape(-1, maps.shape[1]).to(network.decoder.device).split(_AT_ONCE)
-    rebuilt = torch.cat([network.decode(network.encode(each)) for each in parts])
+    rebuilt = torch.cat([network.reconstruct(each)[1] for each in parts])
     return rebuilt.reshape(places.shape).permute(0, 3, 1, 2)

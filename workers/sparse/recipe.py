@@ -72,23 +72,30 @@ class TrainingPlan:
 
 def check_recipe(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None:
     """Raises RequestError for a recipe that cannot be followed."""
-    where = f"{layer.name} of {model.name}"
     if recipe.kind not in KINDS:
         raise RequestError(f"There is no kind {recipe.kind!r}. Choose one of: {', '.join(KINDS)}.")
-    if layer.units < MIN_UNITS:
-        raise RequestError(f"{where} has {layer.units} unit: there is nothing to take apart. Choose another layer.")
     if not 1 <= recipe.k <= recipe.latents:
         raise RequestError(
             f"k is {recipe.k:,} with {recipe.latents:,} latents: of those, 1 to {recipe.latents:,} can be active at a "
             "position. Choose a smaller k or more latents."
+        )
+    check_source(model, layer, dataset)
+    if recipe.steps and recipe.images:
+        raise RequestError("Give the number of steps or of images, not both: one follows from the other.")
+
+
+def check_source(model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None:
+    """Raises RequestError for a layer or dataset that no auto-encoder can be measured on."""
+    if layer.units < MIN_UNITS:
+        raise RequestError(
+            f"{layer.name} of {model.name} has {layer.units} unit: there is nothing to take apart. Choose another "
+            "layer."
         )
     if len(dataset) < MIN_IMAGES:
         raise RequestError(
             f"The dataset {dataset.name} has {len(dataset):,} images; at least {MIN_IMAGES} are needed, some of them "
             "to measure the result on. Choose a larger dataset."
         )
-    if recipe.steps and recipe.images:
-        raise RequestError("Give the number of steps or of images, not both: one follows from the other.")
 
 
 def check_positions(recipe: SparseRecipe, positions: int) -> None:

@@ -1,4 +1,4 @@
-"""Measures a trained auto-encoder on images that its training never saw: the report that its page shows.
+"""Measures an auto-encoder on images that a training here never saw: the report that its page shows.
 
 Called by `workers.jobs`.
 """
@@ -39,9 +39,9 @@ def measure_report(
     card: SparseCard,
     progress: Progress,
 ) -> SparseReport:
-    """The report of the auto-encoder of this card, on the held-out images of the dataset that it was trained on.
+    """The report of the auto-encoder of this card, on the held-out images of its dataset.
 
-    Raises MissingPart if model or dataset are not those of the training, or no image can be read; MachineryError for
+    Raises MissingPart if model or dataset are not those of the card, or no image can be read; MachineryError for
     activations that are not finite; what `progress` raises stops it.
     """
     ask_dataset(dataset, "list_files", progress)
@@ -81,10 +81,11 @@ def measure_report(
 def _check_dataset(card: SparseCard, dataset: Dataset) -> None:
     """Raises MissingPart for another dataset: which images were held out follows from all that it has."""
     if (dataset.name, dataset.revision) != (card.dataset, card.dataset_revision):
+        done, make = ("measured", "add it again") if card.source else ("trained", "train one on these")
         raise MissingPart(
-            f"The auto-encoder {card.name!r} was trained on other images: {card.dataset} (revision "
+            f"The auto-encoder {card.name!r} was {done} on other images: {card.dataset} (revision "
             f"{card.dataset_revision}), not {dataset.name} (revision {dataset.revision}). Name that dataset, bring its "
-            "images back, or train one on these: manage.py sae train"
+            f"images back, or {make}: manage.py sae --help"
         )
 
 

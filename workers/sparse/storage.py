@@ -1,4 +1,4 @@
-"""Trained auto-encoders as files, and checkpoints of those under way.
+"""Auto-encoders as files, and checkpoints of those under way.
 
 `<state>/sparse/NAME.safetensors` holds the weights and, as JSON in its metadata, the card. A file is written whole or
 not at all. Beside it lie `NAME.checkpoint` while the training is under way, and `NAME.lock`.
@@ -22,7 +22,7 @@ from workers.errors import MissingPart, RequestError
 from workers.files import atomic_write
 from workers.lab.index_files import report_disk_errors
 from workers.record.sparse import MAX_NAME, NAME_PATTERN
-from workers.sparse.autoencoder import SparseAutoencoder
+from workers.sparse.autoencoder import UNCHANGED, SparseAutoencoder
 from workers.sparse.quality import Quality
 
 _CARD = "card"
@@ -30,7 +30,10 @@ _CARD = "card"
 
 @dataclass(frozen=True)
 class SparseCard:
-    """What is known of a trained auto-encoder."""
+    """What is known of an auto-encoder: one that was trained here, or a published one that was added.
+
+    Of a published one `seed`, `steps`, `batch` and `images` are 0, and dataset and quality say what it was measured on.
+    """
 
     name: str
     kind: str
@@ -58,6 +61,12 @@ class SparseCard:
     fingerprint: str
     """Hash of all that the weights follow from."""
     quality: Quality
+    source: str = ""
+    """Where a published one comes from, such as "SAELens, folder layer4"; "" for one that was trained here."""
+    normalisation: str = UNCHANGED
+    """What is done to each position first: one of `autoencoder.NORMALISATIONS`."""
+    signed: bool = False
+    """Whether negative latents are kept among the k largest."""
 
 
 def find_path(state: Path, name: str) -> Path:
@@ -79,7 +88,9 @@ def save_autoencoder(network: SparseAutoencoder, card: SparseCard, path: Path) -
 def load_autoencoder(state: Path, name: str) -> tuple[SparseAutoencoder, SparseCard]:
     """The network and its card. Raises MissingPart if there is none of this name, or its file is damaged."""
     card, path = find_card(state, name), find_path(state, name)
-    network = SparseAutoencoder(card.units, card.latents, card.k, card.kind)
+    network = SparseAutoencoder(
+        card.units, card.latents, card.k, card.kind, normalisation=card.normalisation, signed=card.signed
+    )
     try:
         with safe_open(path, "pt") as file:
             network.load_state_dict({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118 - no mapping
@@ -94,7 +105,8 @@ def find_card(state: Path, name: str) -> SparseCard:
     if not path.exists():
         there = ", ".join(card.name for card in list_cards(state)) or "none yet"
         raise MissingPart(
-            f"There is no sparse auto-encoder {name!r}, only: {there}. Train it: manage.py sae train --help"
+            f"There is no sparse auto-encoder {name!r}, only: {there}. Train it: manage.py sae train --help; or add a "
+            "published one: manage.py sae add --help"
         )
     return read_card(path)
 
@@ -112,9 +124,10 @@ def read_card(path: Path) -> SparseCard:
 def check_weights(card: SparseCard, revision: str) -> None:
     """Raises MissingPart if the model that an auto-encoder is laid over has other weights now."""
     if revision != card.model_revision:
+        done, remedy = ("added to", "sae add") if card.source else ("trained on", "sae train")
         raise MissingPart(
-            f"The auto-encoder {card.name!r} was trained on other weights of {card.model_key} (revision "
-            f"{card.model_revision}, now {revision}). Train one on these: manage.py sae train"
+            f"The auto-encoder {card.name!r} was {done} other weights of {card.model_key} (revision "
+            f"{card.model_revision}, now {revision}). Make one on these: manage.py {remedy}"
         )
 
 
@@ -159,5 +172,6 @@ def _write(path: Path, content: bytes | memoryview) -> None:
 
 def _damaged(path: Path, error: Exception) -> MissingPart:
     return MissingPart(
-        f"{path} is no whole sparse auto-encoder ({error}). Remove the file and train it again: manage.py sae train"
+        f"{path} is no whole sparse auto-encoder ({error}). Remove the file and train it again: manage.py sae train; "
+        "or add it again: manage.py sae add"
     )

@@ -33,7 +33,7 @@ SAVE_EVERY = 30.0
 """Seconds between checkpoints."""
 _SAMPLE = 16_384
 """Positions that scale and first bias are measured on."""
-_HELD_OUT_BYTES = 64 << 20
+HELD_OUT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class SparseTraining:
     def _describe(self, name: str, progress: Progress) -> SparseCard:
         source, recipe, network = self._source, self._recipe, self.network.eval()
         del self._buffer  # its memory goes before the held-out images take theirs
-        held_out = ActivationBuffer(self._stream, source.layer.name, self._held_out, recipe.seed, _HELD_OUT_BYTES)
+        held_out = ActivationBuffer(self._stream, source.layer.name, self._held_out, recipe.seed, HELD_OUT_BYTES)
         quality = measure_quality(network, held_out.sample(held_out.positions, progress), self._learner.count_dead())
         return SparseCard(
             name=name,

@@ -1,4 +1,4 @@
-"""A sparse auto-encoder that was trained here as a model under study: "sae:NAME" has one layer, its units are latents.
+"""A sparse auto-encoder of this installation as a model under study: "sae:NAME" has one layer, its units are latents.
 
 A latent's map says how active it is at each place of the layer below; its activation is the maximum, as that of a unit.
 Loaded through the registry.
@@ -40,9 +40,9 @@ def missing(settings: LabSettings, name: str) -> str:
 
 
 def load(settings: LabSettings, name: str) -> SparseModel:
-    """The auto-encoder of this name on the model that it was trained on.
+    """The auto-encoder of this name on the model that it belongs to.
 
-    Raises RequestError for what is no name; MissingPart if it is not there, or was trained on other weights.
+    Raises RequestError for what is no name; MissingPart if it is not there, or belongs to other weights.
     """
     card = find_card(settings.state, name)
     below: VisionModel = registry.load(registry.VISION_MODELS, card.model_key)(settings)
@@ -68,13 +68,17 @@ class SparseModel:
         )
 
     def about(self) -> str:
-        """What it was trained on, and how well it explains that."""
+        """What it was trained on or where it comes from, and how well it explains its layer."""
         card, quality = self.card, self.card.quality
-        return (
-            f"{card.latents:,} latents ({card.kind}, k {card.k}) of {card.layer} of {card.model_key}, trained on "
-            f"{card.dataset}: {quality.unexplained:.1%} of variance unexplained with {quality.active:.1f} active "
-            f"latents, {quality.dead:.1%} of latents dead"
+        kind = f"{card.kind}, k {card.k}" if card.k else card.kind
+        start = f"{card.latents:,} latents ({kind}) of {card.layer} of {card.model_key}"
+        figures = (
+            f"{quality.unexplained:.1%} of variance unexplained with {quality.active:.1f} active latents, "
+            f"{quality.dead:.1%} of latents dead"
         )
+        if card.source:
+            return f"{start}, from {card.source}; on {quality.positions:,} positions of {card.dataset}: {figures}"
+        return f"{start}, trained on {card.dataset}: {figures}"
 
     def layers(self) -> Sequence[LayerInfo]:
         """One, with the name that the layer below has."""
@@ -85,7 +89,7 @@ class SparseModel:
         return visible_part(self._below, size)
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """(batch, latents, height, width), 0 or more; see `protocols.VisionModel.maps`."""
+        """(batch, latents, height, width); see `protocols.VisionModel.maps`. Published ones may be negative."""
         check_layers(self.name, layers, [self.card.layer])
         return {layer: self._read(images, slice(None)) for layer in layers}
 
@@ -97,7 +101,7 @@ class SparseModel:
     def _read(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
         if _time_of(self._path) != self._written:
             raise MachineryError(
-                f"The auto-encoder {self.card.name!r} was trained anew, or removed, since it was loaded. Restart the "
+                f"The auto-encoder {self.card.name!r} was made anew, or removed, since it was loaded. Restart the "
                 "workers, and give another one another name."
             )
         parts = in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])

@@ -1,0 +1,70 @@
+"""Recognises the layout of a published auto-encoder: by the names of its files, else by what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from workers.errors import RequestError
+from workers.sparse.published.canonical import PublishedForm
+from workers.sparse.published.configs import starts_with_json
+from workers.sparse.published.dictionary_learning import DICTIONARY_LEARNING, read_dictionary
+from workers.sparse.published.reading import read_tensors
+from workers.sparse.published.saelens import PRISMA, SAELENS, read_prisma, read_saelens
+from workers.sparse.published.saev import SAEV, read_saev
+from workers.sparse.published.topk_formats import OPENAI, SPARSIFY, read_openai, read_sparsify
+
+_NAMED: dict[str, tuple[str, Callable[[Path], PublishedForm]]] = {
+    "sae_weights.safetensors": ("cfg.json", read_saelens),
+    "ae.pt": ("config.json", read_dictionary),
+    "sae.safetensors": ("cfg.json", read_sparsify),
+}
+"""Files with weights: the config that lies beside each, and what reads both."""
+_LAYOUTS = (
+    f"{SAELENS} (cfg.json, sae_weights.safetensors), {DICTIONARY_LEARNING} (config.json, ae.pt), {SPARSIFY} (cfg.json, "
+    f"sae.safetensors), {PRISMA} (config.json, weights), {OPENAI} and {SAEV} (one .pt file)"
+)
+_SUFFIXES = (".pt", ".pth", ".safetensors")
+_BESIDE = "sparsity.safetensors"
+"""SAELens writes how often latents were active into it."""
+
+
+def read_published(path: Path) -> PublishedForm:
+    """The auto-encoder in a folder, or of a file with weights.
+
+    Raises RequestError for a path without one or with several, and for what cannot be read or used.
+    """
+    weights = _find_weights(path)
+    if named := _NAMED.get(weights.name):
+        config, read = named
+        if not weights.with_name(config).is_file():
+            raise RequestError(f"{weights} lacks {config} beside it, which says how it is used. Put it there.")
+        return read(weights)
+    if starts_with_json(weights):
+        return read_saev(weights)
+    tensors = read_tensors(weights)
+    if "pre_bias" in tensors:
+        return read_openai(tensors)
+    if "W_enc" in tensors and weights.with_name("config.json").is_file():
+        return read_prisma(tensors)
+    raise RequestError(f"{weights} is in no known layout. Known are: {_LAYOUTS}.")
+
+
+def _find_weights(path: Path) -> Path:
+    """The one file with weights. Raises RequestError."""
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise RequestError(f"There is no folder or file {path}. Name one that this machine can read.")
+    try:
+        names = sorted(each.name for each in path.iterdir() if each.suffix in _SUFFIXES and each.is_file())
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}.") from error
+    found = [name for name in names if name != _BESIDE]
+    if not found:
+        raise RequestError(f"{path} holds no auto-encoder in a known layout. Known are: {_LAYOUTS}.")
+    if len(found) > 1:
+        raise RequestError(
+            f"{path} holds several files with weights: {', '.join(found)[:300]}. Name one of them, not the folder."
+        )
+    return path / found[0]
