@@ -87,6 +87,9 @@ PROMPT_WRITERS: Plugins = {"toybox": ("Toybox's grammar", "workers.toybox.judgin
 ONE_SHOT_LABELLERS: Plugins = {"toybox": ("toybox-describer on exemplars alone", "workers.toybox.one_shot.load")}
 """Who labels a unit from its exemplars alone, where no language model does."""
 
+CONCEPT_PRESENCE: Plugins = {"toybox": ("Pairs of a colour and a noun in scenes", "workers.toybox.presence.read")}
+"""Functions (shown, held out, progress): which concepts are present in so many scenes, two tables."""
+
 CONCEPT_MATCHERS: Plugins = {"toybox": ("Words of labels after synonyms", "workers.toybox.concept_match.match")}
 """Functions (label, truth): whether a label names exactly the concepts of a synthetic neuron."""
 

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from workers.errors import Cancelled
 from workers.sparse import superposition
-from workers.sparse.superposition import CONCEPTS, RATE, Recovery, Trial
+from workers.sparse.superposition import RATE, Recovery, Superposition
 
 
 @pytest.fixture(autouse=True)
@@ -20,14 +20,14 @@ def _few_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(superposition, "HELD_OUT", 4_000)
 
 
-def find(trial: Trial) -> Recovery:
-    shown, fresh = (superposition.draw_independently(RATE, seed) for seed in (0, 1))
+def find(trial: Superposition) -> Recovery:
+    shown, fresh = (superposition.draw_independently(200, seed) for seed in (0, 1))
     return superposition.find_recovery(trial, shown, fresh)
 
 
 def test_training_finds_concepts_that_no_neuron_and_no_random_row_follows() -> None:
-    found = find(Trial(steps=200, batch=1_024))
-    assert len(found.correlations) == len(found.cosines) == len(CONCEPTS) == 200
+    found = find(Superposition(steps=200, batch=1_024))
+    assert len(found.correlations) == len(found.cosines) == 200
     assert fmean(found.untrained) < 0.45, "the decoder must not begin with the directions"
     assert fmean(found.cosines) > fmean(found.untrained) + 0.2
     assert max(found.neurons) < superposition.RECOVERED
@@ -42,8 +42,8 @@ def test_an_auto_encoder_that_knows_the_directions_recovers_all() -> None:
         network.decoder.copy_(directions)
         network.encoder.copy_(directions)
         network.threshold.fill_(0.5)
-    presence = superposition.draw_independently(RATE, 0)(2_000)
-    found = superposition.measure_recovery(network, directions, (0.0,), presence, presence @ directions)
+    presence = superposition.draw_independently(200, 0)(2_000)
+    found = superposition._measure_recovery(network, directions, (0.0,), presence, presence @ directions)
     assert min(found.correlations) > 0.99
     assert min(found.neurons) > 0.99, "each concept has a neuron of its own"
     assert min(found.cosines) == pytest.approx(1)
@@ -52,25 +52,29 @@ def test_an_auto_encoder_that_knows_the_directions_recovers_all() -> None:
 
 
 def test_the_same_seed_gives_the_same_and_another_one_other_directions() -> None:
-    one, same, other = (superposition.draw_directions(64, seed) for seed in (0, 0, 1))
+    one, same, other = (superposition._draw_directions(200, 64, seed) for seed in (0, 0, 1))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
     assert torch.allclose(one.norm(dim=1), torch.ones(200))
-    first, again = (superposition.draw_independently(RATE, 5)(100) for _ in range(2))
+    first, again = (superposition.draw_independently(200, 5)(100) for _ in range(2))
     assert torch.equal(first, again)
 
 
 def test_a_concept_that_is_never_there_is_not_recovered() -> None:
     found = superposition.find_recovery(
-        Trial(steps=2, batch=64), superposition.draw_independently(RATE, 0), lambda count: torch.zeros(count, 200)
+        Superposition(steps=2, batch=64),
+        superposition.draw_independently(200, 0),
+        lambda count: torch.zeros(count, 200),
     )
     assert set(found.correlations) == {0.0}
 
 
 @pytest.mark.django_db
 def test_the_command_tells_both_sources_beside_the_goals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(superposition, "_SCENES", 300)
-    monkeypatch.setattr(superposition, "_FRESH_SCENES", 200)
+    from workers.jobs import sparse
+
+    monkeypatch.setattr(sparse, "SCENES", 300)
+    monkeypatch.setattr(sparse, "HELD_OUT_SCENES", 200)
     out = StringIO()
     call_command("sae", "truth", "--seeds", "2", "--steps", "3", stdout=out, stderr=StringIO())
     for said in ("drawn one by one", "as they stand in scenes", "goal 0.9", "goal 0.95", "200 concepts"):
@@ -92,6 +96,6 @@ def test_it_can_be_stopped() -> None:
         if done == 2:
             raise Cancelled("stopped")
 
-    shown, fresh = (superposition.draw_independently(RATE, seed) for seed in (0, 1))
+    shown, fresh = (superposition.draw_independently(200, seed) for seed in (0, 1))
     with pytest.raises(Cancelled):
-        superposition.find_recovery(Trial(steps=5), shown, fresh, stop)
+        superposition.find_recovery(Superposition(steps=5), shown, fresh, stop)

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from experiments.models import Job, SparseAutoencoderRow
+from workers import registry
 from workers.errors import RequestError
 from workers.jobs import plugin_keys, registration
 from workers.jobs.laboratory import laboratory
@@ -26,6 +27,8 @@ from workers.sparse.report import measure_report
 from workers.sparse.training import SparseSource, find_source, train_sparse
 
 Facts = dict[str, Any]
+SCENES, HELD_OUT_SCENES = 20_000, 5_000
+"""Scenes whose concepts are laid over neurons: shown in training over and over, and measured on."""
 
 
 def train(
@@ -123,20 +126,25 @@ def report(name: str, progress: Progress) -> Facts:
 
 def find_superposed(seeds: Sequence[int], wish: Facts, progress: Progress) -> Facts:
     """How many concepts an auto-encoder finds again that were laid over fewer neurons, for each seed: `wish` are fields
-    of a `superposition.Trial`.
+    of a `superposition.Superposition`.
 
     Each concept drawn by itself, and as in scenes of toybox. Raises MachineryError, and Cancelled if `progress` does.
     """
-    shown, fresh = superposition.read_scenes(progress)
+    shown, fresh = registry.load(registry.CONCEPT_PRESENCE, "toybox")(SCENES, HELD_OUT_SCENES, progress)
+    concepts = shown.shape[1]
     found: dict[str, list[superposition.Recovery]] = {"independent": [], "scenes": []}
     for seed in seeds:
-        trial = superposition.Trial(seed=seed, **wish)
-        drawn = [superposition.draw_independently(superposition.RATE, each) for each in (2 * seed, 2 * seed + 1)]
+        trial = superposition.Superposition(seed=seed, concepts=concepts, **wish)
+        drawn = [superposition.draw_independently(concepts, each) for each in (2 * seed, 2 * seed + 1)]
         found["independent"].append(superposition.find_recovery(trial, drawn[0], drawn[1], progress))
         rows = [superposition.draw_rows(each, seed) for each in (shown, fresh)]
         found["scenes"].append(superposition.find_recovery(trial, rows[0], rows[1], progress))
     told = {source: [superposition.summarise(each) for each in recoveries] for source, recoveries in found.items()}
-    return {"trial": asdict(superposition.Trial(**wish)), "seeds": list(seeds), "sources": told}
+    return {
+        "trial": asdict(superposition.Superposition(concepts=concepts, **wish)),
+        "seeds": list(seeds),
+        "sources": told,
+    }
 
 
 def list_all() -> list[Facts]:

@@ -1,8 +1,8 @@
 """Superposition with a known truth: more concepts than neurons, and whether an auto-encoder finds them again.
 
-The concepts are the pairs of a colour and a noun of toybox. Each is a direction, a random unit vector over the neurons;
-a position's activations are the sum of the directions of the concepts that are present, and noise (after Elhage et al.,
-Toy Models of Superposition, 2022). Which are present is drawn for each concept by itself, or as in scenes of toybox.
+Each concept is a direction, a random unit vector over the neurons; a position's activations are the sum of the
+directions of the concepts that are present, and noise (after Elhage et al., Toy Models of Superposition, 2022). Which
+are present is drawn for each concept by itself, or as in the scenes of a world.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from statistics import fmean
 
 import torch
@@ -22,27 +21,22 @@ from workers.sparse.autoencoder import SparseAutoencoder
 from workers.sparse.learner import Learner
 from workers.sparse.losses import total_variance
 from workers.sparse.recipe import TrainingPlan
-from workers.toybox.world import splits
-from workers.toybox.world.scenes import COLOURS, NOUNS
 
-CONCEPTS = tuple(f"{colour} {noun}" for colour, noun in product(COLOURS, NOUNS))
 RECOVERED = 0.9
 """Correlation of a latent with a concept's presence from which the concept counts as recovered."""
 HELD_OUT = 20_000
 """Positions that everything is measured on."""
-_PLACES = {kind: place for place, kind in enumerate(product(COLOURS, NOUNS))}
 _SAMPLE = 16_384
 RATE = 0.0125
 """Probability of a concept where each is drawn by itself: 2.5 of them at a position, as in scenes."""
-_SCENES, _FRESH_SCENES = 20_000, 5_000
-"""Scenes that training shows over and over, and those that are measured on."""
 
 
 @dataclass(frozen=True)
-class Trial:
+class Superposition:
     """What is built and trained."""
 
     seed: int = 0
+    concepts: int = 200
     neurons: int = 64
     latents: int = 256
     k: int = 3
@@ -84,31 +78,16 @@ Draw = Callable[[int], Tensor]
 """Presence (positions, concepts), 0 or 1, of so many fresh positions."""
 
 
-def draw_directions(neurons: int, seed: int) -> Tensor:
+def _draw_directions(concepts: int, neurons: int, seed: int) -> Tensor:
     """(concepts, neurons), rows of norm 1."""
     start = _make_source(seed, "directions")
-    return torch.nn.functional.normalize(torch.randn(len(CONCEPTS), neurons, generator=start))
+    return torch.nn.functional.normalize(torch.randn(concepts, neurons, generator=start))
 
 
-def draw_independently(rate: float, seed: int) -> Draw:
-    """Each concept is present at a position with this probability, whatever else is."""
+def draw_independently(concepts: int, seed: int) -> Draw:
+    """Each concept is present at a position with the same probability, `RATE`, whatever else is."""
     source = _make_source(seed, "presence")
-    return lambda count: (torch.rand(count, len(CONCEPTS), generator=source) < rate).float()
-
-
-def read_scenes(progress: Progress = no_progress) -> tuple[Tensor, Tensor]:
-    """Presence (scenes, concepts) in scenes of toybox's training, and in others: one to four toys stand in each."""
-    return _read_scenes("train", _SCENES, progress), _read_scenes("probe", _FRESH_SCENES, progress)
-
-
-def _read_scenes(split: splits.Split, count: int, progress: Progress) -> Tensor:
-    table = torch.zeros(count, len(CONCEPTS))
-    for number in range(count):
-        if number % 100 == 0:
-            progress("Reading scenes", number, count)
-        for thing in splits.scene(split, number).things:
-            table[number, _PLACES[thing.colour, thing.noun]] = 1.0
-    return table
+    return lambda count: (torch.rand(count, concepts, generator=source) < RATE).float()
 
 
 def draw_rows(table: Tensor, seed: int) -> Draw:
@@ -117,12 +96,12 @@ def draw_rows(table: Tensor, seed: int) -> Draw:
     return lambda count: table[torch.randint(len(table), (count,), generator=source)]
 
 
-def find_recovery(trial: Trial, shown: Draw, held_out: Draw, progress: Progress = no_progress) -> Recovery:
+def find_recovery(trial: Superposition, shown: Draw, held_out: Draw, progress: Progress = no_progress) -> Recovery:
     """Train an auto-encoder on activations of `shown`, and measure it on those of `held_out`.
 
     Raises MachineryError for a training that breaks, and what `progress` raises.
     """
-    directions, noise = draw_directions(trial.neurons, trial.seed), _make_source(trial.seed, "noise")
+    directions, noise = _draw_directions(trial.concepts, trial.neurons, trial.seed), _make_source(trial.seed, "noise")
 
     def activate(presence: Tensor) -> Tensor:
         return presence @ directions + trial.noise * torch.randn(len(presence), trial.neurons, generator=noise)
@@ -131,10 +110,10 @@ def find_recovery(trial: Trial, shown: Draw, held_out: Draw, progress: Progress 
     untrained = _find_nearest(directions, network.decoder)
     _train(network, trial, lambda count: activate(shown(count)), progress)
     presence = held_out(HELD_OUT)
-    return measure_recovery(network, directions, untrained, presence, activate(presence))
+    return _measure_recovery(network, directions, untrained, presence, activate(presence))
 
 
-def measure_recovery(
+def _measure_recovery(
     network: SparseAutoencoder, directions: Tensor, untrained: tuple[float, ...], presence: Tensor, activations: Tensor
 ) -> Recovery:
     """Of a trained network, on positions: directions (concepts, neurons), presence (positions, concepts), activations
@@ -171,7 +150,7 @@ def _share(correlations: Sequence[float]) -> float:
     return fmean(each >= RECOVERED for each in correlations)
 
 
-def _train(network: SparseAutoencoder, trial: Trial, draw: Draw, progress: Progress) -> None:
+def _train(network: SparseAutoencoder, trial: Superposition, draw: Draw, progress: Progress) -> None:
     sample = draw(_SAMPLE)
     scale = total_variance(sample) ** 0.5
     with torch.no_grad():

@@ -81,7 +81,7 @@ class Command(FetchingCommand):
             self.stdout.write(json.dumps(found) if options["json"] else describe(found))
         elif options["action"] == "truth":
             found = _find_superposed(options)
-            self.stdout.write(json.dumps(found) if options["json"] else describe_truth(found))
+            self.stdout.write(json.dumps(found) if options["json"] else _describe_truth(found))
         elif options["action"] == "report":
             found = _measure_one(options["name"])
             trained = not any(card["name"] == options["name"] and card["source"] for card in _list_all())
@@ -123,7 +123,7 @@ def _train_one(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ask_trial(parser: CommandParser) -> None:
-    """What is built and trained; the names are those of `superposition.Trial`."""
+    """What is built and trained; the names are those of `superposition.Superposition`."""
     count = partial(choices.positive, int)
     parser.add_argument("--kind", choices=KINDS, default=BATCHTOPK, help=f"default: {BATCHTOPK}")
     parser.add_argument("--latents", type=count, default=256, metavar="N", help="default: 256, for 200 concepts")
@@ -145,12 +145,12 @@ def _find_superposed(options: dict[str, Any]) -> dict[str, Any]:
         return sparse.find_superposed(range(options["seeds"]), wish, line)
 
 
-def describe_truth(found: dict[str, Any]) -> str:
+def _describe_truth(found: dict[str, Any]) -> str:
     """A table for each way in which concepts were drawn: a column a seed, then the mean, then the goal."""
     trial = found["trial"]
     lines = [
-        f"{trial['kind']}, {trial['latents']:,} latents, k {trial['k']}, over {trial['neurons']} neurons that hold 200 "
-        f"concepts; noise {trial['noise']:g}; {trial['steps']:,} steps",
+        f"{trial['kind']}, {trial['latents']:,} latents, k {trial['k']}, over {trial['neurons']} neurons that hold "
+        f"{trial['concepts']} concepts; noise {trial['noise']:g}; {trial['steps']:,} steps",
     ]
     for source, words in TRUTH_SOURCES.items():
         lines += ["", f"Concepts {words}; a column a seed, then the mean", ""]

@@ -1,0 +1,37 @@
+"""Which pairs of a colour and a noun stand in scenes of toybox: concepts whose presence is known. Draws nothing.
+
+Loaded through the registry.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import torch
+
+from workers.protocols import Progress, no_progress
+from workers.toybox.world import splits
+from workers.toybox.world.scenes import COLOURS, NOUNS
+
+CONCEPTS = tuple(product(COLOURS, NOUNS))
+_EVERY = 100
+"""Scenes between two reports of progress."""
+
+
+def read(shown: int, held_out: int, progress: Progress = no_progress) -> tuple[torch.Tensor, torch.Tensor]:
+    """Presence (scenes, 200 concepts), 0 or 1, in so many scenes of the training split, and in so many others.
+
+    One to four toys stand in most of them. An exception of `progress`, such as Cancelled, passes through.
+    """
+    return _read("train", shown, progress), _read("probe", held_out, progress)
+
+
+def _read(split: splits.Split, count: int, progress: Progress) -> torch.Tensor:
+    places = {kind: place for place, kind in enumerate(CONCEPTS)}
+    table = torch.zeros(count, len(CONCEPTS))
+    for number in range(count):
+        if number % _EVERY == 0:
+            progress("Reading scenes", number, count)
+        for thing in splits.scene(split, number).things:
+            table[number, places[thing.colour, thing.noun]] = 1.0
+    return table
