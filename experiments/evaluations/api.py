@@ -17,6 +17,7 @@ from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.evaluations import actions, lists
+from experiments.evaluations.autoencoders import MOST
 from experiments.evaluations.comparison import FigurePair, ItemPair, score_of
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.form import MOST_REFLECTIONS, MOST_REPEATS, MOST_UNITS, NewEvaluation
@@ -47,6 +48,7 @@ class EvaluationIn(Body):
     backbone: str = Field("", max_length=300, pattern=NO_NUL, examples=["openai:gpt-4o"])
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] | None = None
     reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] | None = None
+    autoencoders: list[Words] = Field([], max_length=MOST, description="of one layer, as sae:toybox-layer4-topk-256")
     hints: bool = Field(False, description="of functions: ask once more with some inputs and outputs to begin with")
     judge: str = Field(
         "",
@@ -231,10 +233,11 @@ def start_evaluation(request: HttpRequest, wanted: EvaluationIn, response: HttpR
 
     def make() -> tuple[EvaluationOut, str]:
         typed = QueryDict(mutable=True)
-        given = wanted.model_dump(exclude={"sources", "layers", "unpriced"}, exclude_none=True)
+        given = wanted.model_dump(exclude={"sources", "layers", "autoencoders", "unpriced"}, exclude_none=True)
         typed.update({name: str(value) for name, value in given.items()})
         typed["layer"] = ",".join(wanted.layers)
         typed.setlist("source", wanted.sources)
+        typed.setlist("autoencoders", wanted.autoencoders)
         if wanted.unpriced:
             typed["unpriced"] = "on"
         row = actions.start(by, NewEvaluation(typed, sources.list_sources()))

@@ -4,7 +4,7 @@ who do not see it."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots import Axis, IntervalRow, Plot, PlotLine, Shape, Text, draw_intervals, fit_axis
@@ -104,8 +104,8 @@ def _draw_intervals(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -
     return plot
 
 
-def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
-    """y against x, a line for each series."""
+def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds, joined: Container[str] | None = None) -> Plot:
+    """y against x, a line for each series, or for those of `joined` alone."""
     shape = Shape(720, 300, 52, 18, 14, 46)
     x = fit_axis([row.point.x for row in rows], shape.left, shape.edge, lines=5)
     y = fit_axis(_values(rows), shape.floor, shape.top, lines=5)
@@ -113,7 +113,8 @@ def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plo
     _add_scales(plot, source)
     for place, (name, (kind, _)) in enumerate(kinds.items()):
         some = sorted((row for row in rows if row.series == name), key=lambda row: row.point.x)
-        plot.add_path(((row.point.x, row.point.y) for row in some), kind)
+        if joined is None or name in joined:
+            plot.add_path(((row.point.x, row.point.y) for row in some), kind)
         for row in some:
             at = x.at(row.point.x)
             if row.point.low is not None and row.point.high is not None:
@@ -122,6 +123,11 @@ def _draw_line(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plo
                 plot.lines.append(PlotLine(beside, beside, *ends, f"whisker {kind}"))
             plot.add_dot(at, y.at(row.point.y), kind, f"{_describe(row)}", row.link)
     return plot
+
+
+def _draw_front(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Plot:
+    """y against x, with a line through the first series: the others lie behind it."""
+    return _draw_line(source, rows, kinds, joined=[source.series[0].name])
 
 
 def _add_scales(plot: Plot, source: ResultPlot) -> None:
@@ -149,5 +155,6 @@ def _draw_strip(source: ResultPlot, rows: Sequence[PlotRow], kinds: Kinds) -> Pl
 _SHAPES: dict[str, Callable[[ResultPlot, Sequence[PlotRow], Kinds], Plot]] = {
     "intervals": _draw_intervals,
     "line": _draw_line,
+    "front": _draw_front,
     "strip": _draw_strip,
 }

@@ -38,9 +38,11 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     """Of an evaluation that need not be saved; `labels`: how many its sources have."""
     options, kind = evaluation.options, KINDS[evaluation.kind]
     units = kind.count_units(options.get("units", kind.units), len(options.get("layers", ())))
+    autoencoders = len(options.get("autoencoders", ()))
     units = min(units, labels) if labels is not None else units
     repeats = options.get("repeats", 1)
-    runs, checks = kind.count(units, repeats, len(options.get("sources", ())), hints=bool(options.get("hints")))
+    sources, hints = len(options.get("sources", ())), bool(options.get("hints"))
+    runs, checks = kind.count(units, repeats, sources, hints=hints, autoencoders=autoencoders)
     recorded = read_recorded(evaluation.backbone, evaluation.backbone_model) if runs else []
     elsewhere = bool(runs) and not recorded and evaluation.backbone in (SCRIPTED, SCRIPTED_FUNCTIONS)
     of_runs = [RecordedRun(kind.run_seconds, 0.0, 0, 0)] if elsewhere else recorded

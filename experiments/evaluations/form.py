@@ -9,7 +9,9 @@ from django import forms
 from django.http import QueryDict
 
 from experiments.core import compatibility
+from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT
+from experiments.evaluations.autoencoders import compare_options, find_compared
 from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
@@ -42,6 +44,7 @@ class NewEvaluation(forms.Form):
     repeats = forms.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
     reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
     hints = forms.BooleanField(required=False)
+    autoencoders = forms.MultipleChoiceField(required=False)
     seed = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
     cost = forms.FloatField(required=False, min_value=0, max_value=MOST_COST)
     seconds = forms.FloatField(required=False, min_value=0, max_value=MOST_SECONDS)
@@ -51,6 +54,7 @@ class NewEvaluation(forms.Form):
         "kind": "Kind",
         "name": "Name",
         "source": "Sources",
+        "autoencoders": "Auto-encoders",
         "model": "Model",
         "layer": "Layers",
         "batch": "Batch",
@@ -70,6 +74,9 @@ class NewEvaluation(forms.Form):
     def __init__(self, data: QueryDict, listed: Sequence[LabelSource]) -> None:
         super().__init__(data)
         cast("forms.MultipleChoiceField", self.fields["source"]).choices = [(each.key, each.words) for each in listed]
+        # What is not among them is told by name in `_check_autoencoders`
+        asked = [str(each) for each in data.getlist("autoencoders")]
+        cast("forms.MultipleChoiceField", self.fields["autoencoders"]).choices = [(each, each) for each in asked]
 
     @property
     def chosen_kind(self) -> KindRow | None:
@@ -95,6 +102,7 @@ class NewEvaluation(forms.Form):
             if not given.get(name):
                 self.add_error(name, words)
         self._check_model(kind, given)
+        self._check_autoencoders(kind, given)
         for name, rows in (("dataset", Dataset.objects), ("toolset", Toolset.objects)):
             if name in kind.asks and given.get(name) and not rows.filter(key=given[name]).exists():
                 self.add_error(name, f"There is no {name} “{given[name][:60]}”. Choose one of the list.")
@@ -148,6 +156,15 @@ class NewEvaluation(forms.Form):
         if unknown := set(given["layers"]) - known.keys():
             self.add_error("layer", f"{name} has no layer “{min(unknown)[:60]}”.")
 
+    def _check_autoencoders(self, kind: KindRow, given: dict[str, Any]) -> None:
+        names = given.get("autoencoders") or []
+        if "autoencoders" not in kind.asks or not names:
+            return
+        try:
+            find_compared(names)
+        except InvalidInput as error:
+            self.add_error("autoencoders", str(error))
+
     def draft(self) -> Evaluation:
         """The evaluation that a form without problems asks for, not saved."""
         given, kind = self.cleaned_data, KINDS[self.cleaned_data["kind"]]
@@ -163,6 +180,8 @@ class NewEvaluation(forms.Form):
         if given["source"] and "source" in kind.asks:
             options["sources"] = _join_sources(kind, given["source"])
         options |= {"judge": given["judge"]} if given["judge"] else {}
+        if "autoencoders" in kind.asks:
+            options |= compare_options(given["autoencoders"])
         options |= {"hints": True} if given["hints"] and "hints" in kind.asks else {}
         options |= {"reflections": given["reflections"]} if given["reflections"] and "reflections" in kind.asks else {}
         name = given["name"] or _name(kind, options, given["backbone_model"] or given["backbone"])
@@ -195,7 +214,10 @@ def _join_sources(kind: KindRow, chosen: Sequence[str]) -> list[str]:
 
 def _name(kind: KindRow, options: dict[str, Any], backbone: str) -> str:
     about = options.get("model") or ", ".join(options.get("sources", [])) or options.get("dataset")
-    if kind.families:
+    if compared := options.get("autoencoders"):
+        against = f"{len(compared)} auto-encoder{'s' * (len(compared) > 1)}"
+        named = f"{kind.count_noun(options['units'])} of {about} {options['layers'][0]} against {against}"
+    elif kind.families:
         families = options.get("layers") or kind.families
         named = f"{kind.count_noun(options['units'] * len(families))} of {', '.join(families)}"
         named += f" of {about}" if about else ""

@@ -22,6 +22,7 @@ from experiments.core.params import parse_key
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.evaluations import actions, drawing, files, lists, people, statements
+from experiments.evaluations.autoencoders import list_autoencoders
 from experiments.evaluations.comparison import compare as compare_evaluations
 from experiments.evaluations.forecast import predict
 from experiments.evaluations.form import NewEvaluation, list_judges
@@ -118,6 +119,8 @@ def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dic
     return {
         "sources": listed,
         "chosen": cast("QueryDict", form.data).getlist("source"),
+        "autoencoders": list_autoencoders(),
+        "compared": cast("QueryDict", form.data).getlist("autoencoders"),
         "models": VisionModelRow.objects.values_list("name", flat=True),
         "layers": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else [],
         "datasets": Dataset.objects.all(),

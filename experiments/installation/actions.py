@@ -3,7 +3,7 @@ long work."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -142,6 +142,12 @@ def train_sparse(actor: Actor, wish: SparseWish) -> Job:
     """Have a worker train a sparse auto-encoder; the same one that is under way already is not asked for twice."""
     options = asdict(check_wish(wish))
     return _ask(actor, JobKind.SPARSE, options.pop("model"), **options)
+
+
+@transaction.atomic
+def train_several(actor: Actor, wishes: Iterable[SparseWish]) -> list[Job]:
+    """The same of auto-encoders of several k, say: all of them, or none where one cannot be trained."""
+    return [train_sparse(actor, each) for each in wishes]
 
 
 def measure_autoencoder(actor: Actor, row: SparseAutoencoderRow) -> Job:

@@ -19,6 +19,8 @@ KINDS = (
     ("batchtopk", "BatchTopK: k on average, more where needed"),
     ("matryoshka", "Matryoshka: the first latents learn what is general"),
 )
+MOST_K = 12
+"""Auto-encoders that one form asks for."""
 _OUTPUTS = ("logit", "concept")
 """Kinds of layers that are not offered first: their units have names already."""
 
@@ -30,7 +32,7 @@ class NewAutoencoder(forms.Form):
     layer = forms.CharField(max_length=200, error_messages={"required": "Choose a layer."})
     dataset = forms.CharField(max_length=500, error_messages={"required": "Choose a dataset."})
     latents = forms.IntegerField(min_value=1, max_value=MAX_LATENTS)
-    k = forms.IntegerField(min_value=1, max_value=MAX_LATENTS)
+    k = forms.CharField(max_length=100)
     kind = forms.ChoiceField(choices=KINDS)
     name = forms.CharField(required=False, max_length=MAX_NAME)
     steps = forms.IntegerField(min_value=1, max_value=MAX_STEPS)
@@ -47,6 +49,22 @@ class NewAutoencoder(forms.Form):
         "steps": "Steps",
         "seed": "Seed",
     }
+
+    def clean_k(self) -> list[int]:
+        """One k or several, with commas between them."""
+        words = [each.strip() for each in self.cleaned_data["k"].split(",") if each.strip()]
+        found = [int(each) for each in words if each.isascii() and each.isdigit() and 1 <= int(each) <= MAX_LATENTS]
+        if len(found) != len(words) or not 1 <= len(found) <= MOST_K or len(set(found)) != len(found):
+            raise forms.ValidationError(
+                f"Write a whole number from 1 to {MAX_LATENTS:,}, or up to {MOST_K} different ones, as 4, 8, 16."
+            )
+        return found
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if len(given.get("k") or []) > 1 and given.get("name"):
+            self.add_error("name", "Leave it empty for several k: each auto-encoder has a name of its own.")
+        return given
 
     @classmethod
     def prefill(cls, chosen: Mapping[str, Any]) -> Self:
@@ -100,6 +118,6 @@ class NewAutoencoder(forms.Form):
         ]
 
     @property
-    def wish(self) -> SparseWish:
-        """What a form without problems asks for."""
-        return SparseWish(**self.cleaned_data)
+    def wishes(self) -> list[SparseWish]:
+        """What a form without problems asks for: one of each k."""
+        return [SparseWish(**self.cleaned_data | {"k": k}) for k in self.cleaned_data["k"]]

@@ -244,11 +244,11 @@ def autoencoders(request: HtmxRequest) -> HttpResponse:
 
 @require_POST
 def train_autoencoder(request: HttpRequest) -> HttpResponse:
-    """Have a worker train a sparse auto-encoder; what comes of it stands on the page."""
+    """Have a worker train a sparse auto-encoder, or one of each k; what comes of it stands on the page."""
     actor, form = Actor.of(request, Role.RESEARCHER), NewAutoencoder(request.POST)
     if form.is_valid():
         try:
-            actions.train_sparse(actor, form.wish)
+            actions.train_several(actor, form.wishes)
             return redirect("settings-autoencoders")
         except InvalidInput as error:
             form.add_error(error.field, str(error))

@@ -70,6 +70,7 @@ class EvaluationOptions(TypedDict, total=False):
     judge: str
     people: bool
     hints: bool
+    autoencoders: list[str]
 
 
 class StoredConclusion(TypedDict, total=False):

@@ -6,7 +6,8 @@ The paper's Table 1 is one of synthetic neurons with ten judges a pair.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from django.db.models import QuerySet
@@ -100,36 +101,79 @@ def _list_closed(evaluation: Evaluation) -> QuerySet[PairwiseTrial]:
 
 
 def _tabulate(trial: PairwiseTrial) -> ResultTable:
-    found = _group_preferences(trial)
+    found = [(model, _group_preferences(trial, model)) for model in _list_models(trial)]
     rows = [
-        (Cell(f"{name_source(one)} over {name_source(other).lower()}"), *map(_show, cells))
+        (Cell(name_pair(one, other, model)), *map(_show, cells))
+        for model, groups in found
         for (one, other), *cells in zip(
-            combinations(trial.sources, 2), *(_list_cells(table) for _, table in found), strict=True
+            combinations(trial.sources, 2), *(_list_cells(table) for _, table in groups), strict=True
         )
+        if not model or any(cell.preferred.n or cell.neither for cell in cells)
     ]
-    columns = ("Preferred", *(name for name, _ in found))
+    columns = ("Preferred", *(name for name, _ in found[0][1]))
     return ResultTable(f"two_way.{trial.pk}", trial.name, columns, tuple(rows), NOTE)
+
+
+def _list_models(trial: PairwiseTrial) -> list[str]:
+    """The models that preferences are told apart by: units and latents, where these are compared; else [""]."""
+    evaluation = trial.evaluation
+    compared = evaluation.options.get("autoencoders") if evaluation else None
+    return [str(evaluation.options.get("model") or ""), *compared] if evaluation and compared else [""]
+
+
+def name_pair(one: str, other: str, model: str) -> str:
+    """Such as "Agent over one-shot labeller, on toybox"."""
+    return f"{name_source(one)} over {name_source(other).lower()}" + (f", on {model}" if model else "")
+
+
+@dataclass(frozen=True)
+class ToldPreference:
+    """How often the label of one source was preferred to that of another, by people or a model that judges."""
+
+    by: str
+    own: bool
+    """Whether the evaluation itself asked whoever judges."""
+    model: str
+    """Whose units it is about, where that is told apart; else ""."""
+    one: str
+    other: str
+    cell: PreferenceCell
+
+    @property
+    def key(self) -> str:
+        """A dot would nest in the last line of `--json`."""
+        path = ("two_way", *([] if self.own else [self.by.casefold()]), self.model, f"{self.one}-{self.other}")
+        return ".".join(each.replace(".", "_") for each in path if each)
+
+
+def read_preferences(evaluation: Evaluation) -> Iterator[ToldPreference]:
+    """Of all closed trials; of units of a model only those that somebody judged."""
+    for trial in _list_closed(evaluation):
+        pairs = list(combinations(trial.sources, 2))
+        for model in _list_models(trial):
+            for name, table in _group_preferences(trial, model):
+                for (one, other), cell in zip(pairs, _list_cells(table), strict=True):
+                    if not model or cell.preferred.n or cell.neither:
+                        yield ToldPreference(name, trial.judges_wanted == 0, model, one, other, cell)
 
 
 def list_preferences(evaluation: Evaluation) -> list[Figure]:
     """The same as figures: `two_way.agent-one-shot` for the judge of the evaluation itself, `two_way.people.…` and
-    `two_way.gpt-4o.…` for those of other trials. Of two of one name, the later stands."""
-    figures: dict[str, Figure] = {}
-    for trial in _list_closed(evaluation):
-        for name, table in _group_preferences(trial):
-            by = [] if trial.judges_wanted == 0 else [name.casefold()]
-            for (one, other), cell in zip(combinations(trial.sources, 2), _list_cells(table), strict=True):
-                # A dot would nest in the last line of `--json`
-                key = ".".join(each.replace(".", "_") for each in ("two_way", *by, f"{one}-{other}"))
-                share, label = cell.preferred, f"{name_source(one)} over {name_source(other).lower()}, by {name}"
-                note = f"{cell.neither} cannot tell" + (f", {cell.unread} unread" if cell.unread else "")
-                figures[key] = Figure(key, label, share.value, share.low, share.high, share.n, None, note)
-    return list(figures.values())
+    `two_way.gpt-4o.…` for those of other trials; where units and latents are compared, each with its model before the
+    last part. Of two of one name, the later stands."""
+    return list({told.key: _write_figure(told) for told in read_preferences(evaluation)}.values())
 
 
-def _group_preferences(trial: PairwiseTrial) -> list[tuple[str, Preferences]]:
-    """People together, where any judged, then each model."""
-    found = trial_results(trial)
+def _write_figure(told: ToldPreference) -> Figure:
+    cell, share = told.cell, told.cell.preferred
+    note = f"{cell.neither} cannot tell" + (f", {cell.unread} unread" if cell.unread else "")
+    label = f"{name_pair(told.one, told.other, told.model)}, by {told.by}"
+    return Figure(told.key, label, share.value, share.low, share.high, share.n, None, note)
+
+
+def _group_preferences(trial: PairwiseTrial, model: str) -> list[tuple[str, Preferences]]:
+    """People together, where any judged, then each model that judges; of units of `model`, "" for all."""
+    found = trial_results(trial, f"{model} / " if model else "")
     models: Sequence[JudgeScore] = found.backbones
     people = [("People", found.together)] if found.people or not models else []
     return [*people, *((score.name, score.table) for score in models)]

@@ -72,10 +72,10 @@ class Results:
         return [*self.people, *self.backbones]
 
 
-def trial_results(trial: PairwiseTrial) -> Results:
-    """Everything at once; three queries. Only for a trial that is closed."""
+def trial_results(trial: PairwiseTrial, model: str = "") -> Results:
+    """Everything at once, or what was said of units of a model; three queries. Only for a trial that is closed."""
     judges = list(trial.judges.select_related("user", "job"))
-    votes = list(Vote.objects.filter(judge__trial=trial).select_related("pair"))
+    votes = list(Vote.objects.filter(judge__trial=trial, pair__unit_name__startswith=model).select_related("pair"))
     total = trial.pairs.count()
     people = [judge for judge in judges if judge.user_id]
     of_people = {judge.pk for judge in people}

@@ -28,6 +28,8 @@ OURS = {
 """Sources that have words of their own."""
 OF_EVALUATIONS = {"one-shot": "One-shot labeller", "shuffled": "Shuffled labels"}
 """Sources that an evaluation makes itself, and no label of a unit has."""
+BY_LATENT = "sae:"
+"""So are auto-encoders: a unit is labelled by the latent that adds most to it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ def words(key: str) -> str:
     """What people call a source."""
     if known := OURS.get(key) or OF_EVALUATIONS.get(key):
         return known
+    if key.startswith(BY_LATENT):
+        return f"By its latent of {key}"
     family, _, rest = key.partition(":")
     if family == IMPORT:
         return f"{rest} (imported)"

@@ -190,6 +190,10 @@ def test_what_cannot_be_trained_is_refused_with_the_field(
         {"latents": "many"},
         {"latents": str(10**30)},
         {"k": "0"},
+        {"k": "4, eight"},
+        {"k": "4, 4"},
+        {"k": "1,2,3,4,5,6,7,8,9,10,11,12,13"},
+        {"k": "4, 8", "name": "toys"},
         {"steps": "0"},
         {"seed": "-1"},
         {"kind": "dense"},
@@ -206,6 +210,14 @@ def test_what_makes_no_sense_comes_back_with_what_was_typed(as_owner: Client, ch
     assert 'role="alert"' in page
     assert '<option value="layer3" selected>' in page
     assert not Job.objects.exists()
+
+
+def test_several_k_are_trained_or_none_of_them(as_owner: Client) -> None:
+    fill()
+    assert as_owner.post(f"{PAGE}train/", GOOD | {"k": "4, 257", "name": ""}).status_code == 400
+    assert not Job.objects.exists()
+    assert as_owner.post(f"{PAGE}train/", GOOD | {"k": "4, 8,16", "name": ""}).status_code == 302
+    assert sorted(job.options["k"] for job in Job.objects.all()) == [4, 8, 16]
 
 
 def test_the_name_of_one_whose_file_is_gone_may_be_trained_again(as_owner: Client) -> None:

@@ -168,3 +168,21 @@ def test_no_interval_is_a_point(estimate) -> None:
     assert (found.low, found.high) == (None, None)
     assert found.why == "all 8 are equal, which says nothing of how others vary"
     assert intervals.estimate_mean([0.7]).why == "one value has no spread"
+
+
+def test_a_contrast_of_other_units_is_that_of_welch() -> None:
+    one, two = [0.9, 0.7, 0.8, 0.95], [0.2, 0.6, 0.4]
+    found, published = intervals.estimate_contrast(one, two), stats.ttest_ind(one, two, equal_var=False)
+    ends = published.confidence_interval(0.95)
+    assert found.value == pytest.approx(np.mean(one) - np.mean(two))
+    assert (found.low, found.high, found.n) == (pytest.approx(ends.low), pytest.approx(ends.high), 7)
+    assert intervals.estimate_contrast([*one, np.nan], two) == found
+
+
+def test_a_contrast_without_spread_has_no_interval() -> None:
+    assert intervals.estimate_contrast([], [1.0]).why == "one of the two sides is empty"
+    for one, two in (([1.0], [0.0, 0.5]), ([1.0, 1.0], [0.0, 0.0])):
+        found = intervals.estimate_contrast(one, two)
+        assert found.value is not None
+        assert (found.low, found.high) == (None, None)
+        assert found.why

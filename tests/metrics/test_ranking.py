@@ -45,3 +45,19 @@ def test_average_precision_takes_weights_as_repeats() -> None:
 
 def test_average_precision_takes_how_much_of_a_positive_each_is() -> None:
     assert ranking.average_precision(np.array([2.0, 1.0]), [0.5, 0.5]) == pytest.approx((0.5 * 0.5 + 0.5 * 0.5) / 1)
+
+
+def test_right_choices_are_those_of_the_exciting_image() -> None:
+    activations = np.array([0.0] * 50 + [each / 1000 for each in range(1, 46)] + [1.0] * 5)
+    right = [1.0 if each == 1 else 0.0 for each in activations]
+    assert ranking.measure_choices(activations, right) == 1.0
+    assert ranking.measure_choices(activations, [1 - each for each in right]) == 0.0
+    assert ranking.measure_choices(activations, [0.0] * 100) == ranking.CHANCE, "a label of nothing is a guess"
+    half = [0.0] * 95 + [1.0, 1.0, None, 0.0, 0.0]
+    assert ranking.measure_choices(activations, half) == pytest.approx((2 + 3 / 2) / 5), "ties count half"
+
+
+def test_a_unit_that_nothing_excites_leaves_no_choice() -> None:
+    assert ranking.measure_choices([], []) is None
+    assert ranking.measure_choices([2.0] * 9, [1.0] * 9) is None
+    assert ranking.measure_choices([1.0, 0.0], [None, None]) is None

@@ -155,3 +155,17 @@ def test_steps_follow_from_images() -> None:
     assert SparseRecipe(512, 8, images=1_000).count_steps(49) == 12
     assert SparseRecipe(512, 8, steps=7).count_steps(49) == 7
     assert SparseRecipe(512, 8).count_steps(49) == 5_000
+
+
+def test_the_latent_that_adds_most_counts_where_the_unit_is_strongest() -> None:
+    network = SparseAutoencoder(3, 4, 4, "topk")
+    with torch.no_grad():
+        network.encoder.copy_(torch.eye(4, 3))
+        network.decoder.copy_(torch.tensor([[1.0, 0, 0], [0.5, 0, 0], [0, 0, 1.0], [9.0, 0, 0]]))
+    maps = torch.zeros(2, 3, 2, 2)
+    maps[:, 0, 0, 0] = 1.0  # where unit 0 is strongest, latents 0 and 1 are active
+    maps[:, 1, 0, 0] = 1.5
+    maps[:, 1, 1, 1] = 50.0  # elsewhere latent 1 is far more so
+    assert network.find_strongest(maps, 0) == 0
+    assert network.find_strongest(maps, 1) is None, "no latent writes to it"
+    assert network.find_strongest(maps[:0], 0) is None

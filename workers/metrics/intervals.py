@@ -125,6 +125,24 @@ def estimate_difference(first: ArrayLike, second: ArrayLike) -> Estimate:
     return estimate_mean(one - two)
 
 
+def estimate_contrast(first: ArrayLike, second: ArrayLike) -> Estimate:
+    """The mean of `first` (n,) less that of `second` (m,), of units that have nothing to do with each other: Welch's
+    interval (1947). NaN is left out; it takes two values on either side."""
+    one, two = (_keep_finite(each)[0] for each in (first, second))
+    n = len(one) + len(two)
+    if not len(one) or not len(two):
+        return Estimate(None, n=n, why="one of the two sides is empty")
+    value = float(one.mean() - two.mean())
+    if min(len(one), len(two)) == 1:
+        return Estimate(value, n=n, why="one value has no spread")
+    parts = np.array([each.var(ddof=1) / len(each) for each in (one, two)])
+    if not parts.any():
+        return _bound(value, value, value, n)
+    degrees = float(parts.sum() ** 2 / (parts**2 / (np.array([len(one), len(two)]) - 1)).sum())
+    reach = _find_student(degrees) * float(np.sqrt(parts.sum()))
+    return _bound(value, value - reach, value + reach, n)
+
+
 def _score_pairs(gained: int, lost: int, n: int) -> Estimate:
     """The difference of two shares of the same n, of which `gained` have the first alone and `lost` the second."""
     z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
@@ -169,7 +187,7 @@ def estimate_gap(reached: ArrayLike, base: ArrayLike, ceiling: ArrayLike) -> Est
     return _bound(value, float((linear - reach) / square), float((linear + reach) / square), n)
 
 
-def _find_student(degrees: int) -> float:
+def _find_student(degrees: float) -> float:
     """Student's t that 95 % lie within; 0 for no degrees of freedom."""
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) if degrees > 0 else 0.0
 

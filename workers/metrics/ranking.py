@@ -5,10 +5,17 @@ The one place of the house that computes either; also open to plug-ins.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.floating]
+
+CHANCE = 0.5
+"""Share of choices that are right by knowing nothing."""
+STRONG = 0.05
+"""Share of the images that count as exciting a unit: the strongest of them."""
 
 
 def area_under_curve(high: Floats, low: Floats) -> float:
@@ -21,6 +28,26 @@ def area_under_curve(high: Floats, low: Floats) -> float:
     ordered = np.sort(low)
     below = np.searchsorted(ordered, high, "left") + np.searchsorted(ordered, high, "right")
     return float(below.mean() / (2 * len(low)))
+
+
+def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) -> float | None:
+    """Two-alternative forced choice: of an image that excites a unit and one that does not, which does its label
+    describe better? The share of pairs in which it is the exciting one; pairs that it describes alike count half.
+
+    Activations (n,) and presence (n,) in [0, 1] of the same images, None where nobody could say. Exciting are the
+    strongest `STRONG` of the images as far as they lie above the median; the others are those up to the median. None
+    where either side is empty.
+    """
+    acts = np.asarray(activations, dtype=np.float64)
+    said = np.array([np.nan if each is None else each for each in presence], dtype=np.float64)
+    known = np.isfinite(acts) & np.isfinite(said)
+    acts, said = acts[known], said[known]
+    if not len(acts):
+        return None
+    middle = float(np.median(acts))
+    bound = np.sort(acts)[-max(1, round(STRONG * len(acts)))]
+    strong, weak = said[(acts >= bound) & (acts > middle)], said[acts <= middle]
+    return area_under_curve(strong, weak) if len(strong) and len(weak) else None
 
 
 def average_precision(scores: Floats, truth: ArrayLike) -> float:

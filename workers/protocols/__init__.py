@@ -34,6 +34,7 @@ from workers.protocols.models import CroppingModel as CroppingModel
 from workers.protocols.models import Dataset as Dataset
 from workers.protocols.models import Detection as Detection
 from workers.protocols.models import Detector as Detector
+from workers.protocols.models import LatentModel as LatentModel
 from workers.protocols.models import LayerInfo as LayerInfo
 from workers.protocols.models import PublishedDataset as PublishedDataset
 from workers.protocols.models import PublishedLayer as PublishedLayer

@@ -139,6 +139,14 @@ class ConceptModel(VisionModel, Protocol):
         """
 
 
+class LatentModel(ConceptModel, Protocol):
+    """A model whose units are latents of a layer below."""
+
+    def find_strongest(self, images: Sequence[Image], unit: int) -> int | None:
+        """The latent that adds most to a unit of the layer below, where that unit is at its strongest in these images;
+        None where none adds anything."""
+
+
 @dataclass(frozen=True)
 class Detection:
     """One place where a detector found a concept."""

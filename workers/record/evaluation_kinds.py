@@ -23,6 +23,7 @@ class EvaluationKind(Labelled):
     SPURIOUS = "spurious", "Spurious features"
     BIAS = "bias", "Biases"
     FIND = "find", "Functions"
+    LATENTS = "latents", "Neurons against latents"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,10 @@ class KindRow:
     runs: int = 1
     """Runs that each of its units takes in one repeat."""
     checks: int = 0
+    """Label checks of the same."""
+    runs_each: int = 0
+    """Runs that each of its units takes for each auto-encoder that is named."""
+    checks_each: int = 0
     """Label checks of the same."""
     worst: tuple[str, ...] = ("position",)
     """What its items are ordered by, the worst first."""
@@ -86,11 +91,14 @@ class KindRow:
         """How many there are in all, where so many layers are named; 0 for all."""
         return units * (layers or len(self.families)) if self.families else units
 
-    def count(self, units: int, repeats: int, sources: int, *, hints: bool = False) -> tuple[int, int]:
+    def count(
+        self, units: int, repeats: int, sources: int, *, hints: bool = False, autoencoders: int = 0
+    ) -> tuple[int, int]:
         """Runs and label checks that so many units take, with so many sources named; 0 for what it makes. With hints
         each is asked once more."""
-        per_unit = (sources or len(self.makes) or self.checks) if self.checks else 0
-        return units * repeats * (self.runs + hints), units * repeats * per_unit
+        runs = self.runs + hints + autoencoders * self.runs_each
+        checks = (sources or len(self.makes) or self.checks) if self.checks else 0
+        return units * repeats * runs, units * repeats * (checks + autoencoders * self.checks_each)
 
 
 _AGENT = frozenset({"backbone", "cost", "seconds", "reflections"})
@@ -199,6 +207,21 @@ KINDS: Mapping[str, KindRow] = {
             families=("numeric", "strings", "concepts", "relations"),
             worst=("scores__success", "position"),
             run_seconds=1.0,
+        ),
+        KindRow(
+            key=EvaluationKind.LATENTS,
+            says="Does a sparse auto-encoder help? Units of a layer and latents of its auto-encoders are labelled and "
+            "tested alike, and each unit once more by the latent that adds most to it.",
+            noun="units",
+            units=20,
+            asks=_AGENT | {"autoencoders", "units", "dataset", "judge"},
+            needs={"autoencoders": "Choose one or more auto-encoders of a layer."},
+            checks=2,
+            runs_each=2,
+            checks_each=4,
+            worst=("label_check__pearson", "position"),
+            makes=("agent", "one-shot"),
+            compares_labels=True,
         ),
     )
 }

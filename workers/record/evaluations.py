@@ -89,7 +89,8 @@ class Series:
 
 @dataclass(frozen=True)
 class ResultPlot:
-    """A plot: "intervals" (a row for each point, by name), "line" (y against x), "strip" (points by series)."""
+    """A plot: "intervals" (a row for each point, by name), "line" (y against x), "front" (the same, with a line
+    through the first series alone), "strip" (points by series)."""
 
     key: str
     title: str

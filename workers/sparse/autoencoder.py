@@ -107,6 +107,24 @@ class SparseAutoencoder(nn.Module):
             return activations / length.clamp_min(torch.finfo(length.dtype).tiny), length, 0.0
         return activations, 1.0, 0.0
 
+    @torch.no_grad()
+    def find_strongest(self, maps: Tensor, unit: int) -> int | None:
+        """The latent that adds most to a unit, on average over images; None where none adds anything, or none is given.
+
+        A position is rebuilt as the sum of z_j W_j over latents j, and a bias, W_j being rows of the decoder; so
+        z_j W_j[i] is what latent j adds to unit i (Marks et al., arXiv 2403.19647, take the same sum apart). Maps
+        (images, units, height, width) are those of the layer; of each image the place counts where the unit is
+        strongest. What is done to a position first is not undone.
+        """
+        if not len(maps):
+            return None
+        flat = maps.flatten(2)
+        peaks = flat[:, unit].argmax(1)
+        positions = flat.gather(2, peaks[:, None, None].expand(-1, flat.shape[1], 1))[..., 0]
+        added = (self.encode(positions) * self.decoder[:, unit]).mean(0)
+        best = int(added.argmax())
+        return best if added[best] > 0 else None
+
     def decode_nested(self, latents: Tensor) -> Iterator[Tensor]:
         """The activations as each nested group of latents rebuilds them; the last is `decode`."""
         rebuilt: Tensor = self.decoder_bias

@@ -20,6 +20,7 @@ from workers.record.sparse import BATCHTOPK
 from workers.sparse.autoencoder import SparseAutoencoder
 from workers.sparse.learner import Learner
 from workers.sparse.losses import total_variance
+from workers.sparse.quality import measure_reconstruction
 from workers.sparse.recipe import TrainingPlan
 
 RECOVERED = 0.9
@@ -44,8 +45,9 @@ class Superposition:
     kind: str = BATCHTOPK
     noise: float = 0.02
     """Standard deviation of what is added to each neuron."""
-    steps: int = 4_000
-    batch: int = 2_048
+    steps: int = 16_000
+    """Many short ones: latents settle by the number of steps, rather than by what each of them sees."""
+    batch: int = 512
     """Positions of a step."""
 
 
@@ -120,14 +122,14 @@ def _measure_recovery(
     (positions, neurons)."""
     with torch.no_grad():
         latents = network.encode(activations)
-        errors = (activations - network.decode(latents)).double().square().sum(1).mean()
+    rebuilt = measure_reconstruction(network, activations)
     return Recovery(
         correlations=_correlate(presence, latents),
         neurons=_correlate(presence, torch.cat([activations, -activations], 1)),
         cosines=_find_nearest(directions, network.decoder),
         untrained=untrained,
-        unexplained=float(errors) / total_variance(activations),
-        active=float((latents > 0).sum(1).double().mean()),
+        unexplained=rebuilt.unexplained,
+        active=float(rebuilt.at_positions.mean()),
         present=float(presence.sum(1).mean()),
     )
 

@@ -11,7 +11,9 @@ from django.core.management.base import CommandError, CommandParser
 from experiments.core import compatibility, notify
 from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON, SCRIPTED
+from experiments.core.errors import InvalidInput
 from experiments.evaluations import actions
+from experiments.evaluations.autoencoders import compare_options
 from experiments.evaluations.forecast import predict
 from experiments.evaluations.results import read_result
 from experiments.management import comparing, comparison_table
@@ -28,7 +30,7 @@ from workers.record.evaluations import CAVEAT
 ALL = "all"
 NOT_COMPARED = (
     *("backbone", "backbone_model", "model", "layers", "dataset", "toolset", "source", "repeats", "reflections"),
-    *("judge", "people", "seconds", "resume", "families", "published", "hints"),
+    *("judge", "people", "seconds", "resume", "families", "published", "hints", "autoencoders"),
 )
 """Options that `compare` has no use for: it decides all that by itself."""
 
@@ -70,6 +72,9 @@ class Command(FetchingCommand):
         parser.add_argument("--published", default="", metavar="DIR", help="find: those of FIND's published benchmark")
         parser.add_argument(
             "--hints", action="store_true", help="find: ask once more with some inputs and outputs to begin with"
+        )
+        parser.add_argument(
+            "--autoencoders", nargs="+", default=[], metavar="NAME", help="latents: of one layer, as sae:NAME"
         )
         parser.add_argument("--people", action="store_true", help="have people write labels of a quarter of the units")
         parser.add_argument(
@@ -161,6 +166,8 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     asked["sources"] = options["source"]
     if kind == EvaluationKind.FIND:
         asked |= _ask_functions(options)
+    if "autoencoders" in KINDS[kind].asks:
+        asked |= _ask_autoencoders(options)
     if "toolset" in KINDS[kind].asks:
         asked["toolset"] = choices.toolset_of(options["model"] or compatibility.TOYBOX, options)
     backbone = _find_backbone(kind, options["backbone"])
@@ -195,6 +202,17 @@ def _ask_functions(options: dict[str, Any]) -> dict[str, Any]:
         raise CommandError("--published names a model by itself: leave --model out.")
     model = plugin_keys.model_key(f"find:{options['published']}") if options["published"] else options["model"]
     return {"layers": families, "model": model, "hints": options["hints"]}
+
+
+def _ask_autoencoders(options: dict[str, Any]) -> dict[str, Any]:
+    """Which auto-encoders are compared with their layer. Raises CommandError."""
+    names = options["autoencoders"]
+    try:
+        return compare_options([each if each.startswith("sae:") else f"sae:{each}" for each in names])
+    except InvalidInput as error:
+        raise CommandError(
+            f"{error} They are named by --autoencoders; manage.py sae list says which there are."
+        ) from error
 
 
 def _check_judge(kind: EvaluationKind, judge: str) -> str:

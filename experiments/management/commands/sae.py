@@ -57,7 +57,9 @@ class Command(FetchingCommand):
         count = partial(choices.positive, int)
         _add_source(train)
         train.add_argument("--latents", type=count, required=True, metavar="N", help="as 4 to 32 times the units")
-        train.add_argument("--k", type=count, required=True, metavar="K", help="active latents at a position")
+        train.add_argument(
+            "--k", type=count, required=True, nargs="+", metavar="K", help="active at a position; one or several"
+        )
         train.add_argument("--kind", choices=KINDS, default="topk", help="default: topk")
         train.add_argument("--name", default="", help="of its file; default: from model, layer and recipe")
         length = train.add_mutually_exclusive_group()
@@ -74,8 +76,7 @@ class Command(FetchingCommand):
 
     def handle(self, **options: Any) -> None:
         if options["action"] == "train":
-            found = _train_one(options)
-            self.stdout.write(json.dumps(found) if options["json"] else describe(found))
+            self._train(options)
         elif options["action"] == "add":
             found = _add_one(options)
             self.stdout.write(json.dumps(found) if options["json"] else describe(found))
@@ -91,6 +92,14 @@ class Command(FetchingCommand):
             cards = _list_all()
             none = "None was trained yet. manage.py sae train makes one; manage.py sae add takes a published one."
             self.stdout.write(json.dumps(cards) if options["json"] else "\n".join(map(describe, cards)) or none)
+
+    def _train(self, options: dict[str, Any]) -> None:
+        """One of each k, told as soon as it is trained."""
+        if len(options["k"]) > 1 and options["name"]:
+            raise CommandError("Leave --name out for several k: each auto-encoder has a name of its own.")
+        for k in dict.fromkeys(options["k"]):
+            found = _train_one({**options, "k": k})
+            self.stdout.write(json.dumps(found) if options["json"] else describe(found))
 
 
 def _add_source(parser: CommandParser) -> None:
@@ -129,7 +138,7 @@ def _ask_trial(parser: CommandParser) -> None:
     parser.add_argument("--latents", type=count, default=256, metavar="N", help="default: 256, for 200 concepts")
     parser.add_argument("--neurons", type=count, default=64, metavar="N", help="default: 64")
     parser.add_argument("--k", type=count, default=3, metavar="K", help="active latents at a position; default: 3")
-    parser.add_argument("--steps", type=count, default=4_000, help="default: 4,000, of 2,048 positions each")
+    parser.add_argument("--steps", type=count, default=16_000, help="default: 16,000, of 512 positions each")
     parser.add_argument("--noise", type=partial(choices.positive, float), default=0.02, help="sd; default: 0.02")
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from functools import partial
 
+from django.db.models import Q
+
 from experiments.core import compatibility
 from experiments.core.compatibility import PERSON
 from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run, Unit
 from experiments.pairwise import sources
 from experiments.pairwise.of_evaluation import name_source
+from experiments.pairwise.sources import BY_LATENT
 from workers.errors import RequestError
 from workers.jobs.evaluations.truth import note_cost
 from workers.jobs.label_checks.images import store
@@ -22,8 +25,12 @@ from workers.record.statuses import Status
 from workers.record.systems import SystemSpec
 
 AGENT, ONE_SHOT, SHUFFLED = "agent", "one-shot", "shuffled"
+LATENT = "latent"
+"""Option of an item: the number of the latent that labels its unit."""
 LATE = {SHUFFLED: 1}
 """Sources that come after all others, since they need what these give."""
+IS_LATE = Q(source__in=list(LATE)) | Q(source__startswith=BY_LATENT)
+"""The items of these, with units that are labelled by a latent."""
 
 
 def spec_of(evaluation: Evaluation, item: EvaluationItem) -> SystemSpec:
@@ -63,6 +70,8 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
         return _label_once(evaluation, item, progress)
     if item.source == SHUFFLED:
         return _deal(evaluation, item)
+    if item.source.startswith(BY_LATENT):
+        return _take_over(evaluation, item)
     found = sources.labels_of(Unit.objects.filter(pk=item.unit_id or 0), [item.source]).get(item.unit_id or 0, {})
     if item.source not in found:
         item.reason = f"{name_source(item.source)} says nothing of this unit."
@@ -127,3 +136,17 @@ def _deal(evaluation: Evaluation, item: EvaluationItem) -> str:
         return ""
     random.Random(f"shuffled labels {evaluation.seed}").shuffle(units)
     return str(known[units[(units.index(item.unit_id) + 1) % len(units)]])
+
+
+def _take_over(evaluation: Evaluation, item: EvaluationItem) -> str:
+    """The agent's label of the latent that adds most to the item's unit."""
+    latent = str(item.options.get(LATENT) or "")
+    if not latent:
+        item.reason = f"No latent of {item.source} adds anything to it."
+        return ""
+    place = {"unit__layer__model__name": item.source, "unit__number": int(latent)}
+    own = evaluation.items.filter(source=AGENT, **place).first()
+    if own is None or not own.label:
+        item.reason = f"Latent {latent}, which adds most to it, has no label."
+        return ""
+    return own.label

@@ -18,7 +18,7 @@ from experiments.models import CheckStatus, Evaluation, EvaluationItem, ItemStat
 from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaError, RequestError
 from workers.jobs.evaluations.agent_runs import by_workers
 from workers.jobs.evaluations.procedure import Procedure
-from workers.jobs.evaluations.sources import AGENT, LATE, find_label
+from workers.jobs.evaluations.sources import AGENT, IS_LATE, find_label
 from workers.jobs.label_checks.check import run_check
 from workers.protocols import Progress
 from workers.record.statuses import ACTIVE
@@ -70,8 +70,8 @@ class Steps:
             return None
         asked = self._evaluation.items.filter(source=AGENT, status=ItemStatus.PLANNED, run__status__in=ACTIVE)
         ready = left.filter(status=ItemStatus.PLANNED).exclude(Exists(asked.filter(unit=OuterRef("unit"))))
-        early = left.exclude(source__in=list(LATE))
-        return ready.exclude(source__in=list(LATE)).first() or (None if early.exists() else ready.first())
+        early = left.exclude(IS_LATE)
+        return ready.exclude(IS_LATE).first() or (None if early.exists() else ready.first())
 
     def _take(self, item: EvaluationItem, step: Callable[[], float]) -> None:
         """Do a step, which returns what it took beside its own seconds. What the item's own label or run does wrong

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from experiments.models import Evaluation, EvaluationItem, LayerIndex
+from experiments.models import Evaluation, EvaluationItem, Layer, LayerIndex
 from experiments.pairwise.of_evaluation import name_source
 from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.pooled_figures import add_pooled
@@ -34,18 +34,22 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
     layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in _KINDS)]
     count = int(evaluation.options.get("units") or USUAL)
     dataset = find_dataset(evaluation, model)
-    index = laboratory().index(model, dataset)
-    index.prepare([layer.name for layer in layers], progress)
+    laboratory().index(model, dataset).prepare([layer.name for layer in layers], progress)
     chosen: list[tuple[float, int, EvaluationItem]] = []
     for place, layer in enumerate(layers):
         share = count // len(layers) + (place < count % len(layers))
-        dead = set(index.layer(layer.name).dead())
-        alive = [number for number in range(layer.units) if number not in dead]
-        numbers = random.Random(f"units {evaluation.seed} {layer.name}").sample(alive, min(share, len(alive)))
+        numbers = draw_alive(layer, dataset, share, f"units {evaluation.seed} {layer.name}")
         drawn = [make_item(layer, number, layer.name, "") for number in sorted(numbers)]
         chosen += [((at + 0.5) / len(drawn), place, item) for at, item in enumerate(drawn)]
-        LayerIndex.objects.filter(layer=layer, dataset__key=dataset).update(dead=sorted(dead))
     return [item for _, _, item in sorted(chosen, key=lambda each: each[:2])]
+
+
+def draw_alive(layer: Layer, dataset: str, count: int, lot: str) -> list[int]:
+    """Numbers of so many units of an indexed layer by lot, without those that no image activates."""
+    dead = set(laboratory().index(layer.model.name, dataset).layer(layer.name).dead())
+    LayerIndex.objects.filter(layer=layer, dataset__key=dataset).update(dead=sorted(dead))
+    alive = [number for number in range(layer.units) if number not in dead]
+    return random.Random(lot).sample(alive, min(count, len(alive)))
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:

@@ -51,7 +51,7 @@ def load(settings: LabSettings, name: str) -> SparseModel:
 
 
 class SparseModel:
-    """A `protocols.VisionModel` with `unit_maps`. The model below holds its own lock."""
+    """A `protocols.LatentModel`. The model below holds its own lock."""
 
     def __init__(self, settings: LabSettings, card: SparseCard, below: VisionModel) -> None:
         self.name = f"sae:{card.name}"
@@ -98,18 +98,32 @@ class SparseModel:
         check_layers(self.name, [layer], [self.card.layer])
         return self._read(images, slice(unit, unit + 1))[:, 0]
 
-    def _read(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
+    def find_strongest(self, images: Sequence[Image], unit: int) -> int | None:
+        """The latent that adds most to a unit of the layer below; see `protocols.LatentModel`."""
+        self._check_unchanged()
+        maps = self._read_below(images)
+        with self._slot as network:
+            return network.find_strongest(maps.to(network.decoder.device), unit)
+
+    def _read_below(self, images: Sequence[Image]) -> torch.Tensor:
+        """(batch, units, height, width): the layer's own maps."""
+        return probabilities(self._below.maps(images, [self.card.layer])[self.card.layer], self._scale)
+
+    def _check_unchanged(self) -> None:
         if _time_of(self._path) != self._written:
             raise MachineryError(
                 f"The auto-encoder {self.card.name!r} was made anew, or removed, since it was loaded. Restart the "
                 "workers, and give another one another name."
             )
+
+    def _read(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
+        self._check_unchanged()
         parts = in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])
         return torch.cat(parts) if parts else self._encode([], latents)
 
     def _encode(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
         """(batch, latents, height, width)"""
-        found = probabilities(self._below.maps(images, [self.card.layer])[self.card.layer], self._scale)
+        found = self._read_below(images)
         batch, units, height, width = found.shape
         positions = found.permute(0, 2, 3, 1).reshape(-1, units)
         with self._slot as network, torch.no_grad():

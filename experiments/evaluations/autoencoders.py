@@ -1,0 +1,51 @@
+"""Which sparse auto-encoders an evaluation compares with their layer: they have to take the same layer apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from experiments.core.errors import InvalidInput
+from experiments.models import SparseAutoencoderRow
+
+MOST = 12
+"""Auto-encoders of one evaluation."""
+_PLACE = ("model_key", "model_revision", "layer")
+"""What the cards of all have in common."""
+
+
+def list_autoencoders() -> QuerySet[SparseAutoencoderRow]:
+    """Those that can be used, by name."""
+    return SparseAutoencoderRow.objects.filter(model__available=True).select_related("model").order_by("model__name")
+
+
+def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
+    """The auto-encoders of these models, as "sae:NAME"; the sparsest first. Raises InvalidInput."""
+    if not 1 <= len(set(names)) <= MOST:
+        raise InvalidInput(f"Choose 1 to {MOST} auto-encoders of a layer, not {len(set(names))}.", "autoencoders")
+    found = list(list_autoencoders().filter(model__name__in=names))
+    there = {row.model.name for row in found}
+    if unknown := [name for name in names if name not in there]:
+        raise InvalidInput(f"There is no auto-encoder “{unknown[0][:60]}”. Choose of the list.", "autoencoders")
+    first, *others = found
+    for other in others:
+        if any(first.card[name] != other.card[name] for name in _PLACE):
+            raise InvalidInput(
+                f"{first.model.name} is of {first.card['layer']} of {first.card['model_key']}, and {other.model.name} "
+                f"of {other.card['layer']} of {other.card['model_key']}: choose auto-encoders of one layer.",
+                "autoencoders",
+            )
+    return sorted(found, key=lambda row: (row.card["quality"]["active"], row.model.name))
+
+
+def compare_options(names: Sequence[str]) -> dict[str, Any]:
+    """What an evaluation of these keeps: their names, model and layer below. Raises InvalidInput."""
+    rows = find_compared(names)
+    card = rows[0].card
+    return {
+        "autoencoders": [row.model.name for row in rows],
+        "model": card["model_key"],
+        "layers": [card["layer"]],
+    }

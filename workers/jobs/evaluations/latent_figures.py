@@ -1,0 +1,258 @@
+"""Figures of neurons against latents: each side with intervals, the front over several k, AIM's claims beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.models import Evaluation, EvaluationItem
+from experiments.pairwise.of_evaluation import ToldPreference, name_pair, name_source, read_preferences
+from experiments.pairwise.proportions import Proportion
+from experiments.pairwise.sources import BY_LATENT
+from workers.jobs.evaluations import figures
+from workers.jobs.evaluations.figures import Score
+from workers.jobs.evaluations.sources import AGENT, ONE_SHOT
+from workers.metrics.intervals import estimate_contrast, estimate_mean
+from workers.metrics.ranking import STRONG
+from workers.record.evaluations import (
+    Cell,
+    EvaluationResult,
+    Figure,
+    Point,
+    ResultPlot,
+    ResultTable,
+    Series,
+)
+
+NEURONS, LATENTS, MATCHED = "neurons", "latents", "latents of neurons"
+"""Groups of items: units by lot, latents by lot, and latents that add most to one of the units."""
+CARDS = "autoencoders"
+"""Key of `Evaluation.prepared`: what is told of each auto-encoder."""
+_CHOICE = "choice"
+_SCORES: Mapping[str, tuple[str, Score]] = {
+    "pearson": ("r", figures.checked("pearson")),
+    _CHOICE: ("right choices (2AFC)", figures.score_of(_CHOICE)),
+    "auprc_above": ("AUPRC above its base rate", figures.checked("auprc_above")),
+    "generated_auc": ("AUC of 7 + 7", figures.checked("generated_auc")),
+}
+"""Of a label: what people call it, and how it is read."""
+_MAIN = ("pearson", _CHOICE)
+_CLAIMED = (
+    ("AIM over MILAN, neurons (claimed)", 0.78),
+    ("AIM over MAIA, neurons (claimed)", 0.68),
+    ("MAIA over MILAN, neurons (published)", 0.73),
+)
+"""Shares of people's choices between two labels: AIM's Table 1, MAIA's Table 1 (arXiv 2404.14394)."""
+_CLAIM_NOTE = (
+    "Whose label of two is preferred. AIM's shares are claims: its text does not say which auto-encoders it used, and "
+    "gives no intervals. Ours need a judge, or a pairwise trial of these labels by people, that is closed."
+)
+_CHOICE_NOTE = (
+    f"2AFC: of an image among the {STRONG:.0%} that excite the unit most and one that does not, the label describes "
+    "the exciting one better; chance is 0.5. "
+    "Means over units with 95 % intervals; who gives no label scores 0, or chance. "
+    "Units and latents are drawn by lot of those that are alive."
+)
+
+Items = Sequence[EvaluationItem]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One side of the comparison: the layer itself, or an auto-encoder with what is told of it."""
+
+    key: str
+    words: str
+    items: Items
+    """By lot, of all sources."""
+    card: Mapping[str, Any]
+
+
+def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
+    """Means by side, differences from the neurons, what latents say of neurons, the front, AIM's claims."""
+    cards: Any = evaluation.prepared.get(CARDS) or []
+    neurons = _Compared(NEURONS, "Neurons", _of(items, NEURONS), {})
+    sides = [neurons, *(_read_side(items, card, cards) for card in cards)]
+    means = [(side.words, _average(side, name)) for name in _SCORES for side in sides]
+    return EvaluationResult(
+        (
+            *(figure for _, figure in means),
+            *(_contrast(side, neurons, name) for side in sides[1:] for name in _MAIN),
+            *_compare_sources(neurons, sides),
+        ),
+        (_list_sides(sides), _list_labels(items, sides), _set_beside(evaluation)),
+        (
+            figures.interval_plot("r", "Labels of neurons and latents", "mean r", means[: len(sides)]),
+            _draw_front(sides),
+        ),
+        tuple(figures.tell_lacking(items)),
+    )
+
+
+def _of(items: Items, group: str, model: str = "") -> list[EvaluationItem]:
+    """Of a group, and of a model where it is named; names outlive the catalogue."""
+    return [each for each in items if each.group == group and each.unit_name.startswith(f"{model} / " if model else "")]
+
+
+def _read_side(items: Items, card: Mapping[str, Any], cards: Sequence[Mapping[str, Any]]) -> _Compared:
+    """By k where that tells the auto-encoders apart, else by name."""
+    several = len({each["k"] for each in cards}) == len(cards) and card["k"]
+    words = f"Latents, k {card['k']}" if several else f"Latents of {card['name']}"
+    return _Compared(_name_key(card["name"]), words, _of(items, LATENTS, card["name"]), card)
+
+
+def _name_key(name: str) -> str:
+    return name.removeprefix(BY_LATENT).replace(".", "_")
+
+
+def _average(side: _Compared, name: str) -> Figure:
+    words, score = _SCORES[name]
+    own = figures.of_source(side.items, AGENT)
+    return figures.mean_figure(f"{side.key}.{name}", f"{side.words}: mean {words}", map(score, own))
+
+
+def _contrast(side: _Compared, neurons: _Compared, name: str) -> Figure:
+    """Latents less neurons; they are other units, so nothing is paired."""
+    words, score = _SCORES[name]
+    first, second = (
+        [value for item in figures.of_source(each.items, AGENT) if (value := score(item)) is not None]
+        for each in (side, neurons)
+    )
+    found = estimate_contrast(first, second)
+    label = f"{side.words} less neurons: {words}"
+    return Figure(f"difference.{side.key}.{name}", label, found.value, found.low, found.high, found.n, note=found.why)
+
+
+def _compare_sources(neurons: _Compared, sides: Sequence[_Compared]) -> list[Figure]:
+    """The agent less one-shot on each side, and what a latent says of its neuron less what the agent does; paired."""
+    planned = [
+        (side, AGENT, ONE_SHOT, f"{side.words}: agent less one-shot", f"difference.{side.key}.agent-one-shot")
+        for side in sides
+    ]
+    planned += [
+        (neurons, side.card["name"], AGENT, f"Neurons: by {side.words.lower()} less agent", f"by_latent.{side.key}")
+        for side in sides[1:]
+    ]
+    words, score = _SCORES["pearson"]
+    return figures.compare(
+        [
+            figures.Comparison(
+                f"{key}.pearson",
+                f"{label}, {words}",
+                figures.by_unit(figures.of_source(side.items, one), score),
+                figures.by_unit(figures.of_source(side.items, other), score),
+            )
+            for side, one, other, label, key in planned
+        ]
+    )
+
+
+def _measure(items: Items, source: str, name: str) -> Cell:
+    score = _SCORES[name][1]
+    values = [value for item in figures.of_source(items, source) if (value := score(item)) is not None]
+    found = estimate_mean(values)
+    return Cell(value=found.value, low=found.low, high=found.high, n=found.n)
+
+
+def _list_labels(items: Items, sides: Sequence[_Compared]) -> ResultTable:
+    """A row for each side and source."""
+    rows: list[tuple[str, Items, str]] = []
+    for side in sides:
+        rows += [(f"{side.words}, {name_source(each).lower()}", side.items, each) for each in (AGENT, ONE_SHOT)]
+    for side in sides[1:]:
+        name = side.card["name"]
+        rows.append((f"{side.words}: those that add most to a neuron, agent", _of(items, MATCHED, name), AGENT))
+        rows.append((f"Neurons, by their {side.words.lower()}", sides[0].items, name))
+    cells = [(Cell(words), *(_measure(some, source, name) for name in _SCORES)) for words, some, source in rows]
+    columns = ("", *(words for words, _ in _SCORES.values()))
+    return ResultTable("labels", "Labels by side and source", columns, tuple(cells), _CHOICE_NOTE)
+
+
+def _list_sides(sides: Sequence[_Compared]) -> ResultTable:
+    """The auto-encoders, how well they explain their layer, and how right the agent is about their latents."""
+    front = _find_front(sides)
+    rows = [
+        (
+            Cell(str(side.card["name"])),
+            Cell(str(side.card["k"] or "")),
+            Cell(f"{side.card['latents']:,}"),
+            Cell(value=side.card["active"]),
+            Cell(value=side.card["unexplained"]),
+            Cell(value=side.card["dead"]),
+            *(_measure(side.items, AGENT, name) for name in _MAIN),
+            Cell("yes" if side in front else ""),
+        )
+        for side in sides[1:]
+    ]
+    columns = (
+        "Auto-encoder",
+        "k",
+        "Latents",
+        "Active at a position",
+        "Variance unexplained",
+        "Dead",
+        *(_SCORES[name][0] for name in _MAIN),
+        "On the front",
+    )
+    note = "On the front is whom no other beats in both, variance explained and r; the layer itself leaves none."
+    return ResultTable("autoencoders", "Auto-encoders of the layer", columns, tuple(rows), note)
+
+
+def _place(side: _Compared) -> tuple[float, Figure]:
+    """Fraction of variance unexplained, 0 for the layer itself, and mean r."""
+    return float(side.card.get("unexplained") or 0.0), _average(side, "pearson")
+
+
+def _find_front(sides: Sequence[_Compared]) -> list[_Compared]:
+    """Sides that no other beats: from the least unexplained on, those with a higher r than all before."""
+    found: list[_Compared] = []
+    best = float("-inf")
+    for side in sorted(sides, key=lambda each: (_place(each)[0], -(_place(each)[1].value or 0.0))):
+        value = _place(side)[1].value
+        if value is not None and value > best:
+            found.append(side)
+            best = value
+    return found
+
+
+def _draw_front(sides: Sequence[_Compared]) -> ResultPlot:
+    """What is given up of the layer, against how right the labels of latents are."""
+    front = _find_front(sides)
+
+    def draw(some: Sequence[_Compared]) -> tuple[Point, ...]:
+        placed = [(side.words, *_place(side)) for side in some]
+        return tuple(
+            Point(x, found.value, found.low, found.high, label=words)
+            for words, x, found in placed
+            if found.value is not None
+        )
+
+    series = (
+        Series("On the front", draw(front)),
+        Series("Behind it", draw([each for each in sides if each not in front])),
+    )
+    x = "fraction of variance unexplained"
+    return ResultPlot("front", "Explained layer or right labels", "front", x, "mean r", series)
+
+
+def _set_beside(evaluation: Evaluation) -> ResultTable:
+    """Our preferences between the same kinds of labels, then AIM's claims."""
+    ours = [(Cell(words), _show(share)) for words, share in map(_put_latent_first, read_preferences(evaluation))]
+    claimed = [(Cell(words, weak=True), Cell(value=value, weak=True)) for words, value in _CLAIMED]
+    return ResultTable("claims", "Beside what AIM claims", ("Preferred", "Share"), (*ours, *claimed), _CLAIM_NOTE)
+
+
+def _put_latent_first(told: ToldPreference) -> tuple[str, Proportion]:
+    """What is preferred to what, and the share: the label by a latent to the agent's, as AIM to MAIA."""
+    share = told.cell.preferred
+    by = f"by {told.by}"
+    if not (told.one == AGENT and told.other.startswith(BY_LATENT)):
+        return f"{name_pair(told.one, told.other, told.model)}, {by}", share
+    words = f"{name_pair(told.other, told.one, told.model)}, {by}"
+    value, low, high = (None if end is None else 1 - end for end in (share.value, share.high, share.low))
+    return words, Proportion(share.n - share.hits, share.n, value, low, high, share.units)
+
+
+def _show(share: Proportion) -> Cell:
+    return Cell(value=share.value, low=share.low, high=share.high, n=share.n)

@@ -1,0 +1,101 @@
+"""Neurons against latents: does a sparse auto-encoder help? Units of a layer, and latents of each of its auto-encoders,
+are labelled and tested alike, both drawn by lot of those that are alive.
+
+What latents tell of neurons is measured too, as AIM studies a neuron through them: each unit is labelled once more, by
+the label of the latent that adds most to it. Auto-encoders of several k are compared in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from experiments.models import Evaluation, EvaluationItem, Layer
+from workers.errors import RequestError
+from workers.jobs.evaluations.latent_figures import CARDS, LATENTS, MATCHED, NEURONS, summarise
+from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
+from workers.jobs.evaluations.sources import AGENT, LATENT, ONE_SHOT, find_dataset
+from workers.jobs.evaluations.two_by_two import finish_labels
+from workers.jobs.evaluations.units import draw_alive
+from workers.jobs.laboratory import laboratory
+from workers.metrics.ranking import CHANCE, measure_choices
+from workers.protocols import LatentModel, Progress
+
+_UNIFORM = 1_000
+"""Images of a check that are evenly drawn; after them come more of those that the label describes."""
+
+
+def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
+    """Units and latents in turn, so that a part of them compares; what latents say of units comes last."""
+    options = evaluation.options
+    model, names = str(options.get("model") or ""), [str(each) for each in options.get("autoencoders") or []]
+    layer = _find_layer(model, str((options.get("layers") or [""])[0]))
+    dataset = find_dataset(evaluation, model)
+    laboratory().index(model, dataset).prepare([layer.name], progress)
+    count = int(options.get("units") or evaluation.row_of_kind.units)
+    units = sorted(draw_alive(layer, dataset, count, f"neurons {evaluation.seed} {layer.name}"))
+    if not units:
+        return []
+    rows = [list(_make_items(layer, number, NEURONS)) for number in units]
+    late: list[EvaluationItem] = []
+    evaluation.prepared = {**evaluation.prepared, CARDS: [_describe(name) for name in names]}
+    for name in names:
+        own = _find_layer(name, layer.name)
+        laboratory().index(name, dataset).prepare([own.name], progress)
+        drawn = sorted(draw_alive(own, dataset, count, f"latents {evaluation.seed} {name}"))
+        adding = {unit: _find_latent(name, layer, dataset, unit) for unit in units}
+        for at, latent in enumerate(drawn):
+            rows[min(at, len(rows) - 1)] += _make_items(own, latent, LATENTS)
+        matched = sorted({each for each in adding.values() if each is not None} - set(drawn))
+        for at, latent in enumerate(matched):
+            rows[min(at, len(rows) - 1)].append(make_item(own, latent, MATCHED, AGENT))
+        told = {unit: {} if latent is None else {LATENT: str(latent)} for unit, latent in adding.items()}
+        late += [make_item(layer, unit, NEURONS, name, **told[unit]) for unit in units]
+    return [*(item for row in rows for item in row), *late]
+
+
+def _find_layer(model: str, name: str) -> Layer:
+    """Raises RequestError, UnknownName, MissingPart."""
+    found = next((each for each in find_layers(model) if each.name == name), None)
+    if found is None:
+        raise RequestError(f"{model} has no layer {name!r} any more. Start the evaluation anew.")
+    return found
+
+
+def _make_items(layer: Layer, number: int, group: str) -> Iterator[EvaluationItem]:
+    for source in (AGENT, ONE_SHOT):
+        yield make_item(layer, number, group, source)
+
+
+def _find_latent(name: str, layer: Layer, dataset: str, unit: int) -> int | None:
+    """The latent that adds most to a unit in its exemplars."""
+    index = laboratory().index(layer.model.name, dataset)
+    images = [index.picture(each).image for each in index.unit(layer.name, unit).positions]
+    return cast("LatentModel", laboratory().model(name)).find_strongest(images, unit)
+
+
+def _describe(name: str) -> dict[str, object]:
+    """What the result tells of an auto-encoder, as it is now: another one may be given its name."""
+    row = Layer.objects.select_related("model__autoencoder").get(model__name=name).model.autoencoder
+    quality = row.card["quality"]
+    return {
+        "name": name,
+        "k": row.card["k"],
+        "latents": row.card["latents"],
+        **{key: quality[key] for key in ("unexplained", "active", "dead")},
+    }
+
+
+def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
+    """Two-alternative forced choice by the label; one that is missing, or cannot be tested, is right by chance."""
+    del evaluation, progress
+    natural = (item.label_check.result.get("natural") if item.label_check else None) or {}
+    acts, said = (natural.get(name) or [] for name in ("activations", "expected"))
+    found = measure_choices(acts[:_UNIFORM], said[:_UNIFORM]) if acts else None
+    if found is None and (not item.label or item.scores.get("testable") is False):
+        found = CHANCE
+    if found is not None:
+        item.scores = {**item.scores, "choice": found}
+
+
+PROCEDURE = Procedure(_plan, summarise, _score, finish=finish_labels)
