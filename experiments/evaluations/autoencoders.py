@@ -16,16 +16,25 @@ _PLACE = ("model_key", "model_revision", "layer")
 """What the cards of all have in common."""
 
 
-def list_autoencoders() -> QuerySet[SparseAutoencoderRow]:
-    """Those that can be used, by name."""
-    return SparseAutoencoderRow.objects.filter(model__available=True).select_related("model").order_by("model__name")
+def list_autoencoders() -> list[SparseAutoencoderRow]:
+    """Those that can be used, by layer, the sparsest first."""
+    found = _usable()
+    return sorted(found, key=lambda row: (*(row.card[name] for name in _PLACE), *_order(row)))
+
+
+def _usable() -> QuerySet[SparseAutoencoderRow]:
+    return SparseAutoencoderRow.objects.filter(model__available=True).select_related("model")
+
+
+def _order(row: SparseAutoencoderRow) -> tuple[float, str]:
+    return row.card["quality"]["active"], row.model.name
 
 
 def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
     """The auto-encoders of these models, as "sae:NAME"; the sparsest first. Raises InvalidInput."""
     if not 1 <= len(set(names)) <= MOST:
         raise InvalidInput(f"Choose 1 to {MOST} auto-encoders of a layer, not {len(set(names))}.", "autoencoders")
-    found = list(list_autoencoders().filter(model__name__in=names))
+    found = sorted(_usable().filter(model__name__in=names), key=_order)
     there = {row.model.name for row in found}
     if unknown := [name for name in names if name not in there]:
         raise InvalidInput(f"There is no auto-encoder “{unknown[0][:60]}”. Choose of the list.", "autoencoders")
@@ -37,7 +46,7 @@ def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
                 f"of {other.card['layer']} of {other.card['model_key']}: choose auto-encoders of one layer.",
                 "autoencoders",
             )
-    return sorted(found, key=lambda row: (row.card["quality"]["active"], row.model.name))
+    return found
 
 
 def compare_options(names: Sequence[str]) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def test_each_side_has_its_figures_and_latents_are_set_against_neurons(scored: E
     assert found["difference.sixteen.agent-one-shot.pearson"].value == pytest.approx(0.1)
     named = {table.key: table for table in result.tables}
     fronts = {row[0].text: row[-1].text for row in named["autoencoders"].rows}
-    assert fronts == {SPARSE: "yes", DENSE: ""}
+    assert fronts == {"Latents, k 4": "yes", "Latents, k 16": ""}
     rows = {row[0].text: row[1].value for row in named["labels"].rows}
     assert rows["Neurons, by their latents, k 4"] == pytest.approx(0.6)
     assert rows["Latents, k 16, one-shot labeller"] == pytest.approx(0.1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.models import Evaluation, EvaluationItem
@@ -15,6 +16,7 @@ from workers.jobs.evaluations.figures import Score
 from workers.jobs.evaluations.sources import AGENT, ONE_SHOT
 from workers.metrics.intervals import estimate_contrast, estimate_mean
 from workers.metrics.ranking import STRONG
+from workers.record.estimates import Estimate
 from workers.record.evaluations import (
     Cell,
     EvaluationResult,
@@ -30,13 +32,13 @@ NEURONS, LATENTS, MATCHED = "neurons", "latents", "latents of neurons"
 CARDS = "autoencoders"
 """Key of `Evaluation.prepared`: what is told of each auto-encoder."""
 _CHOICE = "choice"
-_SCORES: Mapping[str, tuple[str, Score]] = {
-    "pearson": ("r", figures.checked("pearson")),
-    _CHOICE: ("right choices (2AFC)", figures.score_of(_CHOICE)),
-    "auprc_above": ("AUPRC above its base rate", figures.checked("auprc_above")),
-    "generated_auc": ("AUC of 7 + 7", figures.checked("generated_auc")),
+_SCORES: Mapping[str, tuple[str, Score, float]] = {
+    "pearson": ("r", figures.checked("pearson"), -1.0),
+    _CHOICE: ("right choices (2AFC)", figures.score_of(_CHOICE), 0.0),
+    "auprc_above": ("AUPRC above its base rate", figures.checked("auprc_above"), -math.inf),
+    "generated_auc": ("AUC of 7 + 7", figures.checked("generated_auc"), 0.0),
 }
-"""Of a label: what people call it, and how it is read."""
+"""Of a label: what people call it, how it is read, and the least it can be; the most is 1."""
 _MAIN = ("pearson", _CHOICE)
 _CLAIMED = (
     ("AIM over MILAN, neurons (claimed)", 0.78),
@@ -74,7 +76,7 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
     cards: Any = evaluation.prepared.get(CARDS) or []
     neurons = _Compared(NEURONS, "Neurons", _of(items, NEURONS), {})
     sides = [neurons, *(_read_side(items, card, cards) for card in cards)]
-    means = [(side.words, _average(side, name)) for name in _SCORES for side in sides]
+    means = [(side.words, _average(side, name)) for name in _MAIN for side in sides]
     return EvaluationResult(
         (
             *(figure for _, figure in means),
@@ -107,20 +109,28 @@ def _name_key(name: str) -> str:
 
 
 def _average(side: _Compared, name: str) -> Figure:
-    words, score = _SCORES[name]
-    own = figures.of_source(side.items, AGENT)
-    return figures.mean_figure(f"{side.key}.{name}", f"{side.words}: mean {words}", map(score, own))
+    found = _estimate(side.items, AGENT, name)
+    label = f"{side.words}: mean {_SCORES[name][0]}"
+    return Figure(f"{side.key}.{name}", label, found.value, found.low, found.high, found.n, note=found.why)
+
+
+def _read_scores(items: Items, source: str, name: str) -> list[float]:
+    score = _SCORES[name][1]
+    return [value for item in figures.of_source(items, source) if (value := score(item)) is not None]
+
+
+def _estimate(items: Items, source: str, name: str) -> Estimate:
+    """The mean, with the part of its interval that is possible."""
+    found, least = estimate_mean(_read_scores(items, source, name)), _SCORES[name][2]
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, least), high=min(found.high, 1.0))
 
 
 def _contrast(side: _Compared, neurons: _Compared, name: str) -> Figure:
     """Latents less neurons; they are other units, so nothing is paired."""
-    words, score = _SCORES[name]
-    first, second = (
-        [value for item in figures.of_source(each.items, AGENT) if (value := score(item)) is not None]
-        for each in (side, neurons)
-    )
-    found = estimate_contrast(first, second)
-    label = f"{side.words} less neurons: {words}"
+    found = estimate_contrast(*(_read_scores(each.items, AGENT, name) for each in (side, neurons)))
+    label = f"{side.words} less neurons: {_SCORES[name][0]}"
     return Figure(f"difference.{side.key}.{name}", label, found.value, found.low, found.high, found.n, note=found.why)
 
 
@@ -134,7 +144,7 @@ def _compare_sources(neurons: _Compared, sides: Sequence[_Compared]) -> list[Fig
         (neurons, side.card["name"], AGENT, f"Neurons: by {side.words.lower()} less agent", f"by_latent.{side.key}")
         for side in sides[1:]
     ]
-    words, score = _SCORES["pearson"]
+    words, score, _ = _SCORES["pearson"]
     return figures.compare(
         [
             figures.Comparison(
@@ -149,9 +159,7 @@ def _compare_sources(neurons: _Compared, sides: Sequence[_Compared]) -> list[Fig
 
 
 def _measure(items: Items, source: str, name: str) -> Cell:
-    score = _SCORES[name][1]
-    values = [value for item in figures.of_source(items, source) if (value := score(item)) is not None]
-    found = estimate_mean(values)
+    found = _estimate(items, source, name)
     return Cell(value=found.value, low=found.low, high=found.high, n=found.n)
 
 
@@ -165,7 +173,7 @@ def _list_labels(items: Items, sides: Sequence[_Compared]) -> ResultTable:
         rows.append((f"{side.words}: those that add most to a neuron, agent", _of(items, MATCHED, name), AGENT))
         rows.append((f"Neurons, by their {side.words.lower()}", sides[0].items, name))
     cells = [(Cell(words), *(_measure(some, source, name) for name in _SCORES)) for words, some, source in rows]
-    columns = ("", *(words for words, _ in _SCORES.values()))
+    columns = ("", *(words for words, *_ in _SCORES.values()))
     return ResultTable("labels", "Labels by side and source", columns, tuple(cells), _CHOICE_NOTE)
 
 
@@ -174,12 +182,10 @@ def _list_sides(sides: Sequence[_Compared]) -> ResultTable:
     front = _find_front(sides)
     rows = [
         (
-            Cell(str(side.card["name"])),
-            Cell(str(side.card["k"] or "")),
+            Cell(side.words),
             Cell(f"{side.card['latents']:,}"),
             Cell(value=side.card["active"]),
             Cell(value=side.card["unexplained"]),
-            Cell(value=side.card["dead"]),
             *(_measure(side.items, AGENT, name) for name in _MAIN),
             Cell("yes" if side in front else ""),
         )
@@ -187,11 +193,9 @@ def _list_sides(sides: Sequence[_Compared]) -> ResultTable:
     ]
     columns = (
         "Auto-encoder",
-        "k",
         "Latents",
         "Active at a position",
         "Variance unexplained",
-        "Dead",
         *(_SCORES[name][0] for name in _MAIN),
         "On the front",
     )
@@ -233,7 +237,7 @@ def _draw_front(sides: Sequence[_Compared]) -> ResultPlot:
         Series("Behind it", draw([each for each in sides if each not in front])),
     )
     x = "fraction of variance unexplained"
-    return ResultPlot("front", "Explained layer or right labels", "front", x, "mean r", series)
+    return ResultPlot("front", "Variance left unexplained, and how right labels are", "front", x, "mean r", series)
 
 
 def _set_beside(evaluation: Evaluation) -> ResultTable:
