@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import QuerySet
-
 from experiments.core.errors import InvalidInput
 from experiments.models import SparseAutoencoderRow
 
@@ -18,12 +16,13 @@ _PLACE = ("model_key", "model_revision", "layer")
 
 def list_autoencoders() -> list[SparseAutoencoderRow]:
     """Those that can be used, by layer, the sparsest first."""
-    found = _usable()
-    return sorted(found, key=lambda row: (*(row.card[name] for name in _PLACE), *_order(row)))
+    return sorted(_list_usable(), key=lambda row: (*(row.card[name] for name in _PLACE), *_order(row)))
 
 
-def _usable() -> QuerySet[SparseAutoencoderRow]:
-    return SparseAutoencoderRow.objects.filter(model__available=True).select_related("model")
+def _list_usable() -> list[SparseAutoencoderRow]:
+    """Without those of whose card nothing can be read."""
+    rows = SparseAutoencoderRow.objects.filter(model__available=True).select_related("model")
+    return [row for row in rows if row.card]
 
 
 def _order(row: SparseAutoencoderRow) -> tuple[float, str]:
@@ -34,7 +33,7 @@ def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
     """The auto-encoders of these models, as "sae:NAME"; the sparsest first. Raises InvalidInput."""
     if not 1 <= len(set(names)) <= MOST:
         raise InvalidInput(f"Choose 1 to {MOST} auto-encoders of a layer, not {len(set(names))}.", "autoencoders")
-    found = sorted(_usable().filter(model__name__in=names), key=_order)
+    found = sorted((row for row in _list_usable() if row.model.name in names), key=_order)
     there = {row.model.name for row in found}
     if unknown := [name for name in names if name not in there]:
         raise InvalidInput(f"There is no auto-encoder “{unknown[0][:60]}”. Choose of the list.", "autoencoders")
