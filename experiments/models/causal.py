@@ -12,7 +12,6 @@ from django.utils import timezone
 from experiments.models import stored
 from experiments.models.catalogue import Layer
 from experiments.models.dataset import Dataset
-from experiments.models.job import Job
 from workers.record.causal import CausalQuestion
 
 
@@ -40,7 +39,7 @@ class CausalCheck(models.Model):
         verbose_name = "causal check"
 
     def __str__(self) -> str:
-        words = {0: "ablated", 2: "doubled"}.get(self.factor, f"times {self.factor:g}")
+        words = {0.0: "ablated", 2.0: "doubled"}.get(self.factor, f"times {self.factor:g}")
         some = ", ".join(map(str, self.units[:3])) + (f" and {len(self.units) - 3} more" if len(self.units) > 3 else "")
         return f"{self.layer} / {self.layer.noun} {some} {words}"
 
@@ -51,6 +50,11 @@ class CausalCheck(models.Model):
     @property
     def question(self) -> CausalQuestion:
         return CausalQuestion(tuple(self.units), self.factor, self.reference, self.seed)
+
+    @property
+    def status(self) -> str:
+        """That of its job; "done" once it is measured."""
+        return "done" if self.measured else self.job.status if self.job else "stopped"
 
     @property
     def is_moving(self) -> bool:

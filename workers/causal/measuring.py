@@ -51,10 +51,12 @@ def check_question(model: VisionModel, layer: str, question: CausalQuestion) -> 
             f"{model.name} has no output of its own that follows from {layer}, so no unit there can be shown to change "
             "it. Choose a unit of a classifier or of an image encoder."
         )
+    rewritable = cast("RewritableModel", model)
+    rewritable.outputs([], layer)  # latents, whose model below may have no output, say so here
     units = next(info.units for info in layers if info.name == layer)
     if problem := find_problem(question, units):
         raise RequestError(problem[1])
-    return cast("RewritableModel", model)
+    return rewritable
 
 
 def measure_causal_effect(

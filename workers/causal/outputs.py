@@ -85,7 +85,7 @@ class OutputChange:
             return ()
         differences = self.differences(rows)
         means = differences.mean(0)
-        order = [int(each) for each in np.argsort(means, kind="stable") if means[each] != 0]
+        order = [int(each) for each in np.argsort(means, kind="stable") if differences[:, each].any()]
         ends = order if len(order) <= 2 * MAX_LISTED else [*order[:MAX_LISTED], *order[-MAX_LISTED:]]
         before, after = (self._find_probabilities(each, rows) for each in (self._own, self._other))
         beside = np.mean([each.differences(rows).mean(0) for each in controls], axis=0) if controls else None
