@@ -44,9 +44,12 @@ def send(client: Client, layer: str = "layer4", **form: str) -> Any:
 # --- asking -------------------------------------------------------------------------------------------
 
 
-def test_a_researcher_asks_and_a_worker_is_told(as_owner: Client, resnet: VisionModelRow, redis_url: str) -> None:
+def test_a_researcher_asks_and_a_worker_is_told(
+    as_owner: Client, resnet: VisionModelRow, redis_url: str, django_capture_on_commit_callbacks: Any
+) -> None:
     assert "Causal check" in page_of(as_owner)
-    response = send(as_owner, change="2", reference="mean", others="9, 11-12")
+    with django_capture_on_commit_callbacks(execute=True):
+        response = send(as_owner, change="2", reference="mean", others="9, 11-12")
     row = CausalCheck.objects.get()
     assert response["Location"] == f"{row.get_absolute_url().partition('?')[0]}?dataset=photos&causal={row.pk}#causal"
     assert (row.units, row.factor, row.reference) == ([7, 9, 11, 12], 2.0, "mean")
@@ -163,7 +166,7 @@ def test_a_result_shows_figures_classes_and_control(as_owner: Client, resnet: Vi
         "in these images only",
     ):
         assert words in page, words
-    assert "1 class falls" in " ".join(page.split())
+    assert "Of 41 classes, <b>1</b> fall and <b>0</b> rise" in " ".join(page.split())
     assert '<svg class="plot intervals' in page
     assert "style=" not in page.partition('id="causal"')[2].partition("</section>")[0]
 
@@ -191,7 +194,7 @@ def test_one_without_control_or_classes_is_drawn(as_owner: Client, resnet: Visio
     make_causal_check(layer_of(resnet), photos, 7, report=report)
     page = page_of(as_owner)
     assert "only 2 other units of the layer are live" in page
-    assert "beyond chance, of" not in page
+    assert "rise beyond chance" not in page
 
 
 @pytest.mark.parametrize("stored", [{}, {"everywhere": 3}, {"draws": [[1e400]]}, {"measure": "joy"}])
