@@ -41,7 +41,8 @@ class CausalCheck(models.Model):
     def __str__(self) -> str:
         words = {0.0: "ablated", 2.0: "doubled"}.get(self.factor, f"times {self.factor:g}")
         some = ", ".join(map(str, self.units[:3])) + (f" and {len(self.units) - 3} more" if len(self.units) > 3 else "")
-        return f"{self.layer} / {self.layer.noun} {some} {words}"
+        towards = " towards the mean" if self.reference == "mean" else ""
+        return f"{self.layer} / {self.layer.noun} {some} {words}{towards}"
 
     def get_absolute_url(self) -> str:
         address = reverse("unit", args=[self.layer.model.name, self.layer.name, self.units[0] if self.units else 0])

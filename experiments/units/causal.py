@@ -6,13 +6,14 @@ The formula and the figures are in `workers.causal`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from experiments.core import notify
 from experiments.core.errors import InvalidInput
 from experiments.core.params import parse_float, parse_key
+from experiments.display.number_format import percent
 from experiments.display.plots.geometry import Plot
 from experiments.display.plots.rows import IntervalRow, draw_intervals
 from experiments.models import CausalCheck, Dataset, JobStatus, Layer
@@ -40,6 +41,8 @@ _WHY_NOT = {
     "network.",
     tasks.FUNCTION: "A function is no part of a network, so no output follows from it.",
 }
+UNCLEAR = "unclear"
+"""A class that neither falls nor rises beyond chance."""
 _KINDS = {"falls": "part-3", "rises": "part-0", "": "part-other"}
 _STRETCH = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 
@@ -192,7 +195,7 @@ def _draw_classes(effect: ImageEffect) -> Plot | None:
     plot = draw_intervals(rows, label, "change of the logit", level=0.0, sorts=False)
     if plot:
         used = {each.direction for each in effect.classes}
-        names = {"falls": "falls", "rises": "rises", "": "not beyond chance"}
+        names = {"falls": "falls", "rises": "rises", "": UNCLEAR}
         plot.legend = [(_KINDS[key], words) for key, words in names.items() if key in used]
         plot.table = None  # the page has a table of its own, with more columns
     return plot
@@ -202,10 +205,10 @@ def _list_classes(effect: ImageEffect) -> list[ClassRow]:
     return [
         ClassRow(
             each.name or f"class {each.number}",
-            _write(each.change, 1),
-            _write(each.probability, 100),
-            "" if each.control is None else f"{each.control:+.3g}",
-            each.direction or "not beyond chance",
+            _write(each.change, _write_change),
+            _write(each.probability, _write_points),
+            "" if each.control is None else _write_change(each.control),
+            each.direction or UNCLEAR,
         )
         for each in effect.classes
     ]
@@ -216,16 +219,15 @@ def _write_figures(name: str, effect: ImageEffect) -> CausalFigures:
     return CausalFigures(
         name=name,
         images=effect.images,
-        divergence=_write(effect.divergence, 1, sign=""),
-        control_divergence=_write_draws(control.divergences, 1) or control.why,
-        same=_write(effect.same, 100, sign=""),
-        control_same=_write_draws(control.same, 100),
+        divergence=_write(effect.divergence, "{:.3g}".format),
+        control_divergence=_write_draws(control.divergences, "{:.3g}".format) or control.why,
+        same=_write(effect.same, percent),
+        control_same=_write_draws(control.same, percent),
     )
 
 
-def _write(figure: Estimate, scale: int, sign: str = "+") -> str:
-    """A figure with its 95 % interval, or why there is none; with a scale of 100 in per cent."""
-    words = _write_percent if scale == 100 else f"{{:{sign}.3g}}".format
+def _write(figure: Estimate, words: Callable[[float], str]) -> str:
+    """A figure with its 95 % interval, or why there is none."""
     if figure.value is None:
         return figure.why
     if figure.low is None or figure.high is None:
@@ -233,13 +235,21 @@ def _write(figure: Estimate, scale: int, sign: str = "+") -> str:
     return f"{words(figure.value)} [{words(figure.low)}, {words(figure.high)}]"
 
 
-def _write_percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+def _write_change(change: float) -> str:
+    """Three decimals; a smaller change is told by its order."""
+    if not change:
+        return "0"
+    return f"{change:+.3f}" if abs(change) >= 0.0005 else f"{change:+.0e}"
 
 
-def _write_draws(values: Sequence[float], scale: int) -> str:
+def _write_points(change: float) -> str:
+    """A change of a probability, in percentage points."""
+    points = round(100 * change, 1)
+    return f"{points:+.1f}" if points else "0"
+
+
+def _write_draws(values: Sequence[float], words: Callable[[float], str]) -> str:
     """Their mean, the lowest and the highest; "" for none."""
     if not values:
         return ""
-    words = _write_percent if scale == 100 else "{:.3g}".format
     return f"{words(sum(values) / len(values))} ({words(min(values))} to {words(max(values))})"

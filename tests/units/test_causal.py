@@ -160,8 +160,8 @@ def test_a_result_shows_figures_classes_and_control(as_owner: Client, resnet: Vi
         "0.206 [0.15, 0.26]",
         "0.02 (0.01 to 0.03)",
         "99.0 % (98.0 % to 100.0 %)",
-        "-0.9 [-1.1, -0.7]",
-        "not beyond chance",
+        "-0.900 [-1.100, -0.700]",
+        "unclear",
         "300 probe images",
         "in these images only",
     ):
@@ -177,7 +177,7 @@ def test_the_plot_holds_every_class_against_no_change(resnet: VisionModelRow, ph
     assert drawn.plot is not None
     assert [dot.words.partition(":")[0] for dot in drawn.plot.dots] == ["cone", "sand"]
     assert [each.kind for each in drawn.plot.lines if "level" in each.kind] == ["level"]
-    assert [words for _, words in drawn.plot.legend] == ["falls", "not beyond chance"]
+    assert [words for _, words in drawn.plot.legend] == ["falls", "unclear"]
 
 
 def test_a_unit_that_never_varies_says_so_without_figures(

@@ -8,6 +8,7 @@ divergence and the change of probability, which stand beside it, tell that apart
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -55,7 +56,7 @@ class OutputChange:
         classes = [] if self._scale is None else self._test_classes(rows)
         return ImageEffect(
             images=int(rows.sum()),
-            divergence=estimate_mean(self.divergence[rows]),
+            divergence=_keep_above_zero(estimate_mean(self.divergence[rows])),
             same=same,
             tested=len(classes),
             falling=sum(each == "falls" for each, _ in classes),
@@ -104,6 +105,11 @@ class OutputChange:
 
     def _find_probabilities(self, logits: Tensor, rows: Rows) -> NDArray[np.float64]:
         return probabilities(logits[torch.from_numpy(rows)], self._scale or "").numpy()
+
+
+def _keep_above_zero(figure: Estimate) -> Estimate:
+    """No divergence is below 0, which the interval of a mean of few images does not know."""
+    return figure if figure.low is None else replace(figure, low=max(0.0, figure.low))
 
 
 def _direct(change: Estimate, adjusted_p: float | None) -> Literal["falls", "rises", ""]:
