@@ -42,6 +42,7 @@ OPERATIONS = (
         "installation.activity_api",
         "installation.sparse_api",
         "units.api",
+        "units.causal_api",
         "units.sheet_api",
         "units.search_pages",
         "search.api",

@@ -23,6 +23,7 @@ class Verb(StrEnum):
 
     AUDIT_EXPORTED = "audit.exported"
     CATALOGUE_ASKED = "catalogue.asked"
+    CAUSAL_ASKED = "causal.asked"
     COMMENT_DELETED = "comment.deleted"
     COMMENT_EDITED = "comment.edited"
     COMMENT_WRITTEN = "comment.written"

@@ -67,6 +67,12 @@ SECTIONS = (
                 "Mask threshold", "The quantile of a unit's activations from which a region counts as driving it."
             ),
             GlossaryWord("Observation", "One image that an experiment logged, with its activation.", "experiments"),
+            GlossaryWord(
+                "Causal check",
+                "Units are ablated (taken out) or scaled, and the model's output is compared with its own: classes "
+                "fall and rise.",
+                "units",
+            ),
             GlossaryWord("Origin", "Where an image comes from: exemplar, generated, edited, original or external."),
         ),
     ),

@@ -29,6 +29,7 @@ NEEDS = {
     JobKind.SWEEP: Role.RESEARCHER,
     JobKind.SPARSE: Role.RESEARCHER,
     JobKind.MEASURE: Role.RESEARCHER,
+    JobKind.CAUSAL: Role.RESEARCHER,
 }
 """Who may stop and resume such work. Adding has a worker read a place that somebody names, so it takes an admin; an
 export belongs to whoever asked for it."""

@@ -27,7 +27,17 @@ from experiments.display.label_checks import describe_check
 from experiments.installation import actions, activity, dashboard, lists, waiting
 from experiments.installation.form import NewAutoencoder
 from experiments.judging.waiting import list_waiting
-from experiments.models import Dataset, Job, JobKind, Layer, Role, Run, SparseAutoencoderRow, VisionModelRow
+from experiments.models import (
+    CausalCheck,
+    Dataset,
+    Job,
+    JobKind,
+    Layer,
+    Role,
+    Run,
+    SparseAutoencoderRow,
+    VisionModelRow,
+)
 from experiments.reviews import lists as review_lists
 
 PARTS = ("now", "waiting", "recent", "workers")
@@ -45,6 +55,7 @@ PAGES = {
     JobKind.SWEEP: "sweeps",
     JobKind.SPARSE: "settings-autoencoders",
     JobKind.MEASURE: "settings-autoencoders",
+    JobKind.CAUSAL: "units",
 }
 """Where work of each kind is listed."""
 
@@ -278,7 +289,8 @@ def _do(request: HttpRequest, pk: int, act: Callable[[Actor, Job], None]) -> Htt
         act(actor, job)
     except ActionRefused as error:
         messages.error(request, str(error))
-    return redirect(PAGES[JobKind(job.kind)])
+    # A causal check has no list of its own: it stands on the page of its unit
+    return redirect(CausalCheck.objects.filter(job=job).first() or PAGES[JobKind(job.kind)])
 
 
 @require_safe

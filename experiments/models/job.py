@@ -21,6 +21,7 @@ class JobKind(models.TextChoices):
     SWEEP = "sweep", "Sweep"
     SPARSE = "sparse", "Train an auto-encoder"
     MEASURE = "measure", "Measure an auto-encoder"
+    CAUSAL = "causal", "Causal check"
 
 
 class JobStatus(models.TextChoices):

@@ -164,6 +164,8 @@ class JobOptions(TypedDict, total=False):
     steps: int
     images: int
     seed: int
+    check: int
+    """Key of a causal check."""
 
 
 class SparseQuality(TypedDict):

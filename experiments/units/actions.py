@@ -13,7 +13,20 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import StateConflict
 from experiments.core.search_index import texts
-from experiments.models import Dataset, Job, JobKind, Label, Layer, SearchText, TextKind, Unit, UnitProfile
+from experiments.models import (
+    CausalCheck,
+    Dataset,
+    Job,
+    JobKind,
+    Label,
+    Layer,
+    SearchText,
+    TextKind,
+    Unit,
+    UnitProfile,
+)
+from experiments.units.causal import check_question, explain_impossible
+from workers.record.causal import CausalQuestion
 
 PERSON = "person"
 
@@ -52,6 +65,35 @@ def ask_for_layer(actor: Actor, layer: Layer, key: str) -> Job:
     audit.record(actor, Verb.EXEMPLARS_ASKED, job, layer=str(layer), dataset=key)
     queue.ask_for_work(job.pk)
     return job
+
+
+@transaction.atomic
+def ask_for_causal_check(actor: Actor, layer: Layer, key: str, question: CausalQuestion) -> CausalCheck:
+    """Have a worker change these units and see what becomes of the model's output over a dataset. The same question is
+    measured once; one that was stopped or failed begins anew.
+
+    Raises StateConflict for a dataset that nobody can use and a layer that cannot be changed, InvalidInput.
+    """
+    if why := explain_impossible(layer):
+        raise StateConflict(f"{layer.name} of {layer.model.name} cannot be checked. {why}")
+    dataset = Dataset.objects.filter(key=key, available=True).first()
+    if dataset is None:
+        raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
+    check_question(layer, question)
+    asked = vars(question) | {"units": list(question.units), "layer": layer, "dataset": dataset}
+    rows = CausalCheck.objects.select_for_update(of=("self",))
+    row, is_new = rows.get_or_create(key=CausalCheck.key_of(layer, dataset, question), defaults=asked)
+    if is_new:
+        row.changed_units.set([Unit.objects.get_or_create(layer=layer, number=each)[0] for each in question.units])
+    if row.measured is None and not row.is_moving:
+        options = {"check": row.pk}
+        row.job = Job.objects.create(
+            kind=JobKind.CAUSAL, subject=str(row)[:500], options=options, asked_by=actor.person
+        )
+        row.save(update_fields=["job"])
+        audit.record(actor, Verb.CAUSAL_ASKED, row, dataset=key)
+        queue.ask_for_work(row.job.pk)
+    return row
 
 
 def _require_images(layer: Layer) -> None:

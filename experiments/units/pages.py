@@ -8,11 +8,15 @@ from typing import Any
 
 from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST, require_safe
 
 from experiments.core import access, compatibility, worker_status
 from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.display import verdicts
@@ -23,7 +27,7 @@ from experiments.display.label_checks import fetch_checks
 from experiments.display.plots import Scale
 from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role, Run, Unit, UnitProfile, VisionModelRow
 from experiments.runs.asking.form import read_profile
-from experiments.units import drawing, lists
+from experiments.units import actions, causal, drawing, lists
 from experiments.units.states import UnitState, dead, state_of
 from workers.record.statuses import Status
 
@@ -32,8 +36,10 @@ RUNS = 10
 LABELS, MOST_LABELS = 10, 1_000
 """Labels that it lists, the newest; all of them, or so many, where the address says `labels=all`."""
 UNSHOWN = ("options", "limits", "versions")
-MEASURED = "measured"
-"""The part of the page that waits for a worker; htmx asks for it by this id."""
+MEASURED, CAUSAL = "measured", "causal"
+"""The parts of the page that wait for a worker; htmx asks for them by these ids."""
+TYPED = 10_000
+"""Characters that are read of a field of a form."""
 
 
 @require_safe
@@ -57,9 +63,31 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
-    """The whole page; htmx is sent what the dataset says, while a worker finds that out."""
-    role = access.role_of(access.require(request)) or Role.VIEWER
+    """The whole page; htmx is sent what the dataset says, or the causal check, while a worker finds that out."""
+    access.require(request)
+    return _render_unit(request, lists.find_layer(name, layer_name, number), number, {})
+
+
+@require_POST
+def causal_check(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
+    """Have a worker change the unit, alone or with others, and see what becomes of the model's output."""
+    actor = Actor.of(request, Role.RESEARCHER)
     row = lists.find_layer(name, layer_name, number)
+    typed = {each: value[:TYPED] for each, value in request.POST.items() if isinstance(value, str)}
+    try:
+        question = causal.read_question(row, number, typed)
+        check = actions.ask_for_causal_check(actor, row, typed.get("dataset", ""), question)
+    except ActionRefused as refusal:
+        return _render_unit(request, row, number, typed | {"problem": str(refusal)}, status=400)
+    query = urlencode([("dataset", check.dataset.key), ("causal", str(check.pk))])
+    return redirect(f"{reverse('unit', args=[name, layer_name, number])}?{query}#causal")
+
+
+def _render_unit(
+    request: HtmxRequest, row: Layer, number: int, typed: Mapping[str, str], status: int = 200
+) -> HttpResponse:
+    """`typed` is what the form of a causal check held, and the problem with it."""
+    role = access.role_in(request) or Role.VIEWER
     names = Names(request.user)
     context: dict[str, Any] = {
         "layer": row,
@@ -72,9 +100,12 @@ def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpR
     }
     if request.htmx.target == MEASURED:
         return render(request, "units/measured.html", context)
-    return render(
-        request, "units/unit.html", context | _read_known(request, row, number, context["exemplar_mean"], names)
-    )
+    asked, may_ask = request.GET.get("causal", ""), role >= Role.RESEARCHER
+    context["causal"] = causal.read_section(row, number, context.get("dataset"), asked, may_ask=may_ask, typed=typed)
+    if request.htmx.target == CAUSAL:
+        return render(request, "units/causal.html", context)
+    known = _read_known(request, row, number, context["exemplar_mean"], names)
+    return render(request, "units/unit.html", context | known, status=status)
 
 
 def _read_measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:

@@ -22,4 +22,9 @@ urlpatterns: list[URLPattern] = [
         map_pages.exemplars,
         name="unit-exemplars",
     ),
+    path(
+        "units/<unit_name:name>/<unit_name:layer_name>/<unit_number:number>/causal/",
+        pages.causal_check,
+        name="unit-causal",
+    ),
 ]

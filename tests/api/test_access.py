@@ -26,6 +26,7 @@ RUN = {
     "try_run_again",
     "ask_for_exemplars",
     "ask_for_layer_exemplars",
+    "ask_for_causal_check",
     "pause_run",
     "resume_run",
     "send_note",

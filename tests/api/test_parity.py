@@ -47,11 +47,12 @@ SAME: dict[str, str] = {
     "units-layer": "read_layer list_units list_layer_units",
     "units-exemplars": "ask_for_layer_exemplars",
     "units-chosen": "list_runs compare_runs create_queue",
-    "unit": "read_unit list_exemplars read_similar_units list_labels",
+    "unit": "read_unit list_exemplars read_similar_units list_labels list_causal_checks read_causal_check",
     "units-search": "search_units",
     "units-beside": "list_layer_units read_similar_units",
     "unit-card": "read_unit list_exemplars list_labels",
     "unit-exemplars": "ask_for_exemplars",
+    "unit-causal": "ask_for_causal_check",
     # what people say
     "comments": "list_threads",
     "comments-at": "list_threads",

@@ -100,6 +100,7 @@ ASK = {
     "settings-autoencoders-train": "/settings/autoencoders/train/",
     "settings-autoencoder-measure": "/settings/autoencoders/{autoencoder}/measure/",
     "unit-exemplars": "/units/own/fc/1/exemplars/",
+    "unit-causal": "/units/own/fc/1/causal/",
     "units-exemplars": "/units/own/fc/exemplars/",
     "settings-job-stop": "/settings/jobs/{job}/stop/",
     "settings-job-resume": "/settings/jobs/{job}/resume/",

@@ -35,6 +35,7 @@ BODIES: dict[str, Any] = {
     "create_run": {"question": "What?", "model": "toybox", "layer": "layer4", "unit": 1},
     "ask_for_exemplars": {"dataset": "toybox"},
     "ask_for_layer_exemplars": {"dataset": "toybox"},
+    "ask_for_causal_check": {"dataset": "toybox"},
     "save_reply": {},
     "hand_run_over": {"backbone": "person"},
     "send_note": {"text": "Look at snow."},
@@ -94,7 +95,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     name = operation.view_func.__name__
     noun = path.split("/")[1]
     known = {"models": world.layer.model_id, "layers": world.layer.pk, "labels": world.label.pk, "jobs": world.job.pk}
-    known |= {"trials": world.trial.pk, "autoencoders": world.autoencoder.pk}
+    known |= {"causal-checks": world.causal_check.pk, "trials": world.trial.pk, "autoencoders": world.autoencoder.pk}
     known |= {"evaluations": world.evaluation.pk, "checks": world.check.pk, "sweeps": world.sweep.pk}
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}

@@ -17,6 +17,7 @@ from experiments.core import transcript
 from experiments.models import (
     ApiToken,
     Backbone,
+    CausalCheck,
     CheckStatus,
     Dataset,
     Evaluation,
@@ -42,6 +43,7 @@ from experiments.models import (
 from tests.support import builders
 from tests.support.autoencoders import add_report, make_autoencoder
 from tests.support.builders import make_run
+from tests.support.causal_checks import make_causal_check
 from tests.support.seeding import evaluations
 from workers.record.replies import Hypothesis
 
@@ -61,6 +63,7 @@ class World:
     check: LabelCheck
     sweep: Sweep
     autoencoder: SparseAutoencoderRow
+    causal_check: CausalCheck
 
     @property
     def places(self) -> dict[str, Any]:
@@ -107,6 +110,7 @@ def fill(owner: User) -> World:
         check=check,
         sweep=Sweep.objects.create(owner=owner, name="All", task="describe", selection={"model": "toybox"}),
         autoencoder=_make_measured(),
+        causal_check=make_causal_check(layer, dataset, 1),
     )
 
 

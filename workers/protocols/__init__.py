@@ -44,6 +44,7 @@ from workers.protocols.models import Scale as Scale
 from workers.protocols.models import VisionModel as VisionModel
 from workers.protocols.models import check_layers as check_layers
 from workers.protocols.models import check_rewritable as check_rewritable
+from workers.protocols.models import find_classes as find_classes
 from workers.protocols.models import probabilities as probabilities
 from workers.protocols.models import visible_part as visible_part
 from workers.protocols.sandbox import Bounds as Bounds

@@ -98,7 +98,10 @@ spread over them, such as (units, 1, 1)."""
 
 
 class RewritableModel(VisionModel, Protocol):
-    """A model that can compute its output with the activations of one layer replaced."""
+    """A model that can compute its output with the activations of one layer replaced.
+
+    It may have `output_layers()`: the layers of the model whose output that is, where they are not its own.
+    """
 
     def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
         """The model's own output, float32 (batch, outputs): its logits, or without classes its embedding.
@@ -117,6 +120,12 @@ def check_rewritable(model: str, layer: str, layers: Sequence[LayerInfo]) -> Non
         raise MissingPart(
             f"{layer} of {model} is the output itself, so nothing follows from replacing it. Choose an earlier layer."
         )
+
+
+def find_classes(model: VisionModel) -> LayerInfo | None:
+    """The classes that the outputs of a model are logits of; None where they are an embedding."""
+    layers: Callable[[], Sequence[LayerInfo]] = getattr(model, "output_layers", model.layers)
+    return next((info for info in layers() if info.kind == "logit"), None)
 
 
 class Classifier(VisionModel, Protocol):

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from workers.protocols import Rewrite
 from workers.record.sparse import JUMPRELU, MATRYOSHKA, TOPK
 
 _NESTED = (16, 8, 4, 2)
@@ -25,6 +26,8 @@ _MEDIAN_ROUNDS = 20
 UNCHANGED, LAYER_NORM, CONSTANT_NORM = NORMALISATIONS = ("none", "layer_norm", "constant_norm_rescale")
 """What is done to each position before it is encoded, by the names of SAELens."""
 _LAYER_NORM_EPSILON = 1e-5
+_AT_ONCE = 4096
+"""Positions of maps that are encoded at a time."""
 
 
 class SparseAutoencoder(nn.Module):
@@ -88,6 +91,24 @@ class SparseAutoencoder(nn.Module):
     def decode(self, latents: Tensor) -> Tensor:
         """Normalised activations (positions, units): `reconstruct` undoes what was done to each position."""
         return latents @ self.decoder + self.decoder_bias
+
+    @torch.no_grad()
+    def rewrite_maps(self, maps: Tensor, rewrite: Rewrite) -> Tensor:
+        """Maps (batch, units, height, width) after `rewrite` changed the maps of their latents (batch, latents, ...).
+
+            x' = x + sum over j of (z'_j - z_j) * W_dec[j]
+
+        Only what latents write changes: the decoder's bias, and what the auto-encoder does not explain, stay in x.
+        Where positions are normalised before they are encoded, W_dec[j] is scaled back to the position. If no latent
+        changes, x' is x to the bit.
+        """
+        batch, units, height, width = maps.shape
+        positions = maps.permute(0, 2, 3, 1).reshape(-1, units).to(self.decoder.device)
+        latents = torch.cat([self.encode(each) for each in positions.split(_AT_ONCE)])
+        latent_maps = latents.reshape(batch, height, width, self.latents).permute(0, 3, 1, 2)
+        change = (rewrite(latent_maps) - latent_maps).permute(0, 2, 3, 1).reshape(-1, self.latents)
+        written = (change @ self.decoder) * self._normalise(positions)[1]
+        return maps + written.reshape(batch, height, width, units).permute(0, 3, 1, 2).to(maps.device)
 
     def _select(self, found: Tensor) -> Tensor:
         """What is kept of latents as `project` gives them."""

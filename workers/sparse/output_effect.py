@@ -93,7 +93,7 @@ class _Comparison:
             self._losses[name].append((other - own).square().sum(1))
         else:
             self._losses[name].append(diverge(own, other, self._scale))
-            self._same[name].append(_find_same(own, other, self._scale))
+            self._same[name].append(find_same(own, other, self._scale))
 
     def summarise(self) -> OutputEffect:
         """Raises MissingPart where the outputs are the same for all images, so that no change is large or small."""
@@ -141,7 +141,7 @@ def diverge(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
     return (mine.exp() * (mine - new)).sum(1)
 
 
-def _find_same(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
+def find_same(own: Tensor, other: Tensor, scale: Scale) -> Tensor:
     """Whether the class on top stays, or on the sigmoid scale the set of classes above .5; (batch,)."""
     if scale == "sigmoid":
         return ((own > 0) == (other > 0)).all(1)

@@ -7,7 +7,9 @@ Loaded through the registry.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import torch
 from PIL.Image import Image
@@ -19,6 +21,8 @@ from workers.protocols import (
     Box,
     LabSettings,
     LayerInfo,
+    RewritableModel,
+    Rewrite,
     VisionModel,
     check_layers,
     probabilities,
@@ -51,7 +55,7 @@ def load(settings: LabSettings, name: str) -> SparseModel:
 
 
 class SparseModel:
-    """A `protocols.LatentModel`. The model below holds its own lock."""
+    """A `protocols.LatentModel` and `RewritableModel`. The model below holds its own lock."""
 
     def __init__(self, settings: LabSettings, card: SparseCard, below: VisionModel) -> None:
         self.name = f"sae:{card.name}"
@@ -100,7 +104,7 @@ class SparseModel:
 
     def find_strongest(self, images: Sequence[Image], unit: int) -> int | None:
         """The latent that adds most to a unit of the layer below; see `protocols.LatentModel`."""
-        self._check_unchanged()
+        self._check_file()
         maps = self._read_below(images)
         with self._slot as network:
             return network.find_strongest(maps.to(network.decoder.device), unit)
@@ -109,7 +113,32 @@ class SparseModel:
         """(batch, units, height, width): the layer's own maps."""
         return probabilities(self._below.maps(images, [self.card.layer])[self.card.layer], self._scale)
 
-    def _check_unchanged(self) -> None:
+    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+        """The output of the model below with latents replaced; only what they write changes.
+
+        See `SparseAutoencoder.rewrite_maps` for the formula.
+        Raises UnknownName for another layer, MissingPart where the model below has no output that follows from it.
+        """
+        check_layers(self.name, [layer], [self.card.layer])
+        if not hasattr(self._below, "outputs"):
+            raise MissingPart(
+                f"{self.base}, the model below {self.name}, has no output of its own that follows from {layer}. Choose "
+                "an auto-encoder of another model."
+            )
+        below = cast("RewritableModel", self._below)
+        if rewrite is None:
+            return below.outputs(images, layer)
+        self._check_file()
+        # Taken before the slot of the model below, which calls the rewrite while it holds its own
+        with self._slot as network:
+            return below.outputs(images, layer, partial(network.rewrite_maps, rewrite=rewrite))
+
+    def output_layers(self) -> Sequence[LayerInfo]:
+        """Those of the model below, whose output it is."""
+        return self._below.layers()
+
+    def _check_file(self) -> None:
+        """Raises MachineryError if the file is another one than when it was loaded."""
         if _time_of(self._path) != self._written:
             raise MachineryError(
                 f"The auto-encoder {self.card.name!r} was made anew, or removed, since it was loaded. Restart the "
@@ -117,7 +146,7 @@ class SparseModel:
             )
 
     def _read(self, images: Sequence[Image], latents: slice) -> torch.Tensor:
-        self._check_unchanged()
+        self._check_file()
         parts = in_batches(images, self._settings.batch_size, lambda batch: [self._encode(batch, latents)])
         return torch.cat(parts) if parts else self._encode([], latents)
 

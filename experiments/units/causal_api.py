@@ -1,0 +1,105 @@
+"""Causal checks for scripts: asking for one, and those of a unit with what came of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema, Status
+
+from experiments.api.cursors import ListPage, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import Body, Finite, Id, Name, Number, Progress, Whole, Words, find
+from experiments.core import notify
+from experiments.core.actors import Actor
+from experiments.models import CausalCheck, Role, TokenScope
+from experiments.units import actions
+from experiments.units.api import find_layer
+from experiments.units.causal import check_question, read_units
+from workers.record.causal import CausalQuestion
+
+router = Router(tags=["Units"])
+CHECKS = CausalCheck.objects.select_related("layer__model", "dataset", "job")
+
+
+class CausalCheckIn(Body):
+    """Units of a layer that are ablated or scaled together."""
+
+    dataset: Name
+    others: Words = Field("", description="units that go with this one, as stretches: 3,5-8", examples=["3,5-8"])
+    factor: Finite = Field(0.0, description="of the distance from the reference, 0 to 10: 0 ablates, 2 doubles")
+    reference: Words = Field("zero", description="zero, or mean: that of the unit over all places of the images")
+    seed: Whole = Field(0, description="of the draw of control units")
+
+
+class CausalCheckOut(Schema):
+    """`measured` is null until a worker has measured it."""
+
+    id: int
+    model: str
+    layer: str
+    units: list[int]
+    dataset: str
+    factor: float
+    reference: str
+    seed: int
+    status: str = Field(description="queued, running, stopped, failed or done")
+    problem: str = Field(description="why it was stopped or failed")
+    progress: Progress | None
+    measured: datetime | None
+    result: dict[str, Any] = Field(
+        description="empty until it is measured; everywhere and most_active: what changes over all probe images, and "
+        "over the tenth that activates the units most: divergence from the model's own output, share of images with "
+        "the same answer, the classes that fall and rise most, and the same of control units"
+    )
+
+
+def _check_out(row: CausalCheck) -> CausalCheckOut:
+    progress = notify.read_progress(row.job)
+    return CausalCheckOut(
+        id=row.pk,
+        model=row.layer.model.name,
+        layer=row.layer.name,
+        units=row.units,
+        dataset=row.dataset.key,
+        factor=row.factor,
+        reference=row.reference,
+        seed=row.seed,
+        status=row.status,
+        problem=row.job.result if row.job and row.status in ("stopped", "failed") else "",
+        progress=Progress(**progress) if progress else None,
+        measured=row.measured,
+        result=row.result,
+    )
+
+
+@router.get(
+    "/layers/{pk}/units/{number}/causal-checks",
+    response=ListPage[CausalCheckOut],
+    summary="List the causal checks of a unit",
+)
+def list_causal_checks(request: HttpRequest, pk: Id, number: Number, paging: Query[Paging]) -> ListPage[CausalCheckOut]:
+    """Those that change the unit, alone or with others, the newest first."""
+    allow(request)
+    layer = find_layer(pk, number)
+    rows = CHECKS.filter(changed_units__layer=layer, changed_units__number=number)
+    return page(request, rows, ["-pk"], paging, _check_out)
+
+
+@router.get("/causal-checks/{pk}", response=CausalCheckOut, summary="Read a causal check")
+def read_causal_check(request: HttpRequest, pk: Id) -> CausalCheckOut:
+    allow(request)
+    return _check_out(find(CHECKS, pk=pk))
+
+
+@router.post(
+    "/layers/{pk}/units/{number}/causal-checks", response={202: CausalCheckOut}, summary="Ask for a causal check"
+)
+def ask_for_causal_check(request: HttpRequest, pk: Id, number: Number, wish: CausalCheckIn) -> Status[CausalCheckOut]:
+    """Have a worker change the unit and see what becomes of the model's output. The same question is measured once."""
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
+    layer = find_layer(pk, number)
+    units = read_units(layer, number, wish.others)
+    question = check_question(layer, CausalQuestion(units, wish.factor, wish.reference, wish.seed))
+    return Status(202, _check_out(actions.ask_for_causal_check(actor, layer, wish.dataset, question)))

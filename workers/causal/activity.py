@@ -1,0 +1,62 @@
+"""What activations say before anything is changed: units that never vary, the images that activate a set most, and
+control units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+DRAWS = 5
+"""Draws of control units."""
+_TOP_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class UnitActivity:
+    """Of a set of units among images."""
+
+    constant: tuple[int, ...]
+    """Units of the set with the same activation for all images."""
+    is_dead: bool
+    """True if all units of the set are 0 for all images."""
+    active_images: int
+    top: NDArray[np.bool_]
+    """(images,): the tenth that activates the set most, at least one."""
+    live_others: NDArray[np.int64]
+    """Units outside the set whose activation varies among the images."""
+
+
+def find_activity(activations: NDArray[np.floating[Any]], units: Sequence[int]) -> UnitActivity:
+    """From activations (images, units) of all units of the layer, of at least one image.
+
+    The activity of a set is the sum of its units' activations, each divided by its standard deviation.
+    """
+    chosen = activations[:, list(units)].astype(np.float64)
+    varies = np.ptp(activations, axis=0) > 0
+    spread = chosen.std(axis=0)
+    strength = (chosen / np.where(spread > 0, spread, 1)).sum(axis=1)
+    top = np.zeros(len(chosen), bool)
+    top[np.argsort(-strength, kind="stable")[: max(1, round(_TOP_SHARE * len(chosen)))]] = True
+    return UnitActivity(
+        constant=tuple(unit for unit in units if not varies[unit]),
+        is_dead=not chosen.any(),
+        active_images=int((chosen > 0).any(axis=1).sum()),
+        top=top,
+        live_others=np.setdiff1d(np.flatnonzero(varies), units),
+    )
+
+
+def draw_controls(others: NDArray[np.int64], size: int, seed: int) -> list[list[int]]:
+    """Several times `size` of these units, ascending; disjoint where there are enough. None if they are too few."""
+    if size > len(others):
+        return []
+    rng = np.random.default_rng(seed)
+    if size * DRAWS <= len(others):
+        drawn = list(rng.permutation(others)[: size * DRAWS].reshape(DRAWS, size))
+    else:
+        drawn = [rng.choice(others, size, replace=False) for _ in range(DRAWS)]
+    return [sorted(int(unit) for unit in each) for each in drawn]

@@ -1,0 +1,176 @@
+"""A causal check: units of a layer are changed, and the model's own output is compared with what it was.
+
+Beside it stand the same change of as many other live units of the layer, drawn at random, and both over the images that
+activate the units most: what is silent in an image cannot change what the model says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from workers.causal.activity import UnitActivity, draw_controls, find_activity
+from workers.causal.outputs import OutputChange
+from workers.causal.rewrites import PlaceMeans, scale_units
+from workers.errors import MissingPart, RequestError
+from workers.lab.imaging import in_parallel
+from workers.protocols import (
+    Dataset,
+    LayerInfo,
+    Progress,
+    RewritableModel,
+    Rewrite,
+    Scale,
+    VisionModel,
+    check_rewritable,
+    find_classes,
+)
+from workers.record.causal import CausalQuestion, CausalReport, ControlEffect, ImageEffect, find_problem
+
+MAX_IMAGES = 500
+"""Images of the probe split that a check looks at."""
+_OWN, _CHANGED = "own", "changed"
+
+
+def check_question(model: VisionModel, layer: str, question: CausalQuestion) -> RewritableModel:
+    """The model, if it can answer the question.
+
+    Raises UnknownName for a layer that it does not have, MissingPart for a model or layer that cannot be rewritten,
+    RequestError for units or a factor that make no sense.
+    """
+    layers = model.layers()
+    check_rewritable(model.name, layer, layers)
+    if not hasattr(model, "outputs"):
+        raise MissingPart(
+            f"{model.name} has no output of its own that follows from {layer}, so no unit there can be shown to change "
+            "it. Choose a unit of a classifier or of an image encoder."
+        )
+    rewritable = cast("RewritableModel", model)
+    rewritable.outputs([], layer)  # latents, whose model below may have no output, say so here
+    units = next(info.units for info in layers if info.name == layer)
+    if problem := find_problem(question, units):
+        raise RequestError(problem[1])
+    return rewritable
+
+
+def measure_causal_effect(
+    model: VisionModel,
+    layer: str,
+    question: CausalQuestion,
+    dataset: Dataset,
+    positions: Sequence[int],
+    activations: NDArray[np.floating[Any]],
+    batch_size: int,
+    progress: Progress,
+) -> CausalReport:
+    """What becomes of the output over the images at these positions, which `activations` (images, units) are of.
+
+    Raises what `check_question` raises, MissingPart for outputs that are the same for all images, BrokenImage, and
+    Cancelled if `progress` does.
+    """
+    rewritable = check_question(model, layer, question)
+    activity = find_activity(activations, question.units)
+    if len(activity.constant) == len(question.units):
+        return CausalReport(constant=activity.constant, why=_explain_constant(activity, len(positions)))
+    draws = draw_controls(activity.live_others, len(question.units), question.seed)
+    reader = _OutputReader(rewritable, layer, dataset, positions, batch_size, progress)
+    means = reader.read_means() if question.reference == "mean" else PlaceMeans()
+    rewrites = {
+        str(name): scale_units(units, question.factor, means.find(units))
+        for name, units in [(_CHANGED, question.units), *enumerate(draws)]
+    }
+    found = reader.read(rewrites)
+    classes = find_classes(model)
+    effects = _compare(found, classes, activity)
+    scale = classes.scale if classes else None
+    return CausalReport(
+        measure="change" if scale is None else "binary_kl" if scale == "sigmoid" else "kl",
+        everywhere=effects[0],
+        most_active=effects[1],
+        active_images=activity.active_images,
+        constant=activity.constant,
+        references=tuple(means.find(question.units)),
+        draws=tuple(map(tuple, draws)),
+    )
+
+
+def _explain_constant(activity: UnitActivity, images: int) -> str:
+    what = "never active" if activity.is_dead else "equally active"
+    return (
+        f"No unit of the set tells one image from another: each is {what} in all {images:,} probe images. A change of "
+        "it would say nothing of what the model uses it for. Choose another unit or dataset."
+    )
+
+
+def _compare(
+    found: Mapping[str, Tensor], classes: LayerInfo | None, activity: UnitActivity
+) -> tuple[ImageEffect, ImageEffect]:
+    """Over all images, and over those that activate the units most."""
+    own = found[_OWN]
+    scale: Scale | None = classes.scale if classes else None
+    if scale is None and not bool((own - own[0]).any()):
+        raise MissingPart("The model's output is the same for all images. Choose another dataset.")
+    changed = OutputChange(own, found[_CHANGED], scale)
+    controls = [OutputChange(own, each, scale) for name, each in found.items() if name not in (_OWN, _CHANGED)]
+    names = classes.names if classes else ()
+    all_images = np.ones(len(own), bool)
+    effects = [changed.estimate(rows, controls, names) for rows in (all_images, activity.top)]
+    if not controls:
+        few = ControlEffect(why=f"only {len(activity.live_others):,} other units of the layer are live")
+        effects = [replace(each, control=few) for each in effects]
+    return effects[0], effects[1]
+
+
+class _OutputReader:
+    """Runs the model over the images, batch after batch."""
+
+    def __init__(
+        self,
+        model: RewritableModel,
+        layer: str,
+        dataset: Dataset,
+        positions: Sequence[int],
+        batch_size: int,
+        progress: Progress,
+    ) -> None:
+        self._model = model
+        self._layer = layer
+        self._dataset = dataset
+        self._positions = [int(each) for each in positions]
+        self._batch_size = batch_size
+        self._progress = progress
+
+    def read_means(self) -> PlaceMeans:
+        """The mean of every unit over all places."""
+        means = PlaceMeans()
+        self._walk(f"Reading the means of {self._layer}", lambda batch: self._run(batch, means.read))
+        return means
+
+    def read(self, rewrites: Mapping[str, Rewrite]) -> dict[str, Tensor]:
+        """Outputs (images, outputs) by name: the model's own, and those of each rewrite."""
+        parts: dict[str, list[Tensor]] = {name: [] for name in (_OWN, *rewrites)}
+
+        def look(batch: Sequence[Any]) -> None:
+            parts[_OWN].append(self._run(batch, None))
+            for name, rewrite in rewrites.items():
+                parts[name].append(self._run(batch, rewrite))
+
+        self._walk(f"Running {self._model.name} with units of {self._layer} changed", look)
+        return {name: torch.cat(each) for name, each in parts.items()}
+
+    def _run(self, batch: Sequence[Any], rewrite: Rewrite | None) -> Tensor:
+        return self._model.outputs(batch, self._layer, rewrite).cpu()
+
+    def _walk(self, what: str, look: Callable[[Sequence[Any]], object]) -> None:
+        count = len(self._positions)
+        for start in range(0, count, self._batch_size):
+            self._progress(what, start, count)
+            batch = self._positions[start : start + self._batch_size]
+            look(in_parallel(lambda at: self._dataset[at].image, batch))
+        self._progress(what, count, count)

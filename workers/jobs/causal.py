@@ -1,0 +1,47 @@
+"""Causal checks as jobs: measured over the probe images of a dataset, and kept for the pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from experiments.models import CausalCheck, Job
+from workers.causal.measuring import MAX_IMAGES, check_question, measure_causal_effect
+from workers.errors import MissingPart
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Progress
+from workers.record.causal import CausalReport
+from workers.record.decoding import encode
+
+
+def check_for(job: Job, progress: Progress) -> str:
+    """What a job of kind "causal" does."""
+    options: Any = job.options
+    row = CausalCheck.objects.select_related("layer__model", "dataset").filter(pk=options.get("check")).first()
+    if row is None:
+        raise MissingPart("This causal check is gone: its model or dataset was taken off the list. Ask for it again.")
+    report = _measure(row, progress)
+    row.result, row.measured = encode(report), timezone.now()
+    row.save(update_fields=["result", "measured"])
+    progress(f"Measured {row}", 1, 1)
+    return report.why or f"{row}: measured on {report.everywhere.images:,} images."
+
+
+def _measure(row: CausalCheck, progress: Progress) -> CausalReport:
+    """Raises RequestError, MachineryError, and Cancelled if `progress` does; then nothing is kept but the reason why
+    the layer cannot be checked."""
+    lab, layer, dataset = laboratory(), row.layer, row.dataset.key
+    model = lab.model(layer.model.name)
+    try:
+        check_question(model, layer.name, row.question)
+    except MissingPart as error:
+        row.impossible = str(error)
+        row.save(update_fields=["impossible"])
+        raise
+    split = lab.held_out(layer.model.name, dataset, "probe")
+    positions, activations = split.activations(layer.name, MAX_IMAGES, progress)
+    batch = lab.settings.batch_size
+    return measure_causal_effect(
+        model, layer.name, row.question, split.images, positions.tolist(), activations, batch, progress
+    )
