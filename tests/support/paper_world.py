@@ -112,7 +112,10 @@ class Run:
         world, earlier = self.world, [entry for each in self.of("result") for entry in each.entries]
         system = System(world, self.memory)
         studio = ImageTools(
-            ToolBackends(lambda: world, lambda: world, lambda: world), self.memory, ImageSeeds(0, earlier), no_progress
+            ToolBackends(lambda: world, lambda: world, lambda: world, lambda: world),
+            self.memory,
+            ImageSeeds(0, earlier),
+            no_progress,
         )
         tools = Tools(system, self.memory, studio, earlier)
         step = next((step for step in self.troubles if f"Step {step}:" in code), None)
