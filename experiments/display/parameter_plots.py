@@ -51,7 +51,7 @@ def _find_varied(images: Sequence[Logged]) -> str:
 
 def _make_point(image: Logged, name: str, *, team: bool) -> tuple[float, PlotValue]:
     title = image.title or image.prompt
-    link, picture = (reverse("image", args=[image.image]), picture_of(image.image)) if team else ("", "")
+    link, picture = (reverse("image-page", args=[image.image]), picture_of(image.image)) if team else ("", "")
     return image.parameters[name], PlotValue(image.activation, title, link, picture)
 
 

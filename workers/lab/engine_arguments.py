@@ -60,9 +60,8 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
 def _list_values(name: str, value: Any) -> list[dict[str, float]]:
     """The values of one parameter; those of the camera may hold an elevation too."""
     if name == "camera":
-        # A tuple of two numbers is one place of the camera; a list is a sweep
-        is_one = isinstance(value, tuple) and len(value) == 2 and not any(isinstance(each, tuple) for each in value)
-        given = [value] if is_one else _as_list(value, name)
+        # A tuple is one place of the camera, a list is a sweep
+        given = [value] if isinstance(value, tuple) else _as_list(value, name)
         return [_check_camera(each) for each in given]
     return [{name: _check_value(name, each)} for each in _as_list(value, name)]
 
@@ -72,6 +71,10 @@ def _as_list(value: Any, name: str) -> Sequence[Any]:
         return [value]
     if not value:
         raise ToolMisuse(f"{name} is an empty list. Pass one value, a list of values, or leave it out.")
+    if len(value) > arguments.MOST_ITEMS:
+        raise ToolMisuse(
+            f"{name} holds {len(value)} values; one call takes {arguments.MOST_ITEMS} at most. Call several times."
+        )
     return value
 
 

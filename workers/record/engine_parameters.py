@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from workers.record.figures import MINUS
-
 ParameterName = Literal["camera", "elevation", "distance", "light", "size", "count", "pose"]
 
 
@@ -62,8 +60,7 @@ def keep_known(given: Mapping[Any, Any]) -> dict[str, float]:
 
 def format_parameter(name: str, value: float) -> str:
     """Format a parameter for a title, such as "camera 40°" or "light 1.5"."""
-    shown = f"{value:.6g}".replace("-", MINUS)
-    return f"{name} {shown}{ENGINE_PARAMETERS[name].unit}"
+    return f"{name} {value:.6g}{ENGINE_PARAMETERS[name].unit}"
 
 
 def _is_number(value: Any) -> bool:

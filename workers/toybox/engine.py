@@ -61,8 +61,9 @@ def _draw(prompt: str, seed: int, given: Mapping[str, float]) -> Picture:
     if refused := refuse_reading(reading):
         return refused
     scene = arrange(reading.scene, given)
-    # The usual view is the generator's own, which places toys so that they are seen
-    if given.keys() - {"light", "pose"} and (unseen := _find_unseen(scene)):
+    # At its usual place the camera sees what the generator draws, as the generator draws it
+    is_new = scene.view is not None and not scene.view.is_usual
+    if is_new and (unseen := _find_unseen(scene)):
         return refused_picture(f"{unseen} from there. Try another camera, distance, size or seed")
     return Picture(render(scene), scene.to_json())
 

@@ -61,13 +61,13 @@ def backdrop(ground: str, light: str, view: int, size: int) -> NDArray[np.float3
 def backdrop_from(scene: Scene, size: int) -> NDArray[np.float32]:
     """The backdrop of a scene as its view sees it."""
     view = scene.view
-    if view is None or (view.is_unmoved and not view.camera):
+    if view is None or (view.is_unmoved and not view.camera % 360):
         return backdrop(scene.ground, scene.light, scene.backdrop, size)
     place = replace(view, light=1.0, size=1.0, count=None, pose=None)
     return _seen_from(scene.ground, scene.light, scene.backdrop, place, size)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _seen_from(ground: str, light: str, number: int, view: View, size: int) -> NDArray[np.float32]:
     """As `backdrop`, drawn anew for one place of the camera: the plane is the same, seen from elsewhere."""
     half, start = BACKDROPS // 2, (round(size * _WIDER) - size) * (number % (BACKDROPS // 2)) // (BACKDROPS // 2 - 1)

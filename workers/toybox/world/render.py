@@ -118,7 +118,7 @@ class Renderer:
         lamps = LAMPS[scene.light]
         self._things.clear_light()
         for lamp in self._lamps[scene.light]:
-            lamp.set_h(-view.camera)
+            lamp.set_h(-(view.camera % 360))
             self._things.set_light(lamp)
         x, y, z = *rotate(lamps.shines[0], lamps.shines[1], -view.camera), lamps.shines[2]
         self._shadows.set_mat(LMatrix4f(1, 0, 0, 0, 0, 1, 0, 0, -x / z, -y / z, 1e-3, 0, 0, 0, 0, 1))  # flat

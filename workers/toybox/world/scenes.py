@@ -110,6 +110,11 @@ class View:
         """Whether the camera is at its usual place; the ground may be turned below it."""
         return (self.elevation, self.distance) == (View.elevation, View.distance)
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether the toys stand and are seen as without a view; light and pose may differ."""
+        return self.is_unmoved and not self.camera % 360 and self.size == 1.0 and self.count is None
+
     def to_json(self) -> dict[str, Any]:
         named = {name: getattr(self, name) for name in ENGINE_PARAMETERS}
         known = {name: value for name, value in named.items() if value is not None}

@@ -53,8 +53,8 @@ class Eye:
 
 
 def rotate(x: Any, y: Any, degrees: float) -> tuple[Any, Any]:
-    """A place turned about the vertical, counter-clockwise from above; unchanged to the last bit by 0."""
-    if not degrees:
+    """A place turned about the vertical, counter-clockwise from above; unchanged to the last bit by whole turns."""
+    if not degrees % 360:
         return x, y
     sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
     return x * cosine - y * sine, x * sine + y * cosine
@@ -85,7 +85,7 @@ def arrange(scene: Scene, parameters: Mapping[str, float]) -> Scene:
     things = scene.things
     if view.pose is not None:
         things = tuple(replace(each, turn=_wrap(SHAPES[each.noun].facing + view.pose)) for each in things)
-    if view.camera:
+    if view.camera % 360:
         things = tuple(_turn(each, about, -view.camera) for each in things)
     arranged = replace(scene, things=things, view=view)
     if view.size == 1.0:
