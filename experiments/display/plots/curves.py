@@ -10,7 +10,7 @@ from experiments.display.plots.dots import PlotValue
 from experiments.display.plots.geometry import Plot, PlotTable, Shape
 from workers.record.figures import figure
 
-_SHAPE = Shape(560, 220, 52, 14, 22, 42)
+_SHAPE = Shape(400, 190, 46, 12, 22, 40)
 _COLOURS = 6
 MAX_CURVES = _COLOURS
 
