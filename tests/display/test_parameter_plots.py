@@ -41,7 +41,7 @@ def test_one_parameter_that_varies_is_drawn_with_a_line_for_each_prompt() -> Non
     assert (len(plot.dots), len(plot.paths)) == (5, 2)
     assert plot.table is not None
     assert plot.table.columns == ("Series", "Light", "Activation")
-    assert plot.table.rows[1] == ("a car", "1.00", 2.0)
+    assert plot.table.rows[1] == ("a car", "1", 2.0)
 
 
 def test_each_prompt_may_vary_another_parameter() -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.display.plots.axes import fit_axis
+from experiments.display.plots.axes import fit_axis, write_tick
 from experiments.display.plots.dots import PlotValue
 from experiments.display.plots.geometry import Plot, PlotTable, Shape
-from workers.record.figures import figure
 
 _SHAPE = Shape(400, 190, 46, 12, 22, 40)
 _COLOURS = 6
@@ -42,6 +41,6 @@ def draw_curves(curves: Sequence[Curve], label: str, x_title: str, y_title: str)
         plot.legend = [(f"part-{place}", each.name) for place, each in enumerate(drawn)]
     if len(curves) > len(drawn):
         plot.note = f"{len(curves) - len(drawn)} more in the table alone."
-    rows = [(each.name, figure(at), value.value) for each in curves for at, value in each.points]
+    rows = [(each.name, write_tick(at), value.value) for each in curves for at, value in each.points]
     plot.table = PlotTable(("Series", x_title, y_title), rows)
     return plot
