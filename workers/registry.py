@@ -76,6 +76,9 @@ IMAGE_EDITORS: Plugins = {
     "diffusion:": ("Any editing pipeline, by hub id or folder", "workers.image_models.diffusion.editor.load"),
 }
 
+GAME_ENGINES: Plugins = {"toybox": ("Toybox's renderer", "workers.toybox.engine.load")}
+"""What draws toys from any view, beside every generator."""
+
 DESCRIBERS: Plugins = {
     "toybox": ("toybox-describer, a small segmentation network", "workers.toybox.describer.load"),
     "none": ("None", "workers.image_models.no_describer.load"),

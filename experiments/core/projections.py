@@ -17,6 +17,7 @@ from experiments.models import Event, Experiment, Hypothesis, Observation, Run
 from experiments.models.mapped import list_map_columns
 from workers.record import events as record
 from workers.record.decoding import encode
+from workers.record.engine_parameters import keep_known
 from workers.record.experiments import Observation as Logged
 from workers.record.limits import Usage
 from workers.record.origins import Origin
@@ -103,6 +104,7 @@ def observation_row(experiment: Experiment, position: int, logged: Logged, befor
         origin=logged.origin,
         prompt=logged.prompt,
         seed=logged.seed,
+        parameters=keep_known(logged.parameters) or None,
         original=original,
         is_original=logged.origin == Origin.ORIGINAL,
     )

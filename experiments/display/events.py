@@ -24,6 +24,7 @@ from experiments.display.functions.plots import plot_samples
 from experiments.display.functions.samples import LATELY, read_function
 from experiments.display.hypothesis_strips import Bearings, ListedHypothesis
 from experiments.display.image_cards import ImageCard, ImageSource
+from experiments.display.parameter_plots import draw_parameters
 from experiments.display.plots import SMALL, Scale, activation_plot
 from experiments.models import Event, Run
 from workers import registry
@@ -179,6 +180,7 @@ def _describe_result(content: ExperimentEnded, around: RenderContext) -> dict[st
         "running": False,
         "seconds": content.seconds + content.tool_seconds,
         "entries": log_entries.entries(content, around.originals),
+        "parameter_plots": draw_parameters(content.observations, team=around.audience == Audience.TEAM),
         "wrong": sum(each.differs for each in content.observations),
         "described": content.usage.tokens,
         "sketched": around.sketched and bool(content.observations),

@@ -19,6 +19,7 @@ from experiments.runs.filter_choices import list_choices
 from experiments.runs.filter_words import describe_filter
 from experiments.runs.lists import runs_from
 from experiments.sweeps import lists as sweep_lists
+from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.record.origins import Origin
 
 NOUNS: Mapping[str, str] = {
@@ -62,6 +63,9 @@ LABELS: Mapping[str, str] = {
     "since": "Created since",
     "until": "Until",
     "differs": "Claims",
+    "parameter": "Game engine",
+    "parameter_low": "Parameter from",
+    "parameter_high": "Parameter to",
 }
 HINTS: Mapping[str, str] = {"check": ">=0.5", "run": "12,15", "sweep": "its number", "evaluation": "its number"}
 """Every field by which something is chosen, in the order in which they stand, and what some take."""
@@ -127,6 +131,7 @@ def _list_choices(what: ExportSubject, given: Mapping[str, str]) -> dict[str, An
         "queue": [(str(pk), name) for pk, name in queues],
         "show": SHOWS.items(),
         "differs": [("on", "Other than measured")],
+        "parameter": [(name, each.label) for name, each in ENGINE_PARAMETERS.items()],
         **{
             name: [(each, each) for each in found[of]]
             for name, of in (("model", "models"), ("layer", "layers"), ("owner", "owners"), ("tag", "tags"))

@@ -158,6 +158,7 @@ OBSERVATIONS = Table(
         *columns("flag", "measured", "claim_differs=differs"),
         *columns("text", "origin", "prompt"),
         *columns("whole", "seed"),
+        *columns("json", "parameters"),
         *columns("text", "image=image_id", "masked=masked_id", "original", "map=map_id"),
         *columns("figure", "map_low", "map_high", "map_threshold"),
     ],

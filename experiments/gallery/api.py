@@ -33,6 +33,7 @@ from experiments.gallery import observations
 from experiments.gallery.images import serve_image, serve_thumbnail
 from experiments.gallery.lists import Filters
 from experiments.models import Experiment, Image, Observation
+from workers.record.engine_parameters import ParameterName
 from workers.record.experiments import ActivationMap
 from workers.record.origins import Origin
 
@@ -53,6 +54,11 @@ class GalleryFilters(Schema):
     owner: Words | None = None
     tag: Words | None = None
     differs: bool = Field(False, description="true: only those whose claim is another number")
+    parameter: ParameterName | None = Field(
+        None, description="only images of the game engine with a value of this parameter"
+    )
+    parameter_low: Finite | None = Field(None, description="its lowest value")
+    parameter_high: Finite | None = Field(None, description="its highest value")
 
 
 def _check_filters(asked: GalleryFilters, names: Names) -> Filters:
@@ -140,6 +146,7 @@ class ObservationOut(Schema):
     origin: str
     prompt: str
     seed: int | None
+    parameters: dict[str, float] | None = Field(description="what the game engine drew it with; null for other images")
     image: str
     masked: str | None
     map: ActivationMap | None = Field(description="where the image drives the unit; null where it was not kept")
@@ -154,7 +161,7 @@ class ObservationFilters(GalleryFilters):
 
 SAME_OF_OBSERVATIONS = (
     *("id", "position", "title", "activation", "claimed", "measured", "differs", "change"),
-    *("origin", "prompt", "seed"),
+    *("origin", "prompt", "seed", "parameters"),
 )
 
 
@@ -178,7 +185,7 @@ def list_observations(
     """Images of all runs, filtered and sorted as on the page Experiments. Of words, the newest images are looked at."""
     names = Names(allow(request))
     rows = observations.select_observations(_check_filters(filters, names))[0].select_related("run", "experiment")
-    shown = rows.only(*observations.SHOWN, "position")
+    shown = rows.only(*observations.SHOWN, "position", "parameters")
     return page(request, shown, observations.ORDERS[filters.sort], paging, partial(_observation_out, names))
 
 

@@ -17,9 +17,10 @@ from experiments.core.visibility import visible_to
 from experiments.models import Layer, Observation, Run, Tag, VisionModelRow
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists as run_lists
+from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.record.origins import Origin
 
-OWN = frozenset({"q", "origin", "low", "high", "tag", "differs"})
+OWN = frozenset({"q", "origin", "low", "high", "tag", "differs", "parameter", "parameter_low", "parameter_high"})
 """Filters on what was logged itself; the others are on its run."""
 OF_FILES = OWN | frozenset(run_lists.FILTERS)
 """Words of an address that choose experiments and images for a file."""
@@ -31,6 +32,7 @@ SORTS = {
     "rise": "Largest rise by an edit",
     "drop": "Largest drop by an edit",
 }
+_PARAMETERS = [("", "Any image"), *((name, each.label) for name, each in ENGINE_PARAMETERS.items())]
 LIST_SORTS = ("recent", "strongest")
 
 
@@ -53,6 +55,9 @@ class Filters(forms.Form):
     owner = forms.CharField(required=False, max_length=150)
     tag = forms.CharField(label="Tag", required=False, max_length=TAG_CHARS)
     differs = forms.BooleanField(required=False)
+    parameter = forms.ChoiceField(label="Game engine", required=False, choices=_PARAMETERS)
+    parameter_low = forms.FloatField(label="Lowest value of the parameter", required=False)
+    parameter_high = forms.FloatField(label="Highest value of the parameter", required=False)
     sort = forms.ChoiceField(label="Order", required=False, choices=list(SORTS.items()))
 
     def clean_q(self) -> str:
@@ -67,6 +72,11 @@ class Filters(forms.Form):
         low, high = given.get("low"), given.get("high")
         if low is not None and high is not None and low > high:
             self.add_error("low", f"No activation is at least {low:g} and at most {high:g}: swap the two.")
+        low, high = given.get("parameter_low"), given.get("parameter_high")
+        if low is not None and high is not None and low > high:
+            self.add_error("parameter_low", f"No value is at least {low:g} and at most {high:g}: swap the two.")
+        elif (low, high) != (None, None) and not given.get("parameter") and "parameter" not in self.errors:
+            self.add_error("parameter", "Choose the parameter of the game engine that the values are of.")
         return given
 
     @property
@@ -91,7 +101,7 @@ class Filters(forms.Form):
     @property
     def on_observations(self) -> bool:
         """Whether anything but their run decides which observations pass."""
-        given = any(self.get(name) not in (None, "") for name in ("q", "origin", "low", "high", "tag"))
+        given = any(self.get(name) not in (None, "") for name in ("q", "origin", "low", "high", "tag", "parameter"))
         given = given or bool(self.get("differs"))
         return given or self.sorted_by in {"rise", "drop"}
 
@@ -113,12 +123,13 @@ class Filters(forms.Form):
         return found if given else None
 
     def on_experiments(self, titled: Any = None) -> Q:
-        """The filters on experiments themselves: by the highest activation and by tag; by origin, a claim that differs
-        and words, those that logged such an image. `titled`: keys of the images with the words, None for no words."""
+        """The filters on experiments themselves: by the highest activation and by tag; by origin, a claim that differs,
+        a parameter of the game engine and words, those that logged such an image. `titled`: keys of the images with the
+        words, None for no words."""
         asked = self.in_range("best_activation")
         if tag := self.get("tag"):
             asked &= tagging.programs(tag)
-        if self.get("origin") or self.get("differs") or titled is not None:
+        if self.get("origin") or self.get("differs") or self.get("parameter") or titled is not None:
             logged = self._logged() if titled is None else self._logged() & Q(pk__in=titled)
             asked &= Q(pk__in=Observation.objects.filter(logged).order_by().values("experiment"))
         return asked
@@ -136,13 +147,24 @@ class Filters(forms.Form):
         from outside: being edited is what happened to them."""
         origin = self.get("origin")
         asked = Q(is_original=True) if origin == Origin.ORIGINAL else Q(origin=origin) if origin else Q()
-        return asked & Q(differs=True) if self.get("differs") else asked
+        asked &= Q(differs=True) if self.get("differs") else Q()
+        return asked & self._with_parameter() if self.get("parameter") else asked
+
+    def _with_parameter(self) -> Q:
+        """Images of the game engine with a value of this parameter, in the range that is asked for."""
+        column = f"parameters__{self.get('parameter')}"
+        asked = Q(parameters__isnull=False, **{f"{column}__isnull": False})
+        for end, compare in (("parameter_low", "gte"), ("parameter_high", "lte")):
+            if self.get(end) is not None:
+                asked &= Q(**{f"{column}__{compare}": self.get(end)})
+        return asked
 
     def choices(self) -> dict[str, Any]:
         """What the lists of the form offer."""
         model = self.data.get("model", "")
         return {
             "origins": Origin.choices(),
+            "parameters": _PARAMETERS,
             "models": _with_current(VisionModelRow.objects.values_list("name", flat=True), model),
             "layers": _with_current(
                 Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else (),

@@ -93,7 +93,7 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
     if filters.get("tag"):
         rows = rows.filter(tagging.images(filters.get("tag")))
         gather = gather or _is_few(rows)
-    if filters.get("differs") or filters.get("origin") == "original":
+    if filters.get("differs") or filters.get("parameter") or filters.get("origin") == "original":
         gather = gather or _is_few(rows)
     if runs is not None:
         logged = runs.aggregate(Sum("observation_count"))["observation_count__sum"] or 0

@@ -17,6 +17,7 @@ from experiments.core.system_names import Names
 from experiments.core.thumbnails import BEGINNING, ImageUrls
 from experiments.core.visibility import list_images
 from experiments.display import events, log_entries
+from experiments.display.parameter_plots import draw_parameters
 from experiments.gallery import observations
 from experiments.gallery.image_plot import draw_uses
 from experiments.gallery.images import FOREVER, find_usage, serve_image, serve_thumbnail
@@ -42,7 +43,7 @@ def index(request: HtmxRequest) -> HttpResponse:
         "choices": filters.choices(),
         "rest_open": any(
             request.GET.get(name)
-            for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs")
+            for name in ("low", "high", "model", "layer", "unit", "run", "owner", "tag", "differs", "parameter")
         ),
         "words": describe_filter("experiments" if view else "images", _filled_in(filters)),
         **_find_page(filters, view, request.GET.get("page", "")),
@@ -91,6 +92,7 @@ def experiment(request: HttpRequest, pk: int, n: int) -> HttpResponse:
         "result": result,
         "reply": reply and reply.content,
         "entries": log_entries.entries(result, log_entries.originals(run, [result])) if result else [],
+        "parameter_plots": draw_parameters(result.observations) if result else [],
         "scale": events.scale_of(run),
         "before": run.experiments.filter(number__lt=n).only("number", "run").order_by("-number").first(),
         "after": run.experiments.filter(number__gt=n).only("number", "run").order_by("number").first(),

@@ -41,7 +41,7 @@ _EXPERIMENT = (
 )
 _OBSERVATION = (
     *("title", "activation", "claimed", "measured", "differs", "image_id", "masked_id", "origin", "prompt", "seed"),
-    *("original", "is_original", "change", "map_id", "map_low", "map_high", "map_threshold"),
+    *("parameters", "original", "is_original", "change", "map_id", "map_low", "map_high", "map_threshold"),
 )
 _HYPOTHESIS = ("text", "status", "reason")
 

@@ -56,6 +56,9 @@ class Observation(MappedImage):
     origin = models.CharField(max_length=10)
     prompt = models.TextField(blank=True)
     seed = models.BigIntegerField(null=True)
+    parameters = stored.ShapedJSONField(
+        shape=dict[str, float], null=True, help_text="what the game engine drew it with; empty for other images"
+    )
     original = models.CharField(max_length=64, blank=True, help_text="key of the image this one was edited from")
     is_original = models.BooleanField(default=False, db_default=False, help_text="whether the run made an edit from it")
     change = models.FloatField(null=True, help_text="what the edit did to the activation; empty for all but edits")
@@ -87,6 +90,11 @@ class Observation(MappedImage):
                 fields=["experiment", "position", "run"],
                 condition=models.Q(differs=True),
                 name="observations_that_differ",
+            ),
+            models.Index(
+                fields=["experiment", "position", "run"],
+                condition=models.Q(parameters__isnull=False),
+                name="engine_observations",
             ),
         ]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
@@ -68,6 +70,53 @@ def test_it_shows_what_passes_the_filters_in_order(
 ) -> None:
     """An edit stands behind its original, which does not stand alone as well."""
     assert titles(page(as_owner, query)) == expected
+
+
+def add_engine_images(run: Run) -> None:
+    """Three images of the game engine, in another light each."""
+    lights = {"dark": 0.5, "usual": 1.0, "bright": 2.0}
+    colours = ("cyan", "salmon", "violet")
+    logged = [
+        replace(seen(title, light, colour), parameters={"camera": 0.0, "light": light})
+        for (title, light), colour in zip(lights.items(), colours, strict=True)
+    ]
+    add(run, *logged, number=2)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("?parameter=light", ["bright", "usual", "dark"]),
+        ("?parameter=light&parameter_low=1", ["bright", "usual"]),
+        ("?parameter=light&parameter_high=0.5&sort=weakest", ["dark"]),
+        ("?parameter=light&parameter_low=0.9&parameter_high=1.1", ["usual"]),
+        ("?parameter=count", []),
+        ("?parameter=camera&low=2&sort=strongest", ["bright"]),
+    ],
+)
+def test_images_of_the_game_engine_are_found_by_parameter(
+    as_owner: Client, two_runs: tuple[Run, Run], query: str, expected: list[str]
+) -> None:
+    add_engine_images(two_runs[0])
+    assert titles(page(as_owner, query)) == expected
+    rows = as_owner.get(f"/experiments/{query.partition('&sort')[0]}&view=list").context["page"].count.rows
+    assert rows == bool(expected)
+    given = {name: values[0] for name, values in dict(QueryDict(query[1:]).lists()).items() if name != "sort"}
+    chosen = export_query.select_rows(ExportSubject.OBSERVATIONS, urlencode(given))
+    assert sorted(row.title for row in chosen) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("?parameter=speed", "Game engine: "),
+        ("?parameter_low=1", "Choose the parameter of the game engine that the values are of."),
+        ("?parameter=light&parameter_low=2&parameter_high=1", "No value is at least 2 and at most 1: swap the two."),
+        ("?parameter=light&parameter_low=nan", "Lowest value of the parameter: "),
+    ],
+)
+def test_a_range_of_no_parameter_is_named(as_owner: Client, query: str, problem: str) -> None:
+    assert problem in html.unescape(page(as_owner, query))
 
 
 @pytest.mark.parametrize("query", ["?layer=layer4", "?layer=layer4&low=2", "?q=red&layer=layer4", "?model=toybox"])

@@ -36,6 +36,15 @@ def test_it_gives_back_the_same_pixels_and_what_is_known_of_them() -> None:
     assert (row.width, row.height) == (12, 8)
 
 
+def test_what_the_game_engine_drew_again_gets_its_parameters() -> None:
+    plain = {"things": [], "ground": "snow"}
+    viewed = plain | {"parameters": {"light": 1.0}}
+    for scene, expected in ((plain, plain), (viewed, viewed), (plain, viewed)):
+        key = remember(RED, Provenance(Origin.GENERATED, "red", 3, scene))
+        assert Image.objects.get().scene == expected
+        assert ImagesInDatabase().recall(key) == Provenance(Origin.GENERATED, "red", 3, expected)
+
+
 def test_it_stores_the_same_pixels_once() -> None:
     first, second = remember(RED, Provenance("generated", "red")), remember(RED.copy(), Provenance("generated", "red"))
     assert first == second

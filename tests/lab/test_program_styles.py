@@ -44,10 +44,11 @@ for score, image, prompt in zip(scores, masked, prompts):
 """
 
 SCENES = """
-images = tools.game_engine(["a green one"])
+images = tools.game_engine(["a green ball"])
 activations, masked = system.neuron(images)
 tools.display(masked[0], tools.describe(masked), tools.summarize(images))
-tools.display(tools.edit_image(images[0], "make it red"))
+turned, titles = tools.text2model(["a green ball"], camera=(40, 10), light=[0.5, 1.5])
+tools.log_experiment(*system.neuron(turned), titles)
 """
 
 
@@ -171,7 +172,9 @@ def test_a_script_about_scenes_runs(sandbox, context):
     result = run(sandbox, context, SCENES)
     assert (result.status, result.error) == ("ok", "")
     assert [entry.text for entry in context.tools.entries] == ["image 1: bright\n1 of 1 are bright", ""]
-    assert [each[1:2] for each in seen(context)] == [(0.0,), (1.0,)]
+    titles = [each.title for entry in context.tools.entries for each in entry.observations]
+    dark, light = (f"a green ball, camera 40°, elevation 10°, light {light}" for light in (0.5, 1.5))
+    assert titles == ["a green ball", dark, light]
 
 
 def test_a_wrong_argument_is_told_to_the_program_and_what_it_logged_before_is_kept(sandbox, context):

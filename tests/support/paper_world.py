@@ -37,10 +37,15 @@ def responds_to(label, strength=10.0, noise=2.0):
     """A rule: about `strength` where a scene shows the label, about a fifth of it elsewhere."""
 
     def rule(scene):
-        jitter = random.Random(repr(scene)).uniform(-noise, noise)
+        jitter = random.Random(_name(scene)).uniform(-noise, noise)
         return (strength if matches_any(parse_label(label), scene) else strength / 5) + jitter
 
     return rule
+
+
+def _name(scene):
+    """What noise is drawn from: the scene as it is without a view, which nothing here has."""
+    return repr(scene).replace(", view=None", "")
 
 
 def never(scene):
@@ -57,7 +62,7 @@ class PaperWorld:
         self.scenes = {}
 
     def picture(self, scene, remark=""):
-        image = Image.frombytes("RGB", (4, 4), sha384(repr(scene).encode()).digest())
+        image = Image.frombytes("RGB", (4, 4), sha384(_name(scene).encode()).digest())
         self.scenes[image_key(image)] = scene
         return Picture(image, scene.to_json(), remark)
 
@@ -112,7 +117,10 @@ class Run:
         world, earlier = self.world, [entry for each in self.of("result") for entry in each.entries]
         system = System(world, self.memory)
         studio = ImageTools(
-            ToolBackends(lambda: world, lambda: world, lambda: world), self.memory, ImageSeeds(0, earlier), no_progress
+            ToolBackends(lambda: world, lambda: world, lambda: world, lambda: world),
+            self.memory,
+            ImageSeeds(0, earlier),
+            no_progress,
         )
         tools = Tools(system, self.memory, studio, earlier)
         step = next((step for step in self.troubles if f"Step {step}:" in code), None)

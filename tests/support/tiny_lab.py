@@ -7,18 +7,21 @@ patches, so its maps are 2 x 2.
 from __future__ import annotations
 
 import base64
+from functools import partial
+from pathlib import Path
 from threading import Lock
 
 import torch
 from PIL import Image
 
+from workers import registry
 from workers.errors import RequestError, UnknownName
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends
 from workers.lab.imaging import encode_png, refused_picture
 from workers.lab.memory import ImagesInMemory
 from workers.lab.system import System
 from workers.lab.tools import Tools
-from workers.protocols import LayerInfo, Picture, no_progress
+from workers.protocols import LabSettings, LayerInfo, Picture, no_progress
 from workers.record.systems import SystemSpec
 from workers.systems.unit import Unit
 
@@ -192,7 +195,8 @@ class TinyContext:
     ):
         self.memory = memory or ImagesInMemory()
         self.generator, self.editor = TinyGenerator(), TinyEditor()
-        equipment = ToolBackends(lambda: self.generator, lambda: self.editor, describer)
+        engine = partial(registry.load(registry.GAME_ENGINES, "toybox"), LabSettings(Path("unused")))
+        equipment = ToolBackends(lambda: self.generator, lambda: self.editor, describer, engine)
         self.subject = Unit(SystemSpec("unit", "tiny", layer, unit), model or TinyModel(), index, batch_size=4)
         self.system = System(self.subject, self.memory, progress)
         studio = ImageTools(equipment, self.memory, ImageSeeds(seed, earlier), no_progress)

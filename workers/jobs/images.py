@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 from experiments.models import Image
 from workers.jobs import counters, thumbnails
 from workers.lab.imaging import encode_png, image_key
-from workers.lab.memory import StorageBudget
+from workers.lab.memory import StorageBudget, is_better_known
 from workers.protocols import Provenance
 from workers.record.origins import Origin
 
@@ -43,7 +43,7 @@ class ImagesInDatabase:
         before = self.recall(key)
         if before is None and self.budget:
             self.budget.spend(image)
-        if before and (before.origin != Origin.EXTERNAL or provenance.origin == Origin.EXTERNAL):
+        if before and not is_better_known(before, provenance):
             provenance = before
         elif before != provenance:
             self.unsaved.add(key)

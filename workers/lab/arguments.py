@@ -72,6 +72,13 @@ def check_numbers(value: Any, argument: str, *, or_nan: bool = False) -> list[fl
     return [float(each) for each in found]
 
 
+def check_number(value: Any, wanted: str) -> float:
+    """One finite number; `wanted` says in the message what it must be."""
+    if not _is_number(value):
+        raise ToolMisuse(f"{wanted}, but is {_describe_value(value)}.")
+    return float(value)
+
+
 def join_texts(value: Any, argument: str) -> str:
     """Text, or a list of texts, a line for each; None is no text."""
     lines = [value] if isinstance(value, str) else [] if value is None else value
@@ -95,4 +102,7 @@ def _describe_value(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    try:
+        return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond any float
+        return False

@@ -13,6 +13,7 @@ from workers.errors import ToolMisuse
 from workers.lab.memory import StoredImage, encode_text, find_raw
 from workers.lab.system import System
 from workers.protocols import ImageMemory
+from workers.record.engine_parameters import read_parameters
 from workers.record.experiments import LogEntry, Observation
 from workers.record.figures import differs
 
@@ -105,6 +106,7 @@ class ExperimentLog:
             measured=True,
             differs=logged.claimed is not None and differs(logged.claimed, found.activation),
             plain=found.masked != raw.key and plain,
+            parameters=read_parameters(known.scene),
         )
 
     def _all(self) -> Iterable[LogEntry]:

@@ -11,9 +11,20 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from workers.errors import ToolRefused
+from workers.lab.engine_arguments import EngineRequest
 from workers.lab.imaging import refused_picture
 from workers.lab.memory import StoredImage, is_made, raw_key, store_images
-from workers.protocols import Describer, ImageEditor, ImageGenerator, ImageMemory, Json, Picture, Progress, Provenance
+from workers.protocols import (
+    Describer,
+    GameEngine,
+    ImageEditor,
+    ImageGenerator,
+    ImageMemory,
+    Json,
+    Picture,
+    Progress,
+    Provenance,
+)
 from workers.record.experiments import LogEntry
 from workers.record.origins import Origin
 
@@ -32,6 +43,7 @@ class ToolBackends:
     generator: Callable[[], ImageGenerator]
     editor: Callable[[], ImageEditor]
     describer: Callable[[], Describer]
+    engine: Callable[[], GameEngine]
 
 
 class ImageSeeds:
@@ -65,6 +77,8 @@ class ImageTools:
         """The same with the words of the image, and its key."""
         self.refused: dict[str, str] = {}
         """Why a prompt or an instruction was refused."""
+        self.titles: dict[str, str] = {}
+        """What images of the game engine are called where the program gives no title, by key."""
         self._memory = memory
         self._seeds = seeds
         self._progress = progress
@@ -80,8 +94,20 @@ class ImageTools:
         seeds = [self._seeds.next(prompt) for prompt in prompts]
         pictures = generator.generate(prompts, seeds, self._progress)
         self._tell_refused(prompts, pictures, generator, none_is_an_error=origin != Origin.ORIGINAL)
-        made = zip(pictures, prompts, seeds, strict=True)
-        return self._keep(pictures, [Provenance(origin, prompt, seed, each.scene) for each, prompt, seed in made])
+        return self._keep_drawn(pictures, prompts, seeds, origin)
+
+    def render(self, requests: Sequence[EngineRequest]) -> list[StoredImage]:
+        """One image of the game engine for each request; those of one prompt share its seed, so that they differ by
+        their parameters alone. Refusals are as in `generate`."""
+        prompts = {each.row: each.prompt for each in requests if each.seed is None}
+        drawn = {row: self._seeds.next(prompt) for row, prompt in prompts.items()}
+        seeds = [drawn[each.row] if each.seed is None else each.seed for each in requests]
+        engine, words = self._backends.engine(), [each.prompt for each in requests]
+        pictures = engine.render(words, seeds, [each.given for each in requests], self._progress)
+        self._tell_refused([each.title for each in requests], pictures, engine, none_is_an_error=True)
+        kept = self._keep_drawn(pictures, words, seeds, Origin.GENERATED)
+        self.titles |= {one.key: each.title for one, each in zip(kept, requests, strict=True)}
+        return kept
 
     def edit(self, originals: Sequence[StoredImage], instructions: Sequence[str]) -> list[StoredImage]:
         """Apply one instruction to each raw image, with the seed of its original.
@@ -142,6 +168,12 @@ class ImageTools:
         if none_is_an_error and len(asked) == len(pictures):
             raise ToolRefused(f"Not made: {what}")
         self.remarks[f"Refused, so without an image or an activation: {what}"] = None
+
+    def _keep_drawn(
+        self, pictures: Sequence[Picture], prompts: Sequence[str], seeds: Sequence[int], origin: Origin
+    ) -> list[StoredImage]:
+        made = zip(pictures, prompts, seeds, strict=True)
+        return self._keep(pictures, [Provenance(origin, prompt, seed, each.scene) for each, prompt, seed in made])
 
     def _keep(self, pictures: Sequence[Picture], known: Sequence[Provenance]) -> list[StoredImage]:
         kept = store_images(self._memory, [(each.image, what) for each, what in zip(pictures, known, strict=True)])

@@ -28,6 +28,7 @@ from workers.protocols import (
     Backbone,
     Dataset,
     Describer,
+    GameEngine,
     ImageEditor,
     ImageGenerator,
     ImageMemory,
@@ -119,6 +120,9 @@ class Laboratory:
     def editor(self, key: str) -> ImageEditor:
         return self._plugin("editor", registry.IMAGE_EDITORS, key)
 
+    def game_engine(self, key: str = "toybox") -> GameEngine:
+        return self._plugin("game engine", registry.GAME_ENGINES, key)
+
     def describer(self, key: str) -> Describer:
         return self._plugin("describer", registry.DESCRIBERS, key)
 
@@ -142,7 +146,8 @@ class Laboratory:
             raise UnknownName(f"There is no toolset {toolset!r}. Choose one of: {', '.join(registry.TOOLSETS)}.")
         tools = registry.TOOLSETS[toolset]
         describe = partial(self.describer, tools.describer) if describer is None else lambda: describer
-        return ToolBackends(partial(self.generator, tools.generator), partial(self.editor, tools.editor), describe)
+        generator, editor = partial(self.generator, tools.generator), partial(self.editor, tools.editor)
+        return ToolBackends(generator, editor, describe, self.game_engine)
 
     def index(self, model: str, dataset: str) -> ExemplarIndex:
         """The exemplar index of a model over a dataset; computed layer by layer when it is first read."""

@@ -20,6 +20,7 @@ from PIL.Image import Image
 from workers.errors import ToolMisuse
 from workers.lab.imaging import as_image, encode_png, image_key, placeholder, reduce_image
 from workers.protocols import Bounds, ImageMemory, MapImage, Progress, Provenance, no_progress
+from workers.record.engine_parameters import read_parameters
 from workers.record.experiments import ActivationMap
 from workers.record.origins import Origin
 
@@ -70,7 +71,7 @@ class ImagesInMemory:
                     self.budget.spend(image)
                 self._images[key] = image.copy()
             known = self._known.get(key)
-            if known is None or known.origin == Origin.EXTERNAL:
+            if known is None or is_better_known(known, provenance):
                 self._known[key] = provenance
         return key
 
@@ -193,6 +194,19 @@ def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:
     if raw is None:
         return kept
     return StoredImage(raw, memory.load(raw), memory.recall(raw) or Provenance(Origin.EXTERNAL))
+
+
+def is_better_known(known: Provenance, provenance: Provenance) -> bool:
+    """Whether what comes now replaces what was known of the same pixels.
+
+    "External" gives way to all else. What a generator drew gives way to the same drawn by the game engine, whose
+    parameters would be lost otherwise: at its usual view both draw the same pixels.
+    """
+    if known.origin == Origin.EXTERNAL:
+        return provenance.origin != Origin.EXTERNAL
+    if known.origin != Origin.GENERATED or provenance.origin != Origin.GENERATED:
+        return False
+    return bool(read_parameters(provenance.scene)) and not read_parameters(known.scene)
 
 
 def raw_key(kept: StoredImage) -> str:

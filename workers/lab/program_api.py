@@ -26,7 +26,7 @@ HIDDEN = "hidden"
 NAMES: Mapping[str, tuple[str, ...]] = {
     "system": ("neuron", "call_neuron"),
     "tools": (
-        *("dataset_exemplars", "text2image", "text2model", "game_engine", "edit_images", "edit_image"),
+        *("dataset_exemplars", "text2image", "game_engine", "text2model", "edit_images", "edit_image"),
         *("describe_images", "describe", "summarize_images", "summarize", "test_label"),
         *("log_experiment", "save_experiment_log", "display", "experiment_log", "results_list"),
     ),

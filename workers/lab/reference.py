@@ -20,7 +20,7 @@ _TYPES = (("Sequence", "list"), ("Image.Image", "Image"), ("ImageOrText", "Image
 _HEAD = """An Image that you get is a PIL image, a masked image is a Base64 string; wherever a tool takes images it
 takes both. NumPy and Pillow can be imported. A wrong argument raises ToolError with the remedy."""
 _ALIASES = {
-    "text2image": "tools.text2model and tools.game_engine (text2image)",
+    "game_engine": "tools.text2model (game_engine)",
     "edit_images": "tools.edit_image\n(the edits alone)",
 }
 """Other names of tools that a toolset may lack."""

@@ -15,6 +15,7 @@ from PIL import Image
 from workers.errors import ToolMisuse
 from workers.lab import arguments, display
 from workers.lab.arguments import ImageOrText
+from workers.lab.engine_arguments import build_requests
 from workers.lab.experiment_log import ExperimentLog, LoggedImage
 from workers.lab.image_tools import ImageTools
 from workers.lab.imaging import image_from_text
@@ -95,6 +96,37 @@ class Tools:
         """
         prompts = arguments.check_texts(prompt_list, "prompt_list")
         return [kept.image for kept in self._image_tools.generate(prompts, Origin.GENERATED)]
+
+    def game_engine(
+        self,
+        prompts: Sequence[str],
+        *,
+        camera: Any = None,
+        distance: Any = None,
+        light: Any = None,
+        size: Any = None,
+        count: Any = None,
+        pose: Any = None,
+        seed: Any = None,
+    ) -> list[Image.Image] | tuple[list[Image.Image], list[str]]:
+        """Render toys on a ground, and vary the view alone: one image for each prompt and combination of values.
+
+        Each is a value or a list: camera (azimuth in degrees, (azimuth, elevation), "front", "right", "back", "left",
+        "above"; usual (0, 23), elevation 5 to 90), distance (7 to 42, usual 14), light (brightness, 0.2 to 2), size
+        (scale, 0.25 to 2), count (1 to 6 of the prompt's one kind), pose (turn in degrees), seed. The images of a
+        prompt share the rest. Toys that would be hidden or out of the picture are refused.
+
+        Returns the images; with any keyword, the images and their titles.
+
+        Example:
+            images, titles = tools.game_engine(["a red car on grass"], camera=[0, 45, 90, 135])
+            tools.log_experiment(*system.neuron(images), titles, "does the view matter?")
+        """
+        given = {"camera": camera, "distance": distance, "light": light, "size": size, "count": count, "pose": pose}
+        requests = build_requests(prompts, {**given, "seed": seed})
+        images = [kept.image for kept in self._image_tools.render(requests)]
+        is_plain = seed is None and all(value is None for value in given.values())
+        return images if is_plain else (images, [each.title for each in requests])
 
     def edit_images(
         self, prompts_or_images: Sequence[str | ImageOrText], instructions: Sequence[str]
@@ -234,7 +266,7 @@ class Tools:
         return self.describe_images(image_list)
 
     summarize = summarize_images
-    text2model = game_engine = text2image
+    text2model = game_engine
     save_experiment_log = log_experiment
 
     @property
@@ -308,6 +340,7 @@ class Tools:
     def _noted(self, kept: StoredImage, title: str = "") -> str:
         """The title, with what its maker has to say of the image."""
         note = self._image_tools.notes.get(raw_key(kept))
+        title = title or self._image_tools.titles.get(raw_key(kept), "")
         return f"{title} ({note})".strip() if note else title
 
     def _images(self, value: Any) -> list[StoredImage]:

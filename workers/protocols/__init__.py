@@ -14,6 +14,7 @@ from workers.protocols.groups import GROUP_SPLITS as GROUP_SPLITS
 from workers.protocols.groups import GroupedDataset as GroupedDataset
 from workers.protocols.groups import GroupSplit as GroupSplit
 from workers.protocols.images import Describer as Describer
+from workers.protocols.images import GameEngine as GameEngine
 from workers.protocols.images import ImageEditor as ImageEditor
 from workers.protocols.images import ImageGenerator as ImageGenerator
 from workers.protocols.images import ImageMemory as ImageMemory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -79,6 +79,23 @@ class ImageGenerator(Protocol):
 
         A prompt that cannot be drawn as it is said is refused in its `Picture`; the others are drawn. Raises
         Cancelled between steps.
+        """
+
+
+class GameEngine(Protocol):
+    """Draws scenes from any view. May have `vocabulary`, as a generator."""
+
+    def render(
+        self,
+        prompts: Sequence[str],
+        seeds: Sequence[int],
+        parameters: Sequence[Mapping[str, float]],
+        progress: Progress = no_progress,
+    ) -> list[Picture]:
+        """Draw one image for each prompt, with those of `record.engine_parameters` that are given beside it.
+
+        Values are within the bounds of that table. The scene of each picture holds all that it was drawn with under
+        "parameters". Refuses as a generator does, and what cannot be seen from there. Raises Cancelled.
         """
 
 

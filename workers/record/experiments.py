@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from workers.record.functions import Sample
@@ -59,6 +60,8 @@ class Observation:
     """Whether the image itself is to be seen: the program logged it and not its masked one."""
     map: ActivationMap | None = None
     """Where the image drives the system; None in old records, and where the system says nothing of where."""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """What the game engine drew it with, by names of `record.engine_parameters`; empty for other images."""
 
 
 @dataclass(frozen=True)

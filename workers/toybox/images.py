@@ -6,12 +6,13 @@ A picture carries its scene, so that an edit changes what it is told to and noth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from workers.errors import ToolMisuse
 from workers.lab.imaging import refused_picture
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 from workers.toybox.world.edits import ABILITIES, apply_edit
-from workers.toybox.world.prompts import read_prompt
+from workers.toybox.world.prompts import PromptReading, read_prompt
 from workers.toybox.world.render import render
 from workers.toybox.world.scenes import Scene
 from workers.toybox.world.words import describe_vocabulary
@@ -38,12 +39,7 @@ class ToyboxGenerator:
         for done, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
             progress("drawing", done, len(prompts))
             reading = read_prompt(prompt, seed)
-            if reading.ignored:
-                pictures.append(refused_picture(f"toybox cannot draw {', '.join(reading.ignored)}"))
-            elif not reading.understood:
-                pictures.append(refused_picture("toybox understands nothing in it"))
-            else:
-                pictures.append(_picture(reading.scene))
+            pictures.append(refuse_reading(reading) or _picture(reading.scene))
         progress("drawing", len(prompts), len(prompts))
         return pictures
 
@@ -76,9 +72,19 @@ def _try_edit(original: Picture, instruction: str, seed: int) -> Picture:
             "tools.text2image, tools.edit_images or tools.dataset_exemplars gave"
         )
     try:
-        return _picture(apply_edit(Scene.from_json(original.scene), instruction, seed))
+        edited = apply_edit(Scene.from_json(original.scene), instruction, seed)
     except ToolMisuse as refusal:
         return refused_picture(str(refusal).removesuffix("."))
+    if edited.view:  # how many there are and how they stand is what the edit may have changed
+        edited = replace(edited, view=replace(edited.view, count=None, pose=None))
+    return _picture(edited)
+
+
+def refuse_reading(reading: PromptReading) -> Picture | None:
+    """What stands for a prompt that was not understood whole; None for one that was."""
+    if reading.ignored:
+        return refused_picture(f"toybox cannot draw {', '.join(reading.ignored)}")
+    return None if reading.understood else refused_picture("toybox understands nothing in it")
 
 
 def _picture(scene: Scene) -> Picture:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from experiments.display.plots.axes import Axis, Interval, Scale, fit_axis, round_step
 from experiments.display.plots.bars import BarSeries, LineSeries, draw_bars, draw_lines
+from experiments.display.plots.curves import Curve, draw_curves
 from experiments.display.plots.distributions import CountedGroup, draw_distributions
 from experiments.display.plots.dots import PlotValue, ValueGroup, activation_plot, draw_columns
 from experiments.display.plots.geometry import HALF, SMALL, Dot, Plot, PlotLine, PlotTable, Shape, Text
@@ -18,6 +19,7 @@ __all__ = [
     "Axis",
     "BarSeries",
     "CountedGroup",
+    "Curve",
     "Dot",
     "Interval",
     "IntervalRow",
@@ -37,6 +39,7 @@ __all__ = [
     "activation_plot",
     "draw_bars",
     "draw_columns",
+    "draw_curves",
     "draw_distributions",
     "draw_groups",
     "draw_intervals",

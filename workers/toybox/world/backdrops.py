@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.toybox.world import stage
-from workers.toybox.world.scenes import BACKDROPS
+from workers.toybox.world.scenes import BACKDROPS, Scene, View
+from workers.toybox.world.viewing import find_eye, rotate
 
 Floats = NDArray[np.float64]
 Rgb = tuple[float, float, float]
@@ -55,6 +56,38 @@ def backdrop(ground: str, light: str, view: int, size: int) -> NDArray[np.float3
     start = (strip.shape[1] - size) * (view % half) // (half - 1)
     window = strip[:, start : start + size]
     return window[:, ::-1] if view >= half else window
+
+
+def backdrop_from(scene: Scene, size: int) -> NDArray[np.float32]:
+    """The backdrop of a scene as its view sees it."""
+    view = scene.view
+    if view is None or (view.is_unmoved and not view.camera % 360):
+        return backdrop(scene.ground, scene.light, scene.backdrop, size)
+    place = replace(view, light=1.0, size=1.0, count=None, pose=None)
+    return _seen_from(scene.ground, scene.light, scene.backdrop, place, size)
+
+
+@lru_cache(maxsize=32)
+def _seen_from(ground: str, light: str, number: int, view: View, size: int) -> NDArray[np.float32]:
+    """As `backdrop`, drawn anew for one place of the camera: the plane is the same, seen from elsewhere."""
+    half, start = BACKDROPS // 2, (round(size * _WIDER) - size) * (number % (BACKDROPS // 2)) // (BACKDROPS // 2 - 1)
+    shift, side = start / size - (_WIDER - 1) / 2, -1 if number >= half else 1
+    fine = (np.arange(size * _FINER) + 0.5) / (size * _FINER)
+    u, v = np.meshgrid(fine, fine)
+    eye = find_eye(view)
+    x, y, is_ground = eye.find_ground(u, v)
+    # Things lie as the camera sees them: the ground is turned instead
+    east, north = rotate(x - view.about[0], y - view.about[1], view.camera)
+    east, north = east + view.about[0], north + view.about[1]
+    # The window that `backdrop` cuts out of its strip, as a place on the plane
+    depth = stage.DISTANCE + north * math.cos(stage.PITCH) + stage.TARGET[2] * math.sin(stage.PITCH)
+    east = side * east + shift * stage.VIEW / stage.DISTANCE * depth
+    colour = np.clip(GROUND[ground](east, north), 0.0, 1.0) * np.array(LIGHT[light].ground)
+    edge = eye.project(eye.x, stage.FAR_EDGE, 0.0)[1]
+    if edge > 0:
+        sky = _paint_sky(light, 0.5 + shift + side * (u - 0.5), v, edge)
+        colour = np.where(is_ground[..., None], colour, sky)
+    return _average(colour, _FINER).astype(np.float32)
 
 
 @lru_cache(maxsize=96)
@@ -97,13 +130,17 @@ def _world(size: int) -> tuple[Floats, Floats]:
 
 
 def _sky(name: str, size: int) -> Floats:
-    light = LIGHT[name]
     u, v = _grid(size)
-    edge = stage.project(0.0, stage.FAR_EDGE, 0.0)[1]
+    return _average(_paint_sky(name, u, v, stage.project(0.0, stage.FAR_EDGE, 0.0)[1]), _FINER)
+
+
+def _paint_sky(name: str, u: Floats, v: Floats, edge: float) -> Floats:
+    """The sky at these places of the picture; it ends at the row `edge`."""
+    light = LIGHT[name]
     colour = _mix(light.horizon, light.zenith, (edge - v) / edge)
     for overlay, rgb in _draw_sky_objects(name, light, u, v, edge):
         colour = _mix(colour, rgb, overlay)
-    return _average(np.clip(colour, 0, 1), _FINER)
+    return np.clip(colour, 0, 1)
 
 
 def _draw_sky_objects(name: str, light: Light, u: Floats, v: Floats, edge: float) -> list[tuple[Floats, Rgb]]:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from workers.errors import ToolMisuse
 from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, NOUNS, SIZES, WHEN, Scene, Thing, compose
 from workers.toybox.world.words import Word, join_words, plural, read_words
 
@@ -65,16 +66,22 @@ class Phrases:
         return not (self.groups or self.ground or self.light)
 
 
-def read_prompt(prompt: str, seed: int) -> PromptReading:
+def read_prompt(prompt: str, seed: int, count: int | None = None) -> PromptReading:
     """The scene that a prompt describes. What it does not say is drawn from the seed; nothing is added.
 
-    The same prompt and seed give the same scene, and prompts that differ by a word share what neither says.
+    The same prompt and seed give the same scene, and prompts that differ by a word share what neither says. With a
+    `count` there are so many of the prompt's one kind, all like the first, on the same ground in the same light.
+    Raises ToolMisuse for a count where the prompt does not name one kind.
     """
     phrases = parse_words(read_words(prompt))
+    if count is not None:
+        _check_one_kind(phrases)
     if phrases.empty:
         return PromptReading(Scene((), GROUNDS[0], LIGHTS[0]), _limit_report(phrases.ignored), understood=False)
     rng = random.Random(f"toybox {seed}")
     kinds = _kinds(phrases, rng)
+    if count is not None:
+        kinds, phrases.groups[0].members = kinds * count, list(range(count))
     on, left_of, sides = _find_relations(phrases)
     scene = compose(kinds, rng, ground=phrases.ground, light=phrases.light, on=on, left_of=left_of, sides=sides)
     return PromptReading(scene, _limit_report(phrases.ignored))
@@ -258,6 +265,13 @@ def _find_relations(phrases: Phrases) -> tuple[dict[int, int], list[tuple[int, i
         else:
             left_of += [(j, i) for i in first.members for j in second.members]
     return on, left_of, {k: group.side for group in phrases.groups if group.side for k in group.members}
+
+
+def _check_one_kind(phrases: Phrases) -> None:
+    """Raise ToolMisuse unless the prompt names one thing; it becomes a group of one."""
+    if len(phrases.groups) != 1 or len(phrases.groups[0].colours) > 1:
+        raise ToolMisuse('count needs a prompt that names one kind of toy in one colour, such as "a red car on grass".')
+    phrases.groups[0].counts = [1]
 
 
 def _limit_report(ignored: Sequence[str]) -> tuple[str, ...]:

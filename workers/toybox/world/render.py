@@ -7,7 +7,6 @@ per picture. Nothing is made before the first picture. Called by the image model
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 from workers.toybox.world import stage
-from workers.toybox.world.backdrops import backdrop
+from workers.toybox.world.backdrops import backdrop_from
 from workers.toybox.world.meshes import toy_node
-from workers.toybox.world.scenes import SCALES, Scene
+from workers.toybox.world.scenes import Scene, View
+from workers.toybox.world.viewing import find_eye, rotate
 
 if TYPE_CHECKING:
     from panda3d.core import GraphicsOutput, NodePath
@@ -64,10 +64,13 @@ def render(scene: Scene, size: int = IMAGE_SIZE) -> Image.Image:
         return _renderer(size).picture(scene)
 
 
-def render_masks(scene: Scene, size: int = IMAGE_SIZE) -> NDArray[np.uint8]:
-    """Which thing is seen at each pixel: (size, size), 0 where none is, else its index in the scene plus 1."""
+def render_masks(scene: Scene, size: int = IMAGE_SIZE, only: int | None = None) -> NDArray[np.uint8]:
+    """Which thing is seen at each pixel: (size, size), 0 where none is, else its index in the scene plus 1.
+
+    With `only`, the others are left out.
+    """
     with _lock:
-        return _renderer(size).masks(scene)
+        return _renderer(size).masks(scene, only)
 
 
 @cache
@@ -105,42 +108,46 @@ class Renderer:
 
     def picture(self, scene: Scene) -> Image.Image:
         """See `render`."""
-        ground = backdrop(scene.ground, scene.light, scene.backdrop, self.size)
+        view = scene.view or View()
+        ground: NDArray[Any] = backdrop_from(scene, self.size)
         if not scene.things:
-            return _to_image(ground)
+            return _to_image(ground * view.light)
         from panda3d.core import LMatrix4f
 
         self._fill(scene)
         lamps = LAMPS[scene.light]
         self._things.clear_light()
         for lamp in self._lamps[scene.light]:
+            lamp.set_h(-(view.camera % 360))
             self._things.set_light(lamp)
-        x, y, z = lamps.shines
+        x, y, z = *rotate(lamps.shines[0], lamps.shines[1], -view.camera), lamps.shines[2]
         self._shadows.set_mat(LMatrix4f(1, 0, 0, 0, 0, 1, 0, 0, -x / z, -y / z, 1e-3, 0, 0, 0, 0, 1))  # flat
-        _draw(self._colour, self._shade)
+        _draw(view, self._colour, self._shade)
         blurred = Image.fromarray(self._shade.reds()).filter(ImageFilter.GaussianBlur(self.size / 100))
         shadow = np.asarray(blurred, np.float32) / np.float32(255)
         toys = np.asarray(self._colour.picture().reduce(_FINER), np.float32) / 255
         shaded = ground * (1 - lamps.shadow * shadow[..., None])
-        return _to_image(toys[..., :3] + shaded * (1 - toys[..., 3:]))
+        return _to_image((toys[..., :3] + shaded * (1 - toys[..., 3:])) * view.light)
 
-    def masks(self, scene: Scene) -> NDArray[np.uint8]:
+    def masks(self, scene: Scene, only: int | None = None) -> NDArray[np.uint8]:
         """See `render_masks`."""
-        self._fill(scene)
+        self._fill(scene, only)
         self._things.clear_light()
-        _draw(self._ids)
+        _draw(scene.view or View(), self._ids)
         return self._ids.reds().copy()
 
-    def _fill(self, scene: Scene) -> None:
-        """Put the things of a scene on the stage in place of the last ones."""
+    def _fill(self, scene: Scene, only: int | None = None) -> None:
+        """Put the things of a scene, or one of them, on the stage in place of the last ones."""
         for parent in (self._things, self._shadows):
             parent.node().remove_all_children()
             for index, thing in enumerate(scene.things):
+                if only not in (None, index):
+                    continue
                 path = parent.attach_new_node("thing")
                 path.set_tag("id", str(index + 1))
                 path.set_pos(thing.x, thing.y, scene.foot(index))
                 path.set_h(thing.turn)
-                path.set_scale(SCALES[thing.size])
+                path.set_scale(scene.scale(index))
                 path.attach_new_node(toy_node(thing.noun, thing.colour))
 
 
@@ -155,7 +162,6 @@ class _View:
         lens = PerspectiveLens()
         lens.set_film_size(stage.VIEW, stage.VIEW)
         lens.set_focal_length(stage.DISTANCE)
-        lens.set_near_far(5, 40)
         camera = Camera("camera", lens)
         camera.set_camera_mask(sees)
         if state is not None:
@@ -164,12 +170,19 @@ class _View:
             camera.set_tag_state_key("id")
             for index in range(1, 9):
                 camera.set_tag_state(str(index), _flat_state(((index + 0.5) / 255, 0, 0)))
-        path = root.attach_new_node(camera)
-        x, y, z = stage.TARGET
-        up, away = math.sin(stage.PITCH), math.cos(stage.PITCH)
-        path.set_pos(x, y - stage.DISTANCE * away, z + stage.DISTANCE * up)
-        path.look_at(*stage.TARGET)
-        self.buffer.make_display_region().set_camera(path)
+        self._lens, self._path = lens, root.attach_new_node(camera)
+        self.buffer.make_display_region().set_camera(self._path)
+
+    def aim(self, view: View) -> None:
+        """Put the camera where the view has it."""
+        eye = find_eye(view)
+        self._path.set_pos(eye.x, eye.y, eye.z)
+        if view.is_unmoved:
+            self._lens.set_near_far(5, 40)
+            self._path.look_at(*stage.TARGET)
+        else:
+            self._lens.set_near_far(1.5, 90)
+            self._path.set_hpr(0, -view.elevation, 0)
 
     def picture(self) -> Image.Image:
         """The last frame, colours times alpha: mode RGBa."""
@@ -206,14 +219,15 @@ def _buffer(size: int) -> GraphicsOutput:
     return buffer
 
 
-def _draw(*views: _View) -> None:
-    """Let the engine draw these views once."""
+def _draw(view: View, *cameras: _View) -> None:
+    """Let the engine draw with these cameras once."""
     engine, _ = _engine()
-    for view in views:
-        view.buffer.set_active(True)
+    for each in cameras:
+        each.aim(view)
+        each.buffer.set_active(True)
     engine.render_frame()
-    for view in views:
-        view.buffer.set_active(False)
+    for each in cameras:
+        each.buffer.set_active(False)
 
 
 def _flat_state(rgb: Rgb) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from workers.errors import ToolMisuse
+from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.toybox.world import stage
 
 
@@ -88,21 +89,73 @@ class Thing:
 
 
 @dataclass(frozen=True)
+class View:
+    """From where, how bright and how large a scene is drawn, in the units of `record.engine_parameters`.
+
+    Things lie as the camera sees them, `x` to the right of the picture: `camera` turns the ground and the light alone.
+    Elevation and distance keep the point `about` (x, y) of the ground where it is in the picture.
+    """
+
+    camera: float = 0.0
+    elevation: float = 23.0
+    distance: float = 14.0
+    light: float = 1.0
+    size: float = 1.0
+    count: int | None = None
+    pose: float | None = None
+    about: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def is_unmoved(self) -> bool:
+        """Whether the camera is at its usual place; the ground may be turned below it."""
+        return (self.elevation, self.distance) == (View.elevation, View.distance)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the toys stand and are seen as without a view; light and pose may differ."""
+        return self.is_unmoved and not self.camera % 360 and self.size == 1.0 and self.count is None
+
+    def to_json(self) -> dict[str, Any]:
+        named = {name: getattr(self, name) for name in ENGINE_PARAMETERS}
+        known = {name: value for name, value in named.items() if value is not None}
+        return {"parameters": known, "about": list(self.about)}
+
+    @classmethod
+    def from_json(cls, parameters: Any, about: Any) -> View:
+        """The view in plain data. Raises ToolMisuse saying what is wrong with it."""
+        if not isinstance(parameters, Mapping) or not set(parameters) <= set(ENGINE_PARAMETERS):
+            raise _bad(f"its parameters must be of {', '.join(ENGINE_PARAMETERS)}")
+        if not isinstance(about, list | tuple) or len(about) != 2:
+            raise _bad("a view is about one point of the ground")
+        limits = {name: ENGINE_PARAMETERS[name] for name in parameters}
+        known = {name: _number(parameters[name], each.least, each.most, name) for name, each in limits.items()}
+        count = known.pop("count", None)
+        x, y = (_number(each, -10, 10, "about") for each in about)
+        return cls(**known, count=None if count is None else int(count), about=(x, y))
+
+
+@dataclass(frozen=True)
 class Scene:
     things: tuple[Thing, ...]
     ground: str
     light: str
     backdrop: int = 0
     """Which view of the ground, from 0 to `BACKDROPS` - 1."""
+    view: View | None = None
+    """None for the usual one, where no game engine drew it."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for rows and pictures; `from_json` takes it back."""
-        return asdict(self) | {"things": [asdict(thing) for thing in self.things]}
+        data = asdict(self) | {"things": [asdict(thing) for thing in self.things]}
+        del data["view"]
+        return data | (self.view.to_json() if self.view else {})
 
     @classmethod
     def from_json(cls, data: Any) -> Scene:
         """The scene in plain data, which may come from anywhere. Raises ToolMisuse saying what is wrong with it."""
-        fields = _fields(data, ("things", "ground", "light", "backdrop"), "scene")
+        names = ("things", "ground", "light", "backdrop")
+        is_viewed = isinstance(data, Mapping) and "parameters" in data
+        fields = _fields(data, (*names, "parameters", "about") if is_viewed else names, "scene")
         rows = fields["things"]
         if not isinstance(rows, list | tuple) or len(rows) > MAX_THINGS:
             raise _bad(f"its things must be a list of at most {MAX_THINGS}")
@@ -111,6 +164,7 @@ class Scene:
             _word(fields["ground"], GROUNDS, "ground"),
             _word(fields["light"], LIGHTS, "light"),
             int(_number(fields["backdrop"], 0, BACKDROPS - 1, "backdrop")),
+            View.from_json(fields["parameters"], fields["about"]) if is_viewed else None,
         )
         # Everything stands, at last, on the ground
         for thing in scene.things:
@@ -131,7 +185,12 @@ class Scene:
         if below is None:
             return 0.0
         thing = self.things[below]
-        return self.foot(below) + SHAPES[thing.noun].perch * SCALES[thing.size]
+        return self.foot(below) + SHAPES[thing.noun].perch * self.scale(below)
+
+    def scale(self, index: int) -> float:
+        """How large a thing is drawn, 1 for a large one at the usual view."""
+        size = SCALES[self.things[index].size]
+        return size if self.view is None else size * self.view.size
 
 
 def random_scene(rng: random.Random, things: int | None = None) -> Scene:
@@ -195,7 +254,7 @@ def joined_by(
         else:
             x, y = things[support].x, things[support].y
         things.append(Thing(noun, colour, size, x, y, _turn(noun, rng), support))
-    return Scene(tuple(things), scene.ground, scene.light, scene.backdrop)
+    return replace(scene, things=tuple(things))
 
 
 def _frames(things: Sequence[Thing]) -> list[stage.Frame]:

@@ -1,0 +1,100 @@
+"""Toybox as a game engine: prompts become scenes, which are drawn from any side, at any distance and in any light.
+
+A view from which a toy cannot be seen is refused, so that the scene of an image tells what it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workers.errors import ToolMisuse
+from workers.lab.imaging import refused_picture
+from workers.protocols import LabSettings, Picture, Progress, no_progress
+from workers.toybox.images import refuse_reading
+from workers.toybox.world.prompts import read_prompt
+from workers.toybox.world.render import render, render_masks
+from workers.toybox.world.scenes import SHAPES, Scene
+from workers.toybox.world.viewing import arrange, find_eye
+from workers.toybox.world.words import describe_vocabulary
+
+_MASK_SIZE = 112
+"""Width of the masks that tell what is seen, in pixels."""
+_MIN_PIXELS = 12
+_MIN_VISIBLE = 0.25
+"""Share of a toy that the others may not hide."""
+_MIN_INSIDE = 0.6
+"""Share of a toy's rectangle that must be in the picture."""
+
+
+def load(settings: LabSettings) -> ToyboxEngine:  # noqa: ARG001  every factory takes the settings
+    """The engine. Needs nothing of the installation."""
+    return ToyboxEngine()
+
+
+class ToyboxEngine:
+    """Draws what `ToyboxGenerator` draws, from any view; at the usual one the pixels are the same."""
+
+    vocabulary = describe_vocabulary()
+
+    def render(
+        self,
+        prompts: Sequence[str],
+        seeds: Sequence[int],
+        parameters: Sequence[Mapping[str, float]],
+        progress: Progress = no_progress,
+    ) -> list[Picture]:
+        """See `protocols.GameEngine`."""
+        pictures = []
+        for done, (prompt, seed, given) in enumerate(zip(prompts, seeds, parameters, strict=True)):
+            progress("drawing", done, len(prompts))
+            pictures.append(_draw(prompt, seed, given))
+        progress("drawing", len(prompts), len(prompts))
+        return pictures
+
+
+def _draw(prompt: str, seed: int, given: Mapping[str, float]) -> Picture:
+    count = given.get("count")
+    try:
+        reading = read_prompt(prompt, seed, None if count is None else int(count))
+    except ToolMisuse as refusal:
+        return refused_picture(str(refusal).removesuffix("."))
+    if refused := refuse_reading(reading):
+        return refused
+    scene = arrange(reading.scene, given)
+    # At its usual place the camera sees what the generator draws, as the generator draws it
+    is_new = scene.view is not None and not scene.view.is_usual
+    if is_new and (unseen := _find_unseen(scene)):
+        return refused_picture(f"{unseen} from there. Try another camera, distance, size or seed")
+    return Picture(render(scene), scene.to_json())
+
+
+def _find_unseen(scene: Scene) -> str:
+    """Which toy cannot be seen and why, in words; "" if all can."""
+    together = render_masks(scene, _MASK_SIZE)
+    for index, thing in enumerate(scene.things):
+        name = f"the {thing.colour} {thing.noun}"
+        if _share_inside(scene, index) < _MIN_INSIDE:
+            return f"{name} is not wholly in the picture"
+        alone = int((render_masks(scene, _MASK_SIZE, index) == index + 1).sum())
+        seen = int((together == index + 1).sum())
+        if seen < max(_MIN_PIXELS, _MIN_VISIBLE * alone):
+            return f"{name} is hidden behind another toy" if alone >= _MIN_PIXELS else f"{name} is too small"
+    return ""
+
+
+def _share_inside(scene: Scene, index: int) -> float:
+    """How much of the rectangle around a toy lies in the picture, 0 to 1."""
+    assert scene.view is not None, "an engine's scene has a view"
+    thing, scale, foot, eye = scene.things[index], scene.scale(index), scene.foot(index), find_eye(scene.view)
+    reach, top = SHAPES[thing.noun].radius * scale, foot + SHAPES[thing.noun].height * scale
+    corners = [
+        eye.project(thing.x + right * reach, thing.y + away * reach, z)
+        for right in (-1, 1)
+        for away in (-1, 1)
+        for z in (foot, top)
+    ]
+    share = 1.0
+    for places in zip(*corners, strict=True):
+        low, high = min(places), max(places)
+        share *= max(0.0, min(high, 1.0) - max(low, 0.0)) / (high - low)
+    return share
