@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('experiments', '0028_evaluation_sweeps'),
+        ('experiments', '0029_causal_checks'),
     ]
 
     operations = [
