@@ -214,6 +214,16 @@ def test_each_side_has_its_figures_and_latents_are_set_against_neurons(scored: E
     assert claims["AIM over MAIA, neurons (claimed)"] == (0.68, True)
 
 
+def test_who_gives_no_label_gains_nothing(scored: Evaluation) -> None:
+    scored.items.filter(group="latents", source="agent", position__gt=0, unit__number=0).update(
+        label="", status=ItemStatus.LACKING, scores={}
+    )
+    result = latents.PROCEDURE.summarise(scored, list(scored.items.select_related("unit__layer")))
+    found = {figure.key: figure for figure in result.figures}
+    assert (found["four.pearson"].value, found["four.pearson"].n) == (pytest.approx((0 + 0.8 + 0.7) / 3), 3)
+    assert found["four.choice"].value == pytest.approx((0.5 + 0.9 + 0.85) / 3)
+
+
 def test_the_front_is_drawn_and_who_lies_behind_it_is_not_joined(scored: Evaluation) -> None:
     result = latents.PROCEDURE.summarise(scored, list(scored.items.select_related("unit__layer")))
     front = next(plot for plot in result.plots if plot.key == "front")

@@ -54,10 +54,11 @@ def test_right_choices_are_those_of_the_exciting_image() -> None:
     assert ranking.measure_choices(activations, [1 - each for each in right]) == 0.0
     assert ranking.measure_choices(activations, [0.0] * 100) == ranking.CHANCE, "a label of nothing is a guess"
     half = [0.0] * 95 + [1.0, 1.0, None, 0.0, 0.0]
-    assert ranking.measure_choices(activations, half) == pytest.approx((2 + 3 / 2) / 5), "ties count half"
+    assert ranking.measure_choices(activations, half) == pytest.approx((2 + 2 / 2) / 4), "ties count half"
 
 
 def test_a_unit_that_nothing_excites_leaves_no_choice() -> None:
     assert ranking.measure_choices([], []) is None
+    assert ranking.measure_choices([5.0, 2.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]) == 1.0, "2 is not half as strong as 5"
     assert ranking.measure_choices([2.0] * 9, [1.0] * 9) is None
     assert ranking.measure_choices([1.0, 0.0], [None, None]) is None

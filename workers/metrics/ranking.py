@@ -35,8 +35,9 @@ def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) ->
     describe better? The share of pairs in which it is the exciting one; pairs that it describes alike count half.
 
     Activations (n,) and presence (n,) in [0, 1] of the same images, None where nobody could say. Exciting are the
-    strongest `STRONG` of the images as far as they lie above the median; the others are those up to the median. None
-    where either side is empty.
+    strongest `STRONG` of the images that rise at least half as far above the median as the strongest of all does, so
+    that of what is rare no image counts that shows nothing of it; the others are those up to the median. None where
+    either side is empty.
     """
     acts = np.asarray(activations, dtype=np.float64)
     said = np.array([np.nan if each is None else each for each in presence], dtype=np.float64)
@@ -45,7 +46,7 @@ def measure_choices(activations: ArrayLike, presence: Sequence[float | None]) ->
     if not len(acts):
         return None
     middle = float(np.median(acts))
-    bound = np.sort(acts)[-max(1, round(STRONG * len(acts)))]
+    bound = max(float(np.sort(acts)[-max(1, round(STRONG * len(acts)))]), (middle + float(acts.max())) / 2)
     strong, weak = said[(acts >= bound) & (acts > middle)], said[acts <= middle]
     return area_under_curve(strong, weak) if len(strong) and len(weak) else None
 

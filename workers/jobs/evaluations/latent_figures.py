@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.models import Evaluation, EvaluationItem
+from experiments.models import Evaluation, EvaluationItem, ItemStatus
 from experiments.pairwise.of_evaluation import ToldPreference, name_pair, name_source, read_preferences
 from experiments.pairwise.proportions import Proportion
 from experiments.pairwise.sources import BY_LATENT
@@ -15,7 +15,7 @@ from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.figures import Score
 from workers.jobs.evaluations.sources import AGENT, ONE_SHOT
 from workers.metrics.intervals import estimate_contrast, estimate_mean
-from workers.metrics.ranking import STRONG
+from workers.metrics.ranking import CHANCE, STRONG
 from workers.record.estimates import Estimate
 from workers.record.evaluations import (
     Cell,
@@ -32,9 +32,18 @@ NEURONS, LATENTS, MATCHED = "neurons", "latents", "latents of neurons"
 CARDS = "autoencoders"
 """Key of `Evaluation.prepared`: what is told of each auto-encoder."""
 _CHOICE = "choice"
+
+
+def _read_choice(item: EvaluationItem) -> float | None:
+    """A label that is missing, or cannot be tested, is right by chance."""
+    found = figures.score_of(_CHOICE)(item)
+    guessed = item.status == ItemStatus.LACKING or item.scores.get("testable") is False
+    return CHANCE if found is None and guessed else found
+
+
 _SCORES: Mapping[str, tuple[str, Score, float]] = {
     "pearson": ("r", figures.checked("pearson"), -1.0),
-    _CHOICE: ("right choices (2AFC)", figures.score_of(_CHOICE), 0.0),
+    _CHOICE: ("right choices (2AFC)", _read_choice, 0.0),
     "auprc_above": ("AUPRC above its base rate", figures.checked("auprc_above"), -math.inf),
     "generated_auc": ("AUC of 7 + 7", figures.checked("generated_auc"), 0.0),
 }
@@ -51,8 +60,8 @@ _CLAIM_NOTE = (
     "gives no intervals. Ours need a judge, or a pairwise trial of these labels by people, that is closed."
 )
 _CHOICE_NOTE = (
-    f"2AFC: of an image among the {STRONG:.0%} that excite the unit most and one that does not, the label describes "
-    "the exciting one better; chance is 0.5. "
+    f"2AFC: of an image among the {STRONG:.0%} that excite the unit most, and half as much as any does, and one "
+    "that does not, the label describes the exciting one better; chance is 0.5. "
     "Means over units with 95 % intervals; who gives no label scores 0, or chance. "
     "Units and latents are drawn by lot of those that are alive."
 )

@@ -18,7 +18,7 @@ from workers.jobs.evaluations.sources import AGENT, LATENT, ONE_SHOT, find_datas
 from workers.jobs.evaluations.two_by_two import finish_labels
 from workers.jobs.evaluations.units import draw_alive
 from workers.jobs.laboratory import laboratory
-from workers.metrics.ranking import CHANCE, measure_choices
+from workers.metrics.ranking import measure_choices
 from workers.protocols import LatentModel, Progress
 
 _UNIFORM = 1_000
@@ -87,13 +87,11 @@ def _describe(name: str) -> dict[str, object]:
 
 
 def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    """Two-alternative forced choice by the label; one that is missing, or cannot be tested, is right by chance."""
+    """Two-alternative forced choice by the label, where there is one."""
     del evaluation, progress
     natural = (item.label_check.result.get("natural") if item.label_check else None) or {}
     acts, said = (natural.get(name) or [] for name in ("activations", "expected"))
     found = measure_choices(acts[:_UNIFORM], said[:_UNIFORM]) if acts else None
-    if found is None and (not item.label or item.scores.get("testable") is False):
-        found = CHANCE
     if found is not None:
         item.scores = {**item.scores, "choice": found}
 
