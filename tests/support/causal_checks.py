@@ -36,7 +36,9 @@ class UnitsAsClasses:
         values = torch.tensor([list(image.tobytes()) for image in images], dtype=torch.float32).reshape(-1, 4, 8)
         return {layer: values.transpose(1, 2).reshape(-1, 8, 2, 2) / 16 for layer in layers}
 
-    def outputs(self, images: Sequence[Image.Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+    def outputs(
+        self, images: Sequence[Image.Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
+    ) -> torch.Tensor:
         check_rewritable(self.name, layer, self.layers())
         maps = self.maps(images, [layer])[layer]
         return (rewrite(maps) if rewrite else maps).mean((2, 3))[:, list(self.reads)]

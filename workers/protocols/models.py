@@ -103,12 +103,15 @@ class RewritableModel(VisionModel, Protocol):
     It may have `output_layers()`: the layers of the model whose output that is, where they are not its own.
     """
 
-    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+    def outputs(
+        self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
+    ) -> torch.Tensor:
         """The model's own output, float32 (batch, outputs): its logits, or without classes its embedding.
 
         `rewrite` replaces what `layer` gives, wherever the network uses it; without it nothing is replaced. It is
-        called while the model holds its lock, so it must not run another model. Raises UnknownName for a layer that
-        does not exist, MissingPart for one whose replacement cannot change the output.
+        called while the model holds its lock, so it must not run another model. With `gradients` they can be taken
+        with respect to what `rewrite` gives, one tensor for each batch; else none can. Raises UnknownName for a layer
+        that does not exist, MissingPart for one whose replacement cannot change the output.
         """
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workers.record.estimates import Estimate
+
 MOST_MEMBERS = 200
 """Members of a circuit."""
 LATENTS = "sae:"
@@ -36,3 +38,54 @@ def find_size_problem(members: Sequence[CircuitMember]) -> str:
         twice = next(each for each in members if members.count(each) > 1)
         return f"{twice} is in the circuit twice."
     return ""
+
+
+@dataclass(frozen=True)
+class CircuitCurve:
+    """How circuits of some sizes explain a class, found one way; an estimate for each size, over seeds."""
+
+    method: str
+    """A key of `METHODS`."""
+    sizes: tuple[int, ...]
+    faithfulness: tuple[Estimate, ...]
+    """Of the circuit alone: 1 if it gives the whole logit, 0 if no more than without any unit."""
+    completeness: tuple[Estimate, ...]
+    """Of all others without the circuit: 0 if it holds all that matters."""
+
+
+@dataclass(frozen=True)
+class FoundMember:
+    """A unit of the layer by what it adds to the logit of the class, on average over seeds."""
+
+    unit: int
+    effect: float
+    lift: float
+
+
+@dataclass(frozen=True)
+class CircuitReport:
+    """Which units or latents of a layer a class rests on."""
+
+    model: str
+    layer: str
+    target: str
+    """Name of the class."""
+    nodes: int
+    """Units that vary among the images: those that circuits are made of."""
+    images: int
+    """On which the class is seen most; half of them choose, the other half measure."""
+    seeds: int
+    curves: tuple[CircuitCurve, ...] = ()
+    members: tuple[FoundMember, ...] = ()
+    """The strongest, by effect."""
+    why: str = ""
+    """Why nothing was found."""
+
+
+METHODS = {
+    "effect": "by effect, exact ablation",
+    "gradients": "by effect, 10 gradients",
+    "lift": "by co-activation",
+    "random": "drawn at random",
+    "neurons": "plain neurons by effect",
+}

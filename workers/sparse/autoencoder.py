@@ -92,7 +92,6 @@ class SparseAutoencoder(nn.Module):
         """Normalised activations (positions, units): `reconstruct` undoes what was done to each position."""
         return latents @ self.decoder + self.decoder_bias
 
-    @torch.no_grad()
     def rewrite_maps(self, maps: Tensor, rewrite: Rewrite) -> Tensor:
         """Maps (batch, units, height, width) after `rewrite` changed the maps of their latents (batch, latents, ...).
 
@@ -100,14 +99,15 @@ class SparseAutoencoder(nn.Module):
 
         Only what latents write changes: the decoder's bias, and what the auto-encoder does not explain, stay in x.
         Where positions are normalised before they are encoded, W_dec[j] is scaled back to the position. If no latent
-        changes, x' is x to the bit.
+        changes, x' is x to the bit. Gradients flow from x' to what `rewrite` gives, where the caller lets them.
         """
         batch, units, height, width = maps.shape
-        positions = maps.permute(0, 2, 3, 1).reshape(-1, units).to(self.decoder.device)
-        latents = torch.cat([self.encode(each) for each in positions.split(_AT_ONCE)])
+        positions = maps.detach().permute(0, 2, 3, 1).reshape(-1, units).to(self.decoder.device)
+        with torch.no_grad():
+            latents = torch.cat([self.encode(each) for each in positions.split(_AT_ONCE)])
         latent_maps = latents.reshape(batch, height, width, self.latents).permute(0, 3, 1, 2)
         change = (rewrite(latent_maps) - latent_maps).permute(0, 2, 3, 1).reshape(-1, self.latents)
-        written = (change @ self.decoder) * self._normalise(positions)[1]
+        written = (change @ self.decoder.detach()) * self._normalise(positions)[1]
         return maps + written.reshape(batch, height, width, units).permute(0, 3, 1, 2).to(maps.device)
 
     def _select(self, found: Tensor) -> Tensor:

@@ -99,7 +99,9 @@ class SingleFileModel(ABC, Generic[Network]):
         parts = parts or [{layer: torch.empty(0, known[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
 
-    def outputs(self, images: Sequence[Image.Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+    def outputs(
+        self, images: Sequence[Image.Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
+    ) -> torch.Tensor:
         """What the network gives with a layer's maps replaced; see `protocols.RewritableModel`.
 
         Raises MachineryError if that is NaN or infinite.
@@ -109,7 +111,11 @@ class SingleFileModel(ABC, Generic[Network]):
 
         def run(batch: Sequence[Image.Image]) -> torch.Tensor:
             pixels = opened.crop.pixels(batch)
-            with opened.slot as network, torch.no_grad(), replace_output(self._find_module(network, layer), rewrite):
+            with (
+                opened.slot as network,
+                torch.set_grad_enabled(gradients),
+                replace_output(self._find_module(network, layer), rewrite),
+            ):
                 found: torch.Tensor = network(self._prepare(pixels, opened.crop)).float()
             check_finite(found, "the output", self.name)
             return found

@@ -74,13 +74,15 @@ class TrainedClassifier:
         parts = parts or [{info.name: torch.zeros(0, info.units, 1, 1) for info in self.layers()}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
 
-    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+    def outputs(
+        self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
+    ) -> torch.Tensor:
         """The logits with the features' maps replaced; see `protocols.RewritableModel`."""
         check_rewritable(self.name, layer, self.layers())
 
         def run(batch: Sequence[Image]) -> torch.Tensor:
             pixels = self._prepare(batch)
-            with self._slot as network, torch.no_grad(), replace_output(network.body, rewrite):
+            with self._slot as network, torch.set_grad_enabled(gradients), replace_output(network.body, rewrite):
                 logits: torch.Tensor = network(pixels)
             return logits.float()
 

@@ -88,7 +88,9 @@ class HuggingFaceModel:
         parts = parts or [{layer: torch.empty(0, units[layer], 1, 1) for layer in layers}]
         return {layer: torch.cat([part[layer] for part in parts]) for layer in layers} if parts[1:] else parts[0]
 
-    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+    def outputs(
+        self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
+    ) -> torch.Tensor:
         """Logits, or the mean of the last hidden state, with a layer's maps replaced; see `protocols.RewritableModel`.
 
         Tokens that stand for no place stay as they are. Raises MachineryError if the output is NaN or infinite.
@@ -99,7 +101,7 @@ class HuggingFaceModel:
 
         def run(batch: Sequence[Image]) -> torch.Tensor:
             pixels = self._prepare(batch)
-            with parts.slot as network:
+            with parts.slot as network, torch.set_grad_enabled(gradients):
                 return read_output(network, pixels, parts.layout, layer, rewrite, self.name)
 
         return join_outputs(images, self._settings.batch_size, run)

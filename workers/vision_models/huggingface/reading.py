@@ -46,7 +46,8 @@ def read_output(
 ) -> torch.Tensor:
     """Logits (batch, classes), or the mean of the last hidden state over its places, float32.
 
-    `rewrite` replaces the maps of the layer; tokens that stand for no place stay. Raises MissingPart for a
+    `rewrite` replaces the maps of the layer; tokens that stand for no place stay. Whether gradients flow is for the
+    caller. Raises MissingPart for a
     network that gives neither.
     """
     tap = layout.taps[layer]
@@ -59,7 +60,7 @@ def read_output(
         maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
         return new
 
-    with torch.no_grad(), _hook(network, [(tap, replace)]):
+    with _hook(network, [(tap, replace)]):
         result = network(**forward_arguments(network, pixels))
     # Not the pooler's output: checkpoints often lack its weights
     found = getattr(result, "logits" if layout.logits else "last_hidden_state", None)

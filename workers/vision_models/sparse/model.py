@@ -113,7 +113,9 @@ class SparseModel:
         """(batch, units, height, width): the layer's own maps."""
         return probabilities(self._below.maps(images, [self.card.layer])[self.card.layer], self._scale)
 
-    def outputs(self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None) -> torch.Tensor:
+    def outputs(
+        self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
+    ) -> torch.Tensor:
         """The output of the model below with latents replaced; only what they write changes.
 
         See `SparseAutoencoder.rewrite_maps` for the formula.
@@ -127,11 +129,11 @@ class SparseModel:
             )
         below = cast("RewritableModel", self._below)
         if rewrite is None:
-            return below.outputs(images, layer)
+            return below.outputs(images, layer, gradients=gradients)
         self._check_file()
         # Taken before the slot of the model below, which calls the rewrite while it holds its own
         with self._slot as network:
-            return below.outputs(images, layer, partial(network.rewrite_maps, rewrite=rewrite))
+            return below.outputs(images, layer, partial(network.rewrite_maps, rewrite=rewrite), gradients=gradients)
 
     def output_layers(self) -> Sequence[LayerInfo]:
         """Those of the model below, whose output it is."""

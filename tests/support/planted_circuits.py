@@ -1,0 +1,75 @@
+"""A network whose class rests on known units: planted circuits, beside units that are only active with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from workers.protocols import LayerInfo, Rewrite
+
+UNITS, SIDE = 48, 2
+Rule = Literal["sum", "and", "or"]
+
+
+class PlantedModel:
+    """A `RewritableModel`: an image is one pixel that holds its number, which draws the activations of its units.
+
+    A cause of the class turns the members on and, as often, as many followers: these are as active as the members, and
+    nothing reads them. The logit is the sum of the members, the least of them or the greatest.
+    """
+
+    name, revision = "planted", "1"
+
+    def __init__(self, members: Sequence[int], followers: Sequence[int], rule: Rule) -> None:
+        self.members = list(members)
+        self._followers = list(followers)
+        self._rule = rule
+
+    def layers(self) -> list[LayerInfo]:
+        classes = LayerInfo("logits", "logits", "logit", 2, names=("cause", "nothing"), scale="sigmoid")
+        return [LayerInfo("mid", "mid", "conv", UNITS), classes]
+
+    def maps(self, images: Sequence[Image.Image], layers: Sequence[str]) -> Mapping[str, Tensor]:
+        return {layer: self._draw(images) for layer in layers}
+
+    def outputs(
+        self, images: Sequence[Image.Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
+    ) -> Tensor:
+        with torch.set_grad_enabled(gradients):
+            maps = self._draw(images)
+            read = (rewrite(maps) if rewrite else maps)[:, self.members].mean((2, 3))
+            found = {"sum": read.sum(1), "and": read.amin(1), "or": read.amax(1)}[self._rule]
+            return torch.stack([found - 1, torch.zeros_like(found)], 1)
+
+    def activations(self, images: Sequence[Image.Image]) -> np.ndarray:
+        """(images, units)"""
+        return self._draw(images).amax((2, 3)).numpy()
+
+    def _draw(self, images: Sequence[Image.Image]) -> Tensor:
+        """(batch, units, side, side)"""
+        found = torch.zeros(len(images), UNITS, SIDE, SIDE)
+        for at, image in enumerate(images):
+            red, green, _ = image.getpixel((0, 0))
+            rng = np.random.default_rng([red, green])
+            found[at] = torch.from_numpy(rng.random((UNITS, SIDE, SIDE)) * 0.3)
+            if rng.random() < 0.2:
+                for unit in [*self.members, *self._followers]:
+                    found[at, unit] += 1 + rng.random()
+        return found
+
+
+def number_images(count: int) -> list[Image.Image]:
+    return [Image.new("RGB", (1, 1), (number >> 8, number & 255, 0)) for number in range(count)]
+
+
+def plant(seed: int, rule: Rule) -> PlantedModel:
+    """3 to 6 members and as many followers, drawn by a seed."""
+    rng = np.random.default_rng([seed, 44])
+    size = int(rng.integers(3, 7))
+    drawn = rng.permutation(UNITS)[: 2 * size].tolist()
+    return PlantedModel(drawn[:size], drawn[size:], rule)

@@ -1,0 +1,46 @@
+"""How far the first units of an order explain a class alone, and how much is left without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workers.circuits.ablation import AblatedLogit
+from workers.protocols import Progress
+
+_NEAR = 1e-6
+"""A difference of logits below this is none: then there is nothing to explain."""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Of a circuit of some size, on some images."""
+
+    faithfulness: float
+    """(m(C) - m(0)) / (m(M) - m(0)): 1 if the circuit alone gives the logit, 0 if it gives no more than nothing."""
+    completeness: float
+    """The same of all others without the circuit: 0 if it holds all that matters."""
+
+
+def measure_curve(
+    logit: AblatedLogit, order: Sequence[int], sizes: Sequence[int], what: str, progress: Progress
+) -> list[CurvePoint] | None:
+    """For circuits of the first so many units of an order of all units (Marks et al., arXiv 2403.19647, section 4).
+
+    m is the mean logit, of the model (M), with all units held at their means (0), or all but the circuit (C). None
+    where holding all units changes nothing.
+    """
+    whole, nothing = logit.measure([]), logit.measure(order)
+    if abs(whole - nothing) <= _NEAR * max(1.0, abs(whole)):
+        return None
+    found = []
+    for at, size in enumerate(sizes):
+        progress(what, at, len(sizes))
+        inside, outside = order[:size], order[size:]
+        found.append(
+            CurvePoint(
+                (logit.measure(outside) - nothing) / (whole - nothing),
+                (logit.measure(inside) - nothing) / (whole - nothing),
+            )
+        )
+    return found

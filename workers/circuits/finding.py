@@ -1,0 +1,197 @@
+"""Finds which units of a layer a class rests on, and sets it against circuits of the same size that are no circuit.
+
+For each seed the images are halved: one half chooses the order of the units, the other measures. Means that units are
+held at are those over all images.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL.Image import Image
+
+from workers.causal.rewrites import PlaceMeans
+from workers.circuits.ablation import AblatedLogit, find_effects, integrate_gradients, rank_by_effect
+from workers.circuits.coactivation import find_lift, rank_by_lift
+from workers.circuits.curves import CurvePoint, measure_curve
+from workers.errors import RequestError
+from workers.metrics.intervals import estimate_mean
+from workers.protocols import Progress, RewritableModel, find_classes
+from workers.record.circuits import CircuitCurve, CircuitReport, FoundMember
+
+Positions = NDArray[np.int64]
+"""Of images among those of the activations."""
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Sizes of circuits, as shares of the nodes."""
+EXACT = 1_024
+"""Nodes up to which each is ablated by itself, a pass for each."""
+_MEMBERS = 20
+"""That a report names."""
+_FEWEST = 8
+"""Images, half of which choose."""
+
+
+@dataclass(frozen=True)
+class CircuitSide:
+    """A model with the activations (images, units) of a layer on the images: latents, or the neurons below them."""
+
+    model: RewritableModel
+    layer: str
+    activations: NDArray[np.floating[Any]]
+
+    @property
+    def nodes(self) -> list[int]:
+        """Units that vary among the images."""
+        return [int(unit) for unit in np.flatnonzero(np.ptp(self.activations, axis=0) > 0)]
+
+
+@dataclass(frozen=True)
+class CircuitWish:
+    """What is looked for."""
+
+    target: int
+    """Number of the class."""
+    images: int = 100
+    """On which the class is seen most."""
+    seeds: int = 3
+
+
+def find_target(model: RewritableModel, name: str) -> int:
+    """The number of a class, by its name or number. Raises RequestError."""
+    classes = find_classes(model)
+    if classes is None:
+        raise RequestError(f"{model.name} knows no classes, so nothing of it rests on a circuit. Choose a classifier.")
+    if name in classes.names:
+        return classes.names.index(name)
+    if name.isascii() and name.isdigit() and int(name) < classes.units:
+        return int(name)
+    some = ", ".join(classes.names[:8])
+    raise RequestError(f"{model.name} has no class {name[:60]!r}. Choose one such as {some}; or a number.")
+
+
+def find_circuit(
+    side: CircuitSide, below: CircuitSide | None, images: Sequence[Image], wish: CircuitWish, progress: Progress
+) -> CircuitReport:
+    """The report on a class: `images` are those of the activations; `below` are the neurons, where units are latents.
+
+    Raises RequestError where too few images are there, and what `progress` raises.
+    """
+    search = _CircuitSearch(side, images, wish, progress)
+    beside = _CircuitSearch(below, images, wish, progress) if below else None
+    own = side.model.outputs(images, side.layer)[:, wish.target].double().numpy()
+    chosen = np.argsort(-own, kind="stable")[: wish.images]
+    if len(chosen) < _FEWEST:
+        raise RequestError(f"{len(chosen)} images are too few: {_FEWEST} are needed. Name a larger dataset.")
+    shown = np.isin(np.arange(len(images)), chosen)
+    sizes = sorted({max(1, round(share * len(side.nodes))) for share in SHARES})
+    points: dict[str, list[list[CurvePoint]]] = defaultdict(list)
+    effects = []
+    for seed in range(wish.seeds):
+        choosing, measuring = _halve(chosen, seed)
+        found = search.find_effects(choosing, seed)
+        effects.append(found)
+        orders = {
+            "effect" if search.is_exact else "gradients": rank_by_effect(side.nodes, found),
+            "lift": search.order_by_lift(shown, measuring),
+            "random": np.random.default_rng([seed, 46]).permutation(side.nodes).tolist(),
+        }
+        if search.is_exact:
+            orders["gradients"] = rank_by_effect(side.nodes, search.find_gradients(choosing, seed))
+        for method, order in orders.items():
+            points[method] += search.measure(measuring, order, sizes, f"{method}, seed {seed}")
+        if beside:
+            order = rank_by_effect(beside.side.nodes, beside.find_effects(choosing, seed))
+            points["neurons"] += beside.measure(measuring, order, sizes, f"neurons, seed {seed}")
+    curves = tuple(_summarise(method, sizes, some) for method, some in points.items() if some)
+    return search.report(len(chosen), curves, np.mean(effects, axis=0), find_lift(side.activations, shown))
+
+
+def _halve(chosen: Positions, seed: int) -> tuple[Positions, Positions]:
+    mixed = np.random.default_rng([seed, 45]).permutation(chosen)
+    return mixed[: len(mixed) // 2], mixed[len(mixed) // 2 :]
+
+
+class _CircuitSearch:
+    """One side's part of it."""
+
+    def __init__(self, side: CircuitSide, images: Sequence[Image], wish: CircuitWish, progress: Progress) -> None:
+        self.side = side
+        self._images = images
+        self._wish = wish
+        self._progress = progress
+        means = PlaceMeans()
+        side.model.outputs(images, side.layer, means.read)
+        self._means = means.find(range(side.activations.shape[1]))
+
+    def _read_logit(self, positions: Positions) -> AblatedLogit:
+        images = [self._images[at] for at in positions]
+        return AblatedLogit(self.side.model, self.side.layer, self._wish.target, images, self._means)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each node is ablated by itself: of many nodes gradients alone tell."""
+        return len(self.side.nodes) <= EXACT
+
+    def find_effects(self, choosing: Positions, seed: int) -> NDArray[np.float64]:
+        """Of each node, on the images that choose."""
+        if not self.is_exact:
+            return self.find_gradients(choosing, seed)
+        what = f"Ablating {self.side.model.name}, seed {seed}"
+        return find_effects(self._read_logit(choosing), self.side.nodes, what, self._progress)
+
+    def find_gradients(self, choosing: Positions, seed: int) -> NDArray[np.float64]:
+        """The same to first order."""
+        what = f"Gradients of {self.side.model.name}, seed {seed}"
+        return integrate_gradients(self._read_logit(choosing), what, self._progress)[self.side.nodes]
+
+    def order_by_lift(self, shown: NDArray[np.bool_], measuring: Positions) -> list[int]:
+        """All nodes, by what is seen of the images but those that measure."""
+        seen = np.ones(len(shown), bool)
+        seen[measuring] = False
+        return rank_by_lift(self.side.nodes, find_lift(self.side.activations[seen], shown[seen]))
+
+    def measure(
+        self, measuring: Positions, order: Sequence[int], sizes: Sequence[int], what: str
+    ) -> list[list[CurvePoint]]:
+        """The curve of an order, as a list of one; empty where there is nothing to explain."""
+        logit = self._read_logit(measuring)
+        found = measure_curve(logit, order, sizes, f"Measuring circuits, {what}", self._progress)
+        return [found] if found else []
+
+    def report(
+        self, images: int, curves: tuple[CircuitCurve, ...], effects: NDArray[np.float64], lift: NDArray[np.float64]
+    ) -> CircuitReport:
+        """With the strongest members, by effect."""
+        side, target = self.side, self._wish.target
+        classes = find_classes(side.model)
+        name = classes.names[target] if classes and target < len(classes.names) else str(target)
+        strongest = np.argsort(-np.abs(effects), kind="stable")[:_MEMBERS]
+        return CircuitReport(
+            model=side.model.name,
+            layer=side.layer,
+            target=name,
+            nodes=len(side.nodes),
+            images=images,
+            seeds=self._wish.seeds,
+            curves=curves,
+            members=tuple(
+                FoundMember(side.nodes[at], float(effects[at]), float(lift[side.nodes[at]])) for at in strongest
+            ),
+            why="" if curves else f"Units of {side.layer} held at their means do not change the logit of {name}.",
+        )
+
+
+def _summarise(method: str, sizes: Sequence[int], found: Sequence[Sequence[CurvePoint]]) -> CircuitCurve:
+    """Over seeds, each of which has a point for each size."""
+    by_size = list(zip(*found, strict=True))
+    return CircuitCurve(
+        method,
+        tuple(sizes),
+        tuple(estimate_mean([each.faithfulness for each in some]) for some in by_size),
+        tuple(estimate_mean([each.completeness for each in some]) for some in by_size),
+    )

@@ -1,0 +1,54 @@
+"""Circuits of this installation's models, found: which units or latents of a layer a class rests on."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from experiments.core import compatibility
+from workers.circuits.finding import CircuitSide, CircuitWish, find_circuit, find_target
+from workers.errors import RequestError
+from workers.jobs import plugin_keys
+from workers.jobs.laboratory import laboratory
+from workers.protocols import Progress, RewritableModel
+from workers.record.circuits import CircuitReport
+
+IMAGES = 500
+"""Images of the probe split that are looked at."""
+
+
+def find(
+    model: str, layer: str, target: str, dataset: str, images: int, seeds: int, progress: Progress
+) -> CircuitReport:
+    """The units or latents that a class rests on, set beside controls; by keys or names.
+
+    Raises RequestError, MissingPart, and Cancelled if `progress` does.
+    """
+    lab = laboratory()
+    key = plugin_keys.model_key(model)
+    studied: Any = lab.model(key)
+    place = layer or _find_layer(studied)
+    base = str(getattr(studied, "base", ""))
+    data = plugin_keys.dataset_named(dataset or compatibility.find_own_dataset(key))
+    if not hasattr(studied, "outputs"):
+        raise RequestError(f"{key} has no output of its own that follows from {place}. Choose a classifier.")
+    number = find_target(cast("RewritableModel", studied), target)
+    side, positions = _read_side(key, place, data, progress)
+    below = _read_side(base, place, data, progress)[0] if base else None
+    split = lab.held_out(key, data, "probe")
+    pictures = [split.images[int(at)].image for at in positions]
+    return find_circuit(side, below, pictures, CircuitWish(number, images, seeds), progress)
+
+
+def _find_layer(model: Any) -> str:
+    """The only one of latents; of others it has to be named. Raises RequestError."""
+    names = [str(info.name) for info in model.layers() if info.kind != "logit"]
+    if len(names) != 1:
+        raise RequestError(f"{model.name} has the layers {', '.join(names)}: name one with --layer.")
+    return names[0]
+
+
+def _read_side(key: str, layer: str, dataset: str, progress: Progress) -> tuple[CircuitSide, list[int]]:
+    """A model with what its units answer to the probe images, and where these are."""
+    lab = laboratory()
+    positions, activations = lab.held_out(key, dataset, "probe").activations(layer, IMAGES, progress)
+    return CircuitSide(cast("RewritableModel", lab.model(key)), layer, activations), positions.tolist()
