@@ -92,6 +92,26 @@ def test_a_layer_is_replaced_where_its_maps_are_read(models, kind: str) -> None:
         torch.testing.assert_close(seen[0], model.maps(images, [layer])[layer])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_flow_to_the_replacement_where_they_are_asked_for(models, kind: str) -> None:
+    model, images = models(kind), noise(3)
+    for layer in layers_of(model):
+        points: list[torch.Tensor] = []
+
+        def hold(maps: torch.Tensor, points=points) -> torch.Tensor:
+            points.append(maps.detach().requires_grad_())
+            return points[-1]
+
+        plain = model.outputs(images, layer, hold)
+        assert not plain.requires_grad
+        points.clear()
+        found = model.outputs(images, layer, hold, gradients=True)
+        torch.testing.assert_close(found.detach(), plain)
+        slopes = torch.autograd.grad(found[:, 0].sum(), points)
+        assert sum(len(each) for each in slopes) == len(images), "in batches of two"
+        assert all(each.abs().max() > 0 for each in slopes), layer
+
+
 @pytest.mark.parametrize("kind", ["toybox", "torchvision", "classifier", "resnet", "convnext"])
 def test_without_a_replacement_the_output_is_the_logits(models, kind: str) -> None:
     model, images = models(kind), noise(3)

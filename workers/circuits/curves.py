@@ -13,7 +13,7 @@ _NEAR = 1e-6
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class CircuitPoint:
     """Of a circuit of some size, on some images."""
 
     faithfulness: float
@@ -24,7 +24,7 @@ class CurvePoint:
 
 def measure_curve(
     logit: AblatedLogit, order: Sequence[int], sizes: Sequence[int], what: str, progress: Progress
-) -> list[CurvePoint] | None:
+) -> list[CircuitPoint] | None:
     """For circuits of the first so many units of an order of all units (Marks et al., arXiv 2403.19647, section 4).
 
     m is the mean logit, of the model (M), with all units held at their means (0), or all but the circuit (C). None
@@ -38,7 +38,7 @@ def measure_curve(
         progress(what, at, len(sizes))
         inside, outside = order[:size], order[size:]
         found.append(
-            CurvePoint(
+            CircuitPoint(
                 (logit.measure(outside) - nothing) / (whole - nothing),
                 (logit.measure(inside) - nothing) / (whole - nothing),
             )

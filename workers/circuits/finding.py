@@ -18,7 +18,7 @@ from PIL.Image import Image
 from workers.causal.rewrites import PlaceMeans
 from workers.circuits.ablation import AblatedLogit, find_effects, integrate_gradients, rank_by_effect
 from workers.circuits.coactivation import find_lift, rank_by_lift
-from workers.circuits.curves import CurvePoint, measure_curve
+from workers.circuits.curves import CircuitPoint, measure_curve
 from workers.errors import RequestError
 from workers.metrics.intervals import estimate_mean
 from workers.protocols import Progress, RewritableModel, find_classes
@@ -89,7 +89,7 @@ def find_circuit(
         raise RequestError(f"{len(chosen)} images are too few: {_FEWEST} are needed. Name a larger dataset.")
     shown = np.isin(np.arange(len(images)), chosen)
     sizes = sorted({max(1, round(share * len(side.nodes))) for share in SHARES})
-    points: dict[str, list[list[CurvePoint]]] = defaultdict(list)
+    points: dict[str, list[list[CircuitPoint]]] = defaultdict(list)
     effects = []
     for seed in range(wish.seeds):
         choosing, measuring = _halve(chosen, seed)
@@ -157,7 +157,7 @@ class _CircuitSearch:
 
     def measure(
         self, measuring: Positions, order: Sequence[int], sizes: Sequence[int], what: str
-    ) -> list[list[CurvePoint]]:
+    ) -> list[list[CircuitPoint]]:
         """The curve of an order, as a list of one; empty where there is nothing to explain."""
         logit = self._read_logit(measuring)
         found = measure_curve(logit, order, sizes, f"Measuring circuits, {what}", self._progress)
@@ -186,7 +186,7 @@ class _CircuitSearch:
         )
 
 
-def _summarise(method: str, sizes: Sequence[int], found: Sequence[Sequence[CurvePoint]]) -> CircuitCurve:
+def _summarise(method: str, sizes: Sequence[int], found: Sequence[Sequence[CircuitPoint]]) -> CircuitCurve:
     """Over seeds, each of which has a point for each size."""
     by_size = list(zip(*found, strict=True))
     return CircuitCurve(
