@@ -128,7 +128,14 @@ def test_the_command_sets_latents_beside_neurons(quick_laboratory: Path, tmp_pat
     call_command("circuits", "ball", *asked, "--json", stdout=out, stderr=StringIO())
     found = json.loads(out.getvalue())
     assert (found["target"], found["layer"], found["images"]) == ("ball", "layer4", 10)
-    assert {curve["method"] for curve in found["curves"]} == {"effect", "gradients", "lift", "random", "neurons"}
+    assert {curve["method"] for curve in found["curves"]} == {
+        "effect",
+        "gradients",
+        "bare",
+        "lift",
+        "random",
+        "neurons",
+    }
     out = StringIO()
     call_command("circuits", "ball", "--layer", "layer4", "--images", "8", "--seeds", "1", stdout=out)
     for said in ("Faithfulness, the circuit alone", "Completeness, without it", "by co-activation", "(10%)"):

@@ -23,14 +23,20 @@ class CircuitPoint:
 
 
 def measure_curve(
-    logit: AblatedLogit, order: Sequence[int], sizes: Sequence[int], what: str, progress: Progress
+    logit: AblatedLogit,
+    order: Sequence[int],
+    sizes: Sequence[int],
+    what: str,
+    progress: Progress,
+    whole: float | None = None,
 ) -> list[CircuitPoint] | None:
     """For circuits of the first so many units of an order of all units (Marks et al., arXiv 2403.19647, section 4).
 
     m is the mean logit, of the model (M), with all units held at their means (0), or all but the circuit (C). None
-    where holding all units changes nothing.
+    where holding all units changes nothing. `whole` takes the place of m(M) where that is of a fuller model.
     """
-    whole, nothing = logit.measure([]), logit.measure(order)
+    nothing = logit.measure(order)
+    whole = logit.measure([]) if whole is None else whole
     if abs(whole - nothing) <= _NEAR * max(1.0, abs(whole)):
         return None
     found = []

@@ -43,6 +43,8 @@ class CircuitSide:
     model: RewritableModel
     layer: str
     activations: NDArray[np.floating[Any]]
+    bare: RewritableModel | None = None
+    """The same model without what its latents leave unexplained."""
 
     @property
     def nodes(self) -> list[int]:
@@ -104,6 +106,9 @@ def find_circuit(
             orders["gradients"] = rank_by_effect(side.nodes, search.find_gradients(choosing, seed))
         for method, order in orders.items():
             points[method] += search.measure(measuring, order, sizes, f"{method}, seed {seed}")
+        if side.bare:
+            order = rank_by_effect(side.nodes, found)
+            points["bare"] += search.measure(measuring, order, sizes, f"error left out, seed {seed}", side.bare)
         if beside:
             order = rank_by_effect(beside.side.nodes, beside.find_effects(choosing, seed))
             points["neurons"] += beside.measure(measuring, order, sizes, f"neurons, seed {seed}")
@@ -128,9 +133,9 @@ class _CircuitSearch:
         side.model.outputs(images, side.layer, means.read)
         self._means = means.find(range(side.activations.shape[1]))
 
-    def _read_logit(self, positions: Positions) -> AblatedLogit:
+    def _read_logit(self, positions: Positions, model: RewritableModel | None = None) -> AblatedLogit:
         images = [self._images[at] for at in positions]
-        return AblatedLogit(self.side.model, self.side.layer, self._wish.target, images, self._means)
+        return AblatedLogit(model or self.side.model, self.side.layer, self._wish.target, images, self._means)
 
     @property
     def is_exact(self) -> bool:
@@ -156,11 +161,17 @@ class _CircuitSearch:
         return rank_by_lift(self.side.nodes, find_lift(self.side.activations[seen], shown[seen]))
 
     def measure(
-        self, measuring: Positions, order: Sequence[int], sizes: Sequence[int], what: str
+        self,
+        measuring: Positions,
+        order: Sequence[int],
+        sizes: Sequence[int],
+        what: str,
+        model: RewritableModel | None = None,
     ) -> list[list[CircuitPoint]]:
-        """The curve of an order, as a list of one; empty where there is nothing to explain."""
-        logit = self._read_logit(measuring)
-        found = measure_curve(logit, order, sizes, f"Measuring circuits, {what}", self._progress)
+        """The curve of an order, as a list of one; empty where there is nothing to explain. `model` takes the side's
+        place, and explains what that one says."""
+        logit, whole = self._read_logit(measuring, model), self._read_logit(measuring).measure([])
+        found = measure_curve(logit, order, sizes, f"Measuring circuits, {what}", self._progress, whole)
         return [found] if found else []
 
     def report(

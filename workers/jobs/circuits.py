@@ -51,4 +51,6 @@ def _read_side(key: str, layer: str, dataset: str, progress: Progress) -> tuple[
     """A model with what its units answer to the probe images, and where these are."""
     lab = laboratory()
     positions, activations = lab.held_out(key, dataset, "probe").activations(layer, IMAGES, progress)
-    return CircuitSide(cast("RewritableModel", lab.model(key)), layer, activations), positions.tolist()
+    model: Any = lab.model(key)
+    bare = model.drop_error() if hasattr(model, "drop_error") else None
+    return CircuitSide(cast("RewritableModel", model), layer, activations, bare), positions.tolist()

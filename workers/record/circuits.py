@@ -85,6 +85,7 @@ class CircuitReport:
 METHODS = {
     "effect": "by effect, exact ablation",
     "gradients": "by effect, 10 gradients",
+    "bare": "the same, its error left out",
     "lift": "by co-activation",
     "random": "drawn at random",
     "neurons": "plain neurons by effect",

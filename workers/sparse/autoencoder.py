@@ -92,7 +92,7 @@ class SparseAutoencoder(nn.Module):
         """Normalised activations (positions, units): `reconstruct` undoes what was done to each position."""
         return latents @ self.decoder + self.decoder_bias
 
-    def rewrite_maps(self, maps: Tensor, rewrite: Rewrite) -> Tensor:
+    def rewrite_maps(self, maps: Tensor, rewrite: Rewrite, *, keeps_error: bool = True) -> Tensor:
         """Maps (batch, units, height, width) after `rewrite` changed the maps of their latents (batch, latents, ...).
 
             x' = x + sum over j of (z'_j - z_j) * W_dec[j]
@@ -100,15 +100,18 @@ class SparseAutoencoder(nn.Module):
         Only what latents write changes: the decoder's bias, and what the auto-encoder does not explain, stay in x.
         Where positions are normalised before they are encoded, W_dec[j] is scaled back to the position. If no latent
         changes, x' is x to the bit. Gradients flow from x' to what `rewrite` gives, where the caller lets them.
+        Without `keeps_error` x' is what the changed latents rebuild, and nothing else.
         """
         batch, units, height, width = maps.shape
         positions = maps.detach().permute(0, 2, 3, 1).reshape(-1, units).to(self.decoder.device)
         with torch.no_grad():
-            latents = torch.cat([self.encode(each) for each in positions.split(_AT_ONCE)])
+            parts = [self.reconstruct(each) for each in positions.split(_AT_ONCE)]
+        latents, rebuilt = (torch.cat(each) for each in zip(*parts, strict=True))
         latent_maps = latents.reshape(batch, height, width, self.latents).permute(0, 3, 1, 2)
         change = (rewrite(latent_maps) - latent_maps).permute(0, 2, 3, 1).reshape(-1, self.latents)
         written = (change @ self.decoder.detach()) * self._normalise(positions)[1]
-        return maps + written.reshape(batch, height, width, units).permute(0, 3, 1, 2).to(maps.device)
+        kept = maps if keeps_error else rebuilt.reshape(batch, height, width, units).permute(0, 3, 1, 2).to(maps.device)
+        return kept + written.reshape(batch, height, width, units).permute(0, 3, 1, 2).to(maps.device)
 
     def _select(self, found: Tensor) -> Tensor:
         """What is kept of latents as `project` gives them."""

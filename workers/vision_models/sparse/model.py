@@ -7,6 +7,7 @@ Loaded through the registry.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -63,6 +64,7 @@ class SparseModel:
         self.revision = card.fingerprint[:12]
         self.card = card
         self._below = below
+        self._keeps_error = True
         self._settings = settings
         self._path = find_path(settings.state, card.name)
         self._written = _time_of(self._path)
@@ -128,12 +130,19 @@ class SparseModel:
                 "an auto-encoder of another model."
             )
         below = cast("RewritableModel", self._below)
-        if rewrite is None:
+        if rewrite is None and self._keeps_error:
             return below.outputs(images, layer, gradients=gradients)
         self._check_file()
         # Taken before the slot of the model below, which calls the rewrite while it holds its own
         with self._slot as network:
-            return below.outputs(images, layer, partial(network.rewrite_maps, rewrite=rewrite), gradients=gradients)
+            replace = partial(network.rewrite_maps, rewrite=rewrite or _keep, keeps_error=self._keeps_error)
+            return below.outputs(images, layer, replace, gradients=gradients)
+
+    def drop_error(self) -> SparseModel:
+        """The same with what latents rebuild in the layer's place, without what they leave unexplained."""
+        bare = copy(self)
+        bare._keeps_error = False
+        return bare
 
     def output_layers(self) -> Sequence[LayerInfo]:
         """Those of the model below, whose output it is."""
@@ -161,6 +170,10 @@ class SparseModel:
             positions = positions.to(network.decoder.device)  # the model below may give its maps on the processor
             active = torch.cat([network.encode(each)[:, latents] for each in positions.split(_AT_ONCE)])
         return active.reshape(batch, height, width, active.shape[1]).permute(0, 3, 1, 2).contiguous()
+
+
+def _keep(maps: torch.Tensor) -> torch.Tensor:
+    return maps
 
 
 def _time_of(path: Path) -> int:
