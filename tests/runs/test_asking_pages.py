@@ -299,3 +299,24 @@ def test_what_a_run_takes_is_told_from_recorded_ones_or_not_known(as_owner: Clie
     text = as_owner.get("/query/").content.decode()
     assert "<b>1 min 20 s</b>, <b>free</b>" in text
     assert "n = 3 recorded runs" in text
+
+
+def test_a_tick_that_was_taken_off_is_a_change(as_owner: Client, owner: User, layer: Layer, redis_url: str) -> None:
+    run = make_run(owner, options={"ablation": True})
+    text = as_owner.get(f"/query/?from={run.pk}").content.decode()
+    assert "checked" in text.partition('name="ablation"')[2].partition(">")[0]
+    assert "<dt>Ablation</dt>" in as_owner.get(run.get_absolute_url()).content.decode()
+    sent = GOOD | {"parent": run.pk, "ablation": "on"}
+    ticked = as_owner.get("/query/command/", sent).content.decode()
+    assert "<li>Ablation" not in ticked
+    assert "seed 0 · ablation" in ticked
+    del sent["ablation"]
+    assert "<li>Ablation <s>on</s> <b>none</b>" in as_owner.get("/query/command/", sent).content.decode()
+
+
+def test_ablation_of_a_class_is_refused_beside_the_tick(as_owner: Client, layer: Layer) -> None:
+    Layer.objects.update(kind="logit")
+    text = as_owner.post("/query/", GOOD | {"ablation": "on"}).content.decode()
+    assert not Run.objects.exists()
+    assert "A class is an output of the model itself" in text
+    assert '<a href="#id_ablation">Ablation</a>' in text

@@ -23,7 +23,7 @@ from workers.agent.instructions import Known
 from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
-from workers.errors import Cancelled, MissingPart, ToolMisuse, ToolRefused, UnknownName
+from workers.errors import Cancelled, MissingPart, RequestError, ToolMisuse, ToolRefused, UnknownName
 from workers.jobs import briefing, forking, functions, jail, unit_profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.label_checks import label_tests
@@ -119,11 +119,12 @@ def first_event(run: Run) -> Started:
 
 
 def _check_ablation(spec: SystemSpec) -> None:
-    """Raises MissingPart where nothing follows from changing the system's unit, before anything is paid for."""
+    """Raises RequestError where nothing follows from changing the system's unit, before anything is paid for."""
     try:
         laboratory().ablation(spec).check()
     except ToolMisuse as error:
-        raise MissingPart(f"{error} Or ask without ablation.") from error
+        # No MissingPart: the run would wait for a part that cannot come
+        raise RequestError(f"{error} Or ask without ablation.") from error
 
 
 def _find_known(run: Run, spec: SystemSpec) -> Known:
