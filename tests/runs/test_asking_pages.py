@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from experiments.core import notify, transcript
 from experiments.models import Backbone, Dataset, Exemplar, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
+from tests.support.api_world import Script
 from tests.support.builders import make_run
 from tests.support.pictures import stored
 from tests.support.queued import list_queued, waiting_in
@@ -320,3 +321,17 @@ def test_ablation_of_a_class_is_refused_beside_the_tick(as_owner: Client, layer:
     assert not Run.objects.exists()
     assert "A class is an output of the model itself" in text
     assert '<a href="#id_ablation">Ablation</a>' in text
+
+
+def test_a_script_asks_for_ablation_and_again(owner: User, layer: Layer, redis_url: str) -> None:
+    script = Script(owner)
+    asked = {"question": "Why?", "model": "toybox", "layer": layer.name, "unit": 7, "ablation": True}
+    made = script.post("/runs", asked)
+    assert made.status_code == 201, made.content
+    script.post(f"/runs/{made.json()['id']}/again")
+    script.post("/runs", asked | {"ablation": False})
+    assert [run.options.get("ablation") for run in Run.objects.order_by("pk")] == [True, True, None]
+    Layer.objects.update(kind="logit")
+    refused = script.post("/runs", asked)
+    assert refused.status_code == 422
+    assert "A class is an output of the model itself" in refused.content.decode()

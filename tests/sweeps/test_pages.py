@@ -202,6 +202,18 @@ def test_ablation_is_an_option_of_each_run(as_owner: Client, layers: list[Layer]
     assert {run.options["ablation"] for run in sweep.runs.all()} == {True}
 
 
+@pytest.mark.parametrize("ablation", [True, False])
+def test_a_script_and_the_command_may_ask_for_ablation(
+    owner: User, layers: list[Layer], redis_url: str, ablation: bool
+) -> None:
+    script = Script(owner)
+    asked = {"model": "toybox", "layers": ["layer3"], "agents": ["scripted"], "ablation": ablation}
+    assert script.post("/sweeps", asked).status_code == 201
+    flag = ["--ablation"] if ablation else []
+    call_command("sweep", "start", "--layers", "layer3", *flag, stdout=StringIO(), stderr=StringIO())
+    assert [row.options.get("ablation", False) for row in Sweep.objects.all()] == [ablation, ablation]
+
+
 def test_ablation_is_refused_if_one_of_the_layers_cannot(as_owner: Client, layers: list[Layer]) -> None:
     Layer.objects.filter(pk=layers[1].pk).update(kind="logit")
     sent = FORM | {"layer": [each.name for each in layers], "start": "yes", "ablation": "on"}
