@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from experiments.models import Run
 from tests.support.builders import make_run
-from tests.support.tiny_run import PROGRAM, Seeing, here, play, tiny_run
+from tests.support.tiny_run import PROGRAM, Seeing, here, install, play, tiny_run
 from workers import registry
 from workers.jobs import catalogue
 from workers.jobs.experiment import run_program
@@ -73,9 +73,7 @@ def test_a_class_fails_before_anything_is_paid_for(owner: User) -> None:
 def test_so_does_a_model_without_an_output(
     owner: User, monkeypatch: pytest.MonkeyPatch, settings, tmp_path: Path
 ) -> None:
-    from tests.support import tiny_run as tiny
-
-    tiny.install(monkeypatch, settings, tmp_path)
+    install(monkeypatch, settings, tmp_path)
     run = play(tiny_run(owner, Seeing(CONCLUSION), options={"ablation": True, "label_check": False}))
     assert run.status == "failed"
     assert "tiny has no output of its own that follows from patches" in run.reason
