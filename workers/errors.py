@@ -10,6 +10,7 @@
     │   └── BrokenImage            an image of a dataset cannot be read; it is reported and left out
     ├── MachineryError         the operator is told; recorded, retried, then ends the run or has it wait
     │   ├── SandboxBroke           the sandbox could not run a program at all
+    │   ├── NotFinite              a network gave NaN or infinities
     │   ├── Outage                 database, disk or store are away or full; what was begun waits for its end
     │   ├── BackboneUnavailable    the backbone did not answer; asking again may help
     │   └── BackboneRefused        the backbone will not answer until a person acts (key, credit, model); the run waits
@@ -64,6 +65,10 @@ class MachineryError(MaiaError):
 
 class SandboxBroke(MachineryError):
     """Raised when the sandbox cannot run programs at all; what a child does ends its experiment alone."""
+
+
+class NotFinite(MachineryError):
+    """Raised when a network gives NaN or infinities."""
 
 
 class Outage(MachineryError):

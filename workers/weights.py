@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workers.errors import MachineryError, MissingPart
+from workers.errors import MissingPart, NotFinite
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,9 +87,9 @@ def count_bytes(held: object) -> int:
 
 
 def check_finite(values: Tensor, layer: str, model: str) -> None:
-    """Raises MachineryError where a layer gives NaN or infinities."""
+    """Raises NotFinite where a layer gives NaN or infinities."""
     if not values.sum().isfinite():
-        raise MachineryError(
+        raise NotFinite(
             f"{layer} of {model} gives values that are no finite numbers. Its weights are damaged, or too large for "
             "half precision: fetch them again, or set MAIA_PRECISION=float32."
         )

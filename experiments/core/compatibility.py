@@ -11,9 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q
 
-from experiments.models import Backbone, Dataset, Toolset, VisionModelRow
+from experiments.models import Backbone, CausalCheck, Dataset, Layer, Toolset, VisionModelRow
 from workers import registry
 from workers.errors import RequestError
+from workers.record import tasks
 from workers.record.limits import explain_unpriced
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
@@ -27,6 +28,13 @@ _PUBLISHED_FUNCTIONS = "find:"
 """Family of the models whose units are published functions."""
 _NO_SCRIPT = "The scripted scientist knows toys alone, and calls no function. Choose another backbone."
 _NO_FUNCTION = "The scripted baseline calls functions, and {model} has none. Choose another backbone."
+_WHY_NOT = {
+    "logit": "A class is an output of the model itself, so nothing follows from changing it. Choose a unit of an "
+    "earlier layer.",
+    "concept": "A synthetic neuron is built on a detector, so no output of a model follows from it. Choose a unit of a "
+    "network.",
+    tasks.FUNCTION: "A function is no part of a network, so no output follows from it.",
+}
 PERSON = "person"
 """The backbone of runs that people write: the run waits for each reply."""
 
@@ -63,6 +71,15 @@ def explain_incompatibility(backbone: str, toolset: str, model: str) -> str:
             "Choose another backbone, or that toolset."
         )
     return ""
+
+
+def explain_unchangeable(layer: Layer) -> str:
+    """Why no unit of a layer can be changed inside its model; "" if nothing is known to be in the way."""
+    if layer.kind in _WHY_NOT:
+        return _WHY_NOT[layer.kind]
+    row = layer.causal_checks.exclude(impossible="").select_related("layer__model", "dataset").first()
+    # What was found of other weights no longer counts
+    return row.impossible if row and row.key == CausalCheck.key_of(layer, row.dataset, row.question) else ""
 
 
 def advise(model: str, toolset: str, backbone: str = "") -> str:

@@ -28,6 +28,8 @@ class Options(TypedDict, total=False):
     label_check: bool
     exemplars: int
     reflections: int
+    ablation: bool
+    """Whether programs may change the unit inside its model."""
     hints: bool
     """Of a function: whether the agent is given some inputs with their outputs to begin with."""
 

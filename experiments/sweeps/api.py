@@ -77,6 +77,7 @@ class SweepIn(Body):
     surroundings: Literal["", "dim", "dark", "weighted"] = ""
     exemplars: int = Field(0, ge=0, le=MOST_EXEMPLARS, description="that a run works with; 0 for all that there are")
     reflections: int = Field(0, ge=0, le=MOST_REFLECTIONS)
+    ablation: bool = Field(False, description="whether programs may ablate the unit in its model")
     label_check: bool | None = Field(None, description="whether conclusions are checked; null as installed")
     limits: RunLimitsIn = Field(RunLimitsIn(), description="of each run")
     budget: SweepBudgetIn = Field(SweepBudgetIn(), description="of the whole")

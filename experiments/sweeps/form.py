@@ -18,7 +18,7 @@ from experiments.core.sweep_totals import MAX_TOKENS
 from experiments.core.system_names import Names
 from experiments.models import Backbone, Layer, Sweep, SweepPriority
 from experiments.models.stored import Variant
-from experiments.runs.asking.form import OPTIONS, SURROUNDINGS, LimitFields, QueryForm, find_layer
+from experiments.runs.asking.form import OPTIONS, SURROUNDINGS, LimitFields, QueryForm, explain_no_ablation, find_layer
 from experiments.sweeps.questions import fill_in
 from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
 from workers import registry
@@ -56,6 +56,7 @@ class NewSweep(LimitFields):
     surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
     exemplars = forms.IntegerField(required=False, min_value=0, max_value=MOST_EXEMPLARS)
     reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
+    ablation = forms.BooleanField(required=False)
     label_check = forms.ChoiceField(required=False, choices=[(each, each) for each in _CHECKS])
     priority = forms.ChoiceField(required=False, choices=[(key, key) for key in PRIORITIES])
     budget_cost = forms.FloatField(required=False, max_value=10**9)
@@ -75,6 +76,7 @@ class NewSweep(LimitFields):
         "toolset": "Toolsets",
         "dataset": "Dataset",
         "question": "Question",
+        "ablation": "Ablation",
         "budget_cost": "Budget, money",
         "budget_tokens": "Budget, tokens",
         "budget_seconds": "Budget, time",
@@ -145,8 +147,16 @@ class NewSweep(LimitFields):
                 given["units"],
             )
             self._chosen = choose_units(self._choice, self._names)
+            if given["ablation"]:
+                self._check_ablation()
         except InvalidInput as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
+
+    def _check_ablation(self) -> None:
+        for layer in self._chosen:
+            if problem := explain_no_ablation(layer):
+                self.add_error("ablation", f"{layer.name}: {problem}")
+                return
 
     def _look_at_variants(self, given: dict[str, Any]) -> None:
         """Every agent with every toolset, as the form New run judges a run of the first unit."""
@@ -170,7 +180,7 @@ class NewSweep(LimitFields):
 
     def _query_of(self, given: dict[str, Any], backbone: str, model: str, toolset: str) -> dict[str, Any]:
         layer, units = next(iter(self._chosen.items()))
-        same = ("task", "model", "dataset", "surroundings", "exemplars", "reflections", "unpriced", *USUAL)
+        same = ("task", "model", "dataset", "surroundings", "exemplars", "reflections", "ablation", "unpriced", *USUAL)
         asked = fill_in(given["question"], given["task"], layer, units[0])
         own = {"question": asked, "layer": layer.name, "unit": units[0], "seed": given["seed"] or 0}
         return (

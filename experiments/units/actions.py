@@ -11,6 +11,7 @@ from django.http import Http404
 from experiments.core import audit, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
+from experiments.core.compatibility import explain_unchangeable
 from experiments.core.errors import StateConflict
 from experiments.core.search_index import texts
 from experiments.models import (
@@ -25,7 +26,7 @@ from experiments.models import (
     Unit,
     UnitProfile,
 )
-from experiments.units.causal import check_question, explain_impossible
+from experiments.units.causal import check_question
 from workers.record.causal import CausalQuestion
 
 PERSON = "person"
@@ -74,7 +75,7 @@ def ask_for_causal_check(actor: Actor, layer: Layer, key: str, question: CausalQ
 
     Raises StateConflict for a dataset that nobody can use and a layer that cannot be changed, InvalidInput.
     """
-    if why := explain_impossible(layer):
+    if why := explain_unchangeable(layer):
         raise StateConflict(f"{layer.name} of {layer.model.name} cannot be checked. {why}")
     dataset = Dataset.objects.filter(key=key, available=True).first()
     if dataset is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.core import notify
+from experiments.core.compatibility import explain_unchangeable
 from experiments.core.errors import InvalidInput
 from experiments.core.params import parse_float, parse_key
 from experiments.display.number_format import percent
@@ -18,7 +19,6 @@ from experiments.display.plots.geometry import Plot
 from experiments.display.plots.rows import IntervalRow, draw_intervals
 from experiments.models import CausalCheck, Dataset, JobStatus, Layer
 from experiments.units.stretches import format_stretches
-from workers.record import tasks
 from workers.record.causal import CausalQuestion, CausalReport, ImageEffect, find_problem, read_causal_report
 from workers.record.estimates import Estimate
 
@@ -34,26 +34,10 @@ _MEASURES = {
     "binary_kl": "KL divergence from the model's own, summed over classes, in nats",
     "change": "squared change of the output, over its variance among images",
 }
-_WHY_NOT = {
-    "logit": "A class is an output of the model itself, so nothing follows from changing it. Choose a unit of an "
-    "earlier layer.",
-    "concept": "A synthetic neuron is built on a detector, so no output of a model follows from it. Choose a unit of a "
-    "network.",
-    tasks.FUNCTION: "A function is no part of a network, so no output follows from it.",
-}
 UNCLEAR = "unclear"
 """A class that neither falls nor rises beyond chance."""
 _KINDS = {"falls": "part-3", "rises": "part-0", "": "part-other"}
 _STRETCH = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
-
-
-def explain_impossible(layer: Layer) -> str:
-    """Why no unit of a layer can be checked; "" if nothing is known to be in the way."""
-    if layer.kind in _WHY_NOT:
-        return _WHY_NOT[layer.kind]
-    row = layer.causal_checks.exclude(impossible="").select_related("layer__model", "dataset").first()
-    # What was found of other weights no longer counts
-    return row.impossible if row and row.key == CausalCheck.key_of(layer, row.dataset, row.question) else ""
 
 
 def read_question(layer: Layer, number: int, sent: Mapping[str, Any]) -> CausalQuestion:
@@ -137,7 +121,7 @@ def read_section(
     rows = CausalCheck.objects.filter(changed_units__layer=layer, changed_units__number=number)
     checks = list(rows.select_related("layer__model", "dataset", "job")[:SHOWN])
     shown = next((each for each in checks if each.pk == parse_key(asked)), None) or next(iter(checks), None)
-    why_not = explain_impossible(layer)
+    why_not = explain_unchangeable(layer)
     others = set(shown.units) - {number} if shown else set()
     return {
         "checks": checks,

@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from experiments.core.actors import Actor
+from experiments.core.compatibility import explain_unchangeable
 from experiments.core.errors import StateConflict
 from experiments.models import CausalCheck, Dataset, Job, JobStatus, Layer
 from experiments.units import actions
-from experiments.units.causal import explain_impossible
 from workers.errors import Cancelled
 from workers.jobs import long, registration
 from workers.record.causal import CausalQuestion, read_causal_report
@@ -84,12 +84,12 @@ def test_a_layer_that_nothing_follows_from_is_remembered(owner: User, layer: Lay
     monkeypatch.delattr(ToyboxModel, "outputs")
     check = ask(owner, layer, 3)
     assert work(check).status == JobStatus.FAILED
-    assert "has no output of its own that follows from layer4" in explain_impossible(layer)
+    assert "has no output of its own that follows from layer4" in explain_unchangeable(layer)
     with pytest.raises(StateConflict, match="layer4 of toybox cannot be checked"):
         ask(owner, layer, 4)
     layer.model.revision = "other weights"
     layer.model.save()
-    assert explain_impossible(layer) == ""
+    assert explain_unchangeable(layer) == ""
 
 
 def test_one_whose_row_is_gone_says_so(owner: User, layer: Layer) -> None:

@@ -242,7 +242,7 @@ def test_its_table_serves_every_public_method_and_nothing_else(context):
     public = {name for name in vars(Tools) if not name.startswith("_")} - {
         *("entries", "best", "measured", "ordinary", "exemplar_mean")
     }
-    assert served == public | {"neuron", "call_neuron"}
+    assert served == public | {"neuron", "call_neuron", "ablate"}
 
 
 def test_it_shows_the_attributes_of_the_system(context):

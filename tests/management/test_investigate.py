@@ -112,6 +112,7 @@ def test_a_round_limit_ends_it_with_the_best_conclusion_so_far() -> None:
         ((*UNIT, "--seed", "2147483648"), "no whole number from 0 to 2147483647"),
         ((*UNIT, "--max-cost", "cheap"), "'cheap' is no number above 0"),
         (("--layer", "layer4"), "Say which unit"),
+        (("--layer", "logits", "--unit", "3", "--ablation"), "is the output itself.*Or ask without ablation"),
         (("--resume", "77"), "There is no run 77"),
         (("--fork", "77", "--round", "1"), "There is no run 77"),
     ],
@@ -124,11 +125,14 @@ def test_it_refuses_what_makes_no_sense_and_saves_nothing(options: tuple[str, ..
 
 def test_for_a_person_it_makes_the_run_and_says_whose_turn_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(
-        investigate(*UNIT, "--backbone", "person", "--surroundings", "dark", "--reflections", "2", "--json")
+        investigate(
+            *UNIT, "--backbone", "person", "--surroundings", "dark", "--reflections", "2", "--ablation", "--json"
+        )
     )
     assert (told["status"], told["rounds"], told["description"]) == ("waiting", 0, "")
     assert Run.objects.get().options["surroundings"] == "dark"
     assert Run.objects.get().options["reflections"] == 2
+    assert Run.objects.get().options["ablation"] is True
     assert "Round 1 is yours to write, on its page." in capsys.readouterr().err
 
 

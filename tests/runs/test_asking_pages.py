@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from experiments.core import notify, transcript
 from experiments.models import Backbone, Dataset, Exemplar, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
+from tests.support.api_world import Script
 from tests.support.builders import make_run
 from tests.support.pictures import stored
 from tests.support.queued import list_queued, waiting_in
@@ -299,3 +300,38 @@ def test_what_a_run_takes_is_told_from_recorded_ones_or_not_known(as_owner: Clie
     text = as_owner.get("/query/").content.decode()
     assert "<b>1 min 20 s</b>, <b>free</b>" in text
     assert "n = 3 recorded runs" in text
+
+
+def test_a_tick_that_was_taken_off_is_a_change(as_owner: Client, owner: User, layer: Layer, redis_url: str) -> None:
+    run = make_run(owner, options={"ablation": True})
+    text = as_owner.get(f"/query/?from={run.pk}").content.decode()
+    assert "checked" in text.partition('name="ablation"')[2].partition(">")[0]
+    assert "<dt>Ablation</dt>" in as_owner.get(run.get_absolute_url()).content.decode()
+    sent = GOOD | {"parent": run.pk, "ablation": "on"}
+    ticked = as_owner.get("/query/command/", sent).content.decode()
+    assert "<li>Ablation" not in ticked
+    assert "seed 0 · ablation" in ticked
+    del sent["ablation"]
+    assert "<li>Ablation <s>on</s> <b>none</b>" in as_owner.get("/query/command/", sent).content.decode()
+
+
+def test_ablation_of_a_class_is_refused_beside_the_tick(as_owner: Client, layer: Layer) -> None:
+    Layer.objects.update(kind="logit")
+    text = as_owner.post("/query/", GOOD | {"ablation": "on"}).content.decode()
+    assert not Run.objects.exists()
+    assert "A class is an output of the model itself" in text
+    assert '<a href="#id_ablation">Ablation</a>' in text
+
+
+def test_a_script_asks_for_ablation_and_again(owner: User, layer: Layer, redis_url: str) -> None:
+    script = Script(owner)
+    asked = {"question": "Why?", "model": "toybox", "layer": layer.name, "unit": 7, "ablation": True}
+    made = script.post("/runs", asked)
+    assert made.status_code == 201, made.content
+    script.post(f"/runs/{made.json()['id']}/again")
+    script.post("/runs", asked | {"ablation": False})
+    assert [run.options.get("ablation") for run in Run.objects.order_by("pk")] == [True, True, None]
+    Layer.objects.update(kind="logit")
+    refused = script.post("/runs", asked)
+    assert refused.status_code == 422
+    assert "A class is an output of the model itself" in refused.content.decode()

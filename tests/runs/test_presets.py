@@ -56,3 +56,14 @@ def test_others_use_a_shared_preset_and_cannot_change_it(as_owner: Client, owner
     assert other.post(f"/query/presets/{ours.pk}/delete/").status_code == 404
     assert as_owner.post(f"/query/presets/{ours.pk}/delete/").status_code == 302
     assert list(Preset.objects.all()) == [mine]
+
+
+def test_a_tick_that_is_off_stays_off(as_owner: Client, owner: User) -> None:
+    ticked = (
+        '<input type="checkbox" name="ablation" id="id_ablation" value="on" aria-describedby="ablation-note" checked>'
+    )
+    for value, shown in (("on", True), ("false", False), ("", False)):
+        settings = {"layer": "layer3", "ablation": value}
+        kept = Preset.objects.create(owner=owner, name=f"Ablation {value}", settings=settings)
+        text = " ".join(as_owner.get(f"/query/?preset={kept.pk}").content.decode().split())
+        assert (ticked in text) == shown

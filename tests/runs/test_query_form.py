@@ -9,9 +9,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core import compatibility
-from experiments.models import Backbone, Dataset, Layer, Toolset, VisionModelRow
+from experiments.models import Backbone, CausalCheck, Dataset, Layer, Toolset, VisionModelRow
 from experiments.runs.asking import form as forms
 from experiments.runs.asking import questions, terminal
+from tests.support.causal_checks import make_causal_check
 from tests.support.run_form import GOOD
 from workers.record import tasks
 from workers.record.statuses import Status
@@ -263,3 +264,45 @@ def test_reflections_are_kept_where_some_are_wanted(owner: User) -> None:
     assert without.is_valid()
     assert "reflections" not in without.run(owner).options
     assert "reflections" not in terminal.request_body(without.cleaned_data)
+
+
+def test_ablation_is_an_option_of_the_run_and_travels_by_every_way(owner: User) -> None:
+    form = forms.QueryForm(GOOD | {"ablation": "on"})
+    assert form.is_valid(), form.errors
+    run = form.run(owner)
+    assert run.options["ablation"] is True
+    again = forms.QueryForm(GOOD | {"ablation": forms.copy_values(run)["ablation"]})
+    assert again.is_valid()
+    assert again.run(owner).options == run.options
+    assert "--ablation" in terminal.command_line(GOOD | {"ablation": "on"}).split()
+    assert terminal.request_body(form.cleaned_data)["ablation"] is True
+    for value in ({}, {"ablation": ""}, {"ablation": "False"}):
+        without = forms.QueryForm(GOOD | value)
+        assert without.is_valid()
+        assert "ablation" not in without.run(owner).options
+        assert "ablation" not in terminal.request_body(without.cleaned_data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("logit", "A class is an output of the model itself"),
+        ("concept", "A synthetic neuron is built on a detector"),
+        ("function", "A function is no part of a network"),
+    ],
+)
+def test_ablation_of_what_no_output_follows_from_is_refused(catalogue: Layer, kind: str, words: str) -> None:
+    Layer.objects.filter(pk=catalogue.pk).update(kind=kind)
+    (problem,) = errors(ablation="on")["ablation"]
+    assert problem.startswith(words)
+    assert problem.endswith("Or leave out ablation.")
+    assert "ablation" not in errors()
+
+
+def test_what_a_worker_found_of_the_layer_is_told_before_a_run_begins(catalogue: Layer) -> None:
+    dataset = Dataset.objects.get()
+    row = make_causal_check(catalogue, dataset, 1)
+    CausalCheck.objects.filter(pk=row.pk).update(impossible="toybox has no output of its own.", measured=None)
+    assert errors(ablation="on") == {"ablation": ["toybox has no output of its own. Or leave out ablation."]}
+    VisionModelRow.objects.update(revision="2")
+    assert errors(ablation="on") == {}, "other weights may have one"

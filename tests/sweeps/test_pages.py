@@ -192,3 +192,32 @@ def test_somebody_elses_sweep_is_not_stopped_by_a_script(swept: Sweep) -> None:
     assert other.post(f"/sweeps/{swept.pk}/stop").status_code == 403
     swept.refresh_from_db()
     assert swept.status == "running"
+
+
+def test_ablation_is_an_option_of_each_run(as_owner: Client, layers: list[Layer], redis_url: str) -> None:
+    as_owner.post("/sweeps/new/", FORM | {"start": "yes", "ablation": "on"})
+    sweep = Sweep.objects.get()
+    assert sweep.options["ablation"] is True
+    lay_out(sweep)
+    assert {run.options["ablation"] for run in sweep.runs.all()} == {True}
+
+
+@pytest.mark.parametrize("ablation", [True, False])
+def test_a_script_and_the_command_may_ask_for_ablation(
+    owner: User, layers: list[Layer], redis_url: str, ablation: bool
+) -> None:
+    script = Script(owner)
+    asked = {"model": "toybox", "layers": ["layer3"], "agents": ["scripted"], "ablation": ablation}
+    assert script.post("/sweeps", asked).status_code == 201
+    flag = ["--ablation"] if ablation else []
+    call_command("sweep", "start", "--layers", "layer3", *flag, stdout=StringIO(), stderr=StringIO())
+    assert [row.options.get("ablation", False) for row in Sweep.objects.all()] == [ablation, ablation]
+
+
+def test_ablation_is_refused_if_one_of_the_layers_cannot(as_owner: Client, layers: list[Layer]) -> None:
+    Layer.objects.filter(pk=layers[1].pk).update(kind="logit")
+    sent = FORM | {"layer": [each.name for each in layers], "start": "yes", "ablation": "on"}
+    answer = as_owner.post("/sweeps/new/", sent)
+    assert answer.status_code == 400
+    assert f"Ablation: {layers[1].name}: A class is an output of the model itself" in answer.content.decode()
+    assert not Sweep.objects.exists()

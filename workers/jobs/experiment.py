@@ -31,7 +31,7 @@ def run_program(
 
     images = ImagesInMemory(StorageBudget())
     context = laboratory().experiment_context(
-        spec, images, seed, toolset=toolset, label_tests=choose_rules(spec), progress=progress
+        spec, images, seed, toolset=toolset, label_tests=choose_rules(spec), ablation=True, progress=progress
     )
     result = sandbox().run(
         program,

@@ -23,7 +23,7 @@ from workers.agent.instructions import Known
 from workers.agent.loop import Outcome, attempt, play_round, start
 from workers.agent.rules import GRACE, time_left
 from workers.backbones.person import PersonBackbone
-from workers.errors import Cancelled, MissingPart, ToolRefused, UnknownName
+from workers.errors import Cancelled, MissingPart, RequestError, ToolMisuse, ToolRefused, UnknownName
 from workers.jobs import briefing, forking, functions, jail, unit_profiles
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.label_checks import label_tests
@@ -101,6 +101,8 @@ def first_event(run: Run) -> Started:
     """
     spec = _spec_of(run)
     laboratory().check(spec)
+    if run.options.get("ablation"):
+        _check_ablation(spec)
     made_with = _name_parts(run) | versions() | {"sandbox": jail.record()}
     return start(
         run.question,
@@ -116,6 +118,15 @@ def first_event(run: Run) -> Started:
     )
 
 
+def _check_ablation(spec: SystemSpec) -> None:
+    """Raises RequestError where nothing follows from changing the system's unit, before anything is paid for."""
+    try:
+        laboratory().ablation(spec).check()
+    except ToolMisuse as error:
+        # No MissingPart: the run would wait for a part that cannot come
+        raise RequestError(f"{error} Or ask without ablation.") from error
+
+
 def _find_known(run: Run, spec: SystemSpec) -> Known:
     if spec.kind == FUNCTION:
         return Known(hints=functions.list_hints(run) if run.options.get("hints") else "")
@@ -126,7 +137,8 @@ def _write_reference(run: Run, spec: SystemSpec) -> str:
     if spec.kind == FUNCTION:
         return build_function_reference()
     lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec)
-    return build_reference(briefing.vocabulary_of(run), briefing.changes_of(run), lacks)
+    ablation = bool(run.options.get("ablation"))
+    return build_reference(briefing.vocabulary_of(run), briefing.changes_of(run), lacks, ablation=ablation)
 
 
 class StopButton:
@@ -222,6 +234,7 @@ class SandboxRunner:
             describer=describer,
             earlier=earlier,
             label_tests=label_tests.rules_of(self.run, spec, self.run_log.known.results),
+            ablation=bool(self.run.options.get("ablation")),
             progress=stop.progress,
         )
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 from workers import registry
 from workers.errors import UnknownName
 from workers.lab import program_api
+from workers.lab.ablation import Ablation
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.function_calls import CallableSubject, FunctionSystem, FunctionTools
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends, derive_seed
@@ -204,21 +205,28 @@ class Laboratory:
         describer: Describer | None = None,
         earlier: Sequence[LogEntry] = (),
         label_tests: LabelTestRules = LabelTestRules(),  # noqa: B008  frozen
+        ablation: bool = False,
         progress: Progress = no_progress,
     ) -> ExperimentContext:
-        """System and tools for one experiment of a run; `earlier` is what the run has logged so far.
+        """System and tools for one experiment of a run; `earlier` is what the run has logged so far, `ablation` whether
+        its programs may change the unit.
 
         Computes the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
         """
         subject = self.subject(spec)
         subject.exemplars(progress)
         backends = self.tool_backends(toolset, describer)
-        system = System(subject, memory, progress)
+        changes = self.ablation(spec, progress) if ablation else None
+        system = System(subject, memory, progress, changes)
         image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
         lacks = registry.TOOLSETS[toolset].lacks
         development = self.held_out(spec.model, self._dataset_key(spec), "development")
         tests = LabelTests(label_tests, spec, development, self.presence_judge, memory, progress)
         return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks, tests))
+
+    def ablation(self, spec: SystemSpec, progress: Progress = no_progress) -> Ablation:
+        """What changes the system's unit inside its model."""
+        return Ablation(self.model(spec.model), spec, self.settings.batch_size, progress)
 
     def function_context(
         self, spec: SystemSpec, earlier: Sequence[LogEntry] = (), experiment: int = 1

@@ -24,7 +24,7 @@ HIDDEN = "hidden"
 
 
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "system": ("neuron", "call_neuron"),
+    "system": ("neuron", "call_neuron", "ablate"),
     "tools": (
         *("dataset_exemplars", "text2image", "game_engine", "text2model", "edit_images", "edit_image"),
         *("describe_images", "describe", "summarize_images", "summarize", "test_label"),

@@ -32,12 +32,16 @@ _LACKS = (
 _WORDS = {"dataset_exemplars": "no exemplars of the dataset", "text2image": "no drawing", "edit_images": "no edits"}
 
 
-def build_reference(vocabulary: str = "", changes: str = "", lacks: frozenset[str] = frozenset()) -> str:
-    """The whole reference, Markdown, under 8,000 characters without the last two chapters.
+def build_reference(
+    vocabulary: str = "", changes: str = "", lacks: frozenset[str] = frozenset(), *, ablation: bool = False
+) -> str:
+    """The whole reference, Markdown: under 8,000 characters without the last two chapters and `system.ablate`.
 
     `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if
     it does whatever is said. What the run `lacks` (names of `program_api.NAMES`) is told without its name.
+    `system.ablate` is told of if the run asks for `ablation`.
     """
+    lacks = lacks if ablation else lacks | {"ablate"}
     attributes = [f"{name}: {inspect.getdoc(value)}" for name, value in _entries() if isinstance(value, property)]
     served = [(name, value) for name, value in _entries() if name.partition(".")[2] not in lacks]
     methods = {name: _method(name, value, lacks) for name, value in served if not isinstance(value, property)}

@@ -8,8 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from workers.errors import ToolError
 from workers.lab import arguments
+from workers.lab.ablation import NOT_ASKED, Ablation
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_key
 from workers.lab.memory import StoredImage, encode_text, find_raw, is_made, keep_map, look_up_all
@@ -33,7 +36,13 @@ class System:
     system.neuron_num (also system.unit): the unit's number in that layer.
     """
 
-    def __init__(self, subject: Subject, memory: ImageMemory, progress: Progress = no_progress) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        memory: ImageMemory,
+        progress: Progress = no_progress,
+        ablation: Ablation | None = None,
+    ) -> None:
         self.subject = subject
         self.model_name = subject.spec.model
         self.layer = subject.spec.layer
@@ -44,6 +53,7 @@ class System:
         """The highest activation in this experiment of an image that is no exemplar."""
         self._memory = memory
         self._progress = progress
+        self._ablation = ablation
 
     @property
     def unit(self) -> int:
@@ -68,6 +78,34 @@ class System:
         return self._measure([find_raw(self._memory, each) for each in kept])
 
     call_neuron = neuron
+
+    def ablate(self, image_list: Sequence[ImageOrText], factor: float = 0) -> list[dict[str, Any] | None]:
+        """Find out what the network uses the unit for: what becomes of its own output when the unit is changed.
+
+        factor: 0 takes the unit out, 2 doubles it; from 0 to 10, not 1. Returns a dict for each image, None for one
+        that was refused: "activation" of the unchanged unit; "falls" and "rises", up to 3 classes each whose logits
+        change most, as [class, change]; "same_answer"; "divergence" of the class probabilities from the network's own,
+        in nats. Of a network without classes "activation" and "change": how far its output moves, over its length.
+        Take images that activate the unit: where it is silent, little can change. At most 64 images per call.
+
+        Example:
+            images = tools.text2image(["a red ball on grass", "a blue ball on grass"])
+            for found in system.ablate(images):
+                print(found)
+        """
+        if self._ablation is None:
+            raise ToolError(NOT_ASKED)
+        self._ablation.check(factor)  # before images are read and measured
+        given = arguments.check_items(image_list, "image_list", "images")
+        kept = look_up_all(self._memory, given, "image_list", self._progress)
+        raw = [find_raw(self._memory, each) for each in kept]
+        made = [each for each in raw if is_made(each)]
+        self.measure(made)
+        changes = iter(self._ablation.describe([each.image for each in made], factor))
+        return [
+            {"activation": self.measured[each.key].activation, **next(changes)} if is_made(each) else None
+            for each in raw
+        ]
 
     def measure(self, images: Sequence[StoredImage]) -> None:
         """Have all these raw images in `measured`; those that this experiment did not measure are measured now."""

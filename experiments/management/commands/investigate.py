@@ -40,6 +40,8 @@ class Command(FetchingCommand):
         parser.add_argument(
             "--reflections", type=int, choices=range(MOST_REFLECTIONS + 1), metavar="N", default=0, help=again
         )
+        ablation = "let the agent's programs ablate the unit in its model, by system.ablate"
+        parser.add_argument("--ablation", action="store_true", help=ablation)
         usual = f"default: {tasks.USUAL}; of a function: {tasks.FUNCTION}"
         parser.add_argument("--task", choices=tasks.TASKS, help=usual)
         usual = f"default: {compatibility.SCRIPTED}; for a function: {compatibility.SCRIPTED_FUNCTIONS}"
@@ -131,12 +133,12 @@ def make_run(options: dict[str, Any]) -> Run:
     limits = {name: options[f"max_{name}"] for name in USUAL}
     if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
         limits["cost"] = None
-    again = {"reflections": options["reflections"]} if options["reflections"] else {}
+    asked = {name: options[name] for name in ("reflections", "ablation") if options[name]}
     run = draft_run(
         spec,
         question=suggest_question(spec, options["task"]) if options["question"] is None else options["question"],
         limits=limits,
-        options=again,
+        options=asked,
         **{name: options[name] for name in ("task", "toolset", "backbone", "backbone_model", "seed")},
     )
     first_event(run)  # raises RequestError if what the run asks for cannot be done

@@ -49,6 +49,7 @@ class Command(PreparedCommand):
         start.add_argument("--dataset", default="")
         start.add_argument("--rounds", type=int, metavar="N", help="of each run, at most")
         start.add_argument("--priority", choices=PRIORITIES, default="normal")
+        start.add_argument("--ablation", action="store_true", help="programs may ablate the unit in its model")
         start.add_argument("--unpriced", action="store_true", help="though no price of a backbone is known")
         start.add_argument("--dry-run", action="store_true", help="say what it takes and start nothing")
         _add_budget(start)
@@ -165,8 +166,9 @@ def _fill_in(options: dict[str, Any]) -> QueryDict:
     typed["choose"] = _choice_of(options)
     if options["units"]:
         typed["units"] = _read_list(options["units"])
-    if options["unpriced"]:
-        typed["unpriced"] = "on"
+    for name in ("ablation", "unpriced"):
+        if options[name]:
+            typed[name] = "on"
     return typed
 
 

@@ -48,6 +48,9 @@ class RunIn(Body):
     reflections: int = Field(
         0, ge=0, le=MOST_REFLECTIONS, description="how often a label that fails its check goes back to the agent"
     )
+    ablation: bool = Field(
+        False, description="whether the agent's programs may ablate the unit in its model, by system.ablate"
+    )
     unpriced: bool = Field(
         False, description="run though no price of the model is known: the limit of the cost is then left out"
     )

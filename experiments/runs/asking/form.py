@@ -28,7 +28,7 @@ from workers.record.systems import SystemSpec
 ASKED = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
 """Fields that are columns of a run."""
 PLACE = ("model", "layer", "unit")
-OPTIONS = ("dataset", "surroundings", "exemplars", "reflections")
+OPTIONS = ("dataset", "surroundings", "exemplars", "reflections", "ablation")
 """Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
     "task": tasks.USUAL,
@@ -120,6 +120,7 @@ class QueryForm(LimitFields):
     surroundings = forms.ChoiceField(label="Around the region", required=False, choices=SURROUNDINGS)
     exemplars = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_EXEMPLARS)
     reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_REFLECTIONS)
+    ablation = forms.BooleanField(required=False)
     unpriced = forms.BooleanField(label="Run without a known price", required=False)
     parent = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
 
@@ -171,6 +172,8 @@ class QueryForm(LimitFields):
         try:
             layer = find_layer(data["model"], data["layer"])
             self.system_kind = registry.SYSTEM_OF_LAYER[layer.kind]
+            if data.get("ablation") and (problem := explain_no_ablation(layer)):
+                self.add_error("ablation", problem)
             if "unit" in data:
                 data["unit"] = find_unit(layer, data["unit"])
         except InvalidInput as error:
@@ -207,6 +210,12 @@ def find_layer(model: str, layer: str) -> Layer:
         names = join_names(found.layers.values_list("name", flat=True))
         raise InvalidInput(f"{model} has no layer “{layer}”. Choose one of: {names}.", "layer")
     return place
+
+
+def explain_no_ablation(layer: Layer) -> str:
+    """Why programs of a run cannot ablate units of a layer; "" if nothing is known to be in the way."""
+    problem = compatibility.explain_unchangeable(layer)
+    return f"{problem} Or leave out ablation." if problem else ""
 
 
 def find_unit(layer: Layer, written: str) -> int:
@@ -276,4 +285,6 @@ def first_choice(model: str = "", task: str = tasks.USUAL) -> dict[str, Any]:
 def copy_values(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
     limits = {name: run.limits.get(name) for name in USUAL}
-    return {name: getattr(run, name) for name in ASKED} | limits | {name: run.options.get(name, "") for name in OPTIONS}
+    options: dict[str, Any] = {name: run.options.get(name, "") for name in OPTIONS}
+    options["ablation"] = "on" if options["ablation"] else ""  # as the form sends it
+    return {name: getattr(run, name) for name in ASKED} | limits | options

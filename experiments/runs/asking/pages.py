@@ -112,7 +112,8 @@ def differing(values: Any, names: Names) -> dict[str, Any]:
     parent = _run_named(values.get("parent") or "")
     if parent is None or names.hides(parent):
         return {}
-    was, now = forms.copy_values(parent), dict(values.items())
+    # A browser sends nothing of a box that is not ticked
+    was, now = forms.copy_values(parent), {"ablation": "", **dict(values.items())}
     with suppress(InvalidInput):
         layer = forms.find_layer(now.get("model") or "", now.get("layer") or "")
         now["unit"] = forms.find_unit(layer, str(now.get("unit", "")))
@@ -196,7 +197,7 @@ def _limits_in_words(values: Mapping[str, Any]) -> list[str]:
             if isinstance(number, int | float)
             else str(given)[:20]
         )
-    return [*found, f"seed {values.get('seed') or 0}"]
+    return [*found, f"seed {values.get('seed') or 0}", *(["ablation"] if values.get("ablation") else [])]
 
 
 def _build_commands(request: HttpRequest, values: dict[str, Any]) -> dict[str, str]:

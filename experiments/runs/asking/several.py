@@ -17,7 +17,7 @@ from workers.record.limits import USUAL
 
 _SAME = (
     *("model", "layer", "task", "question", "toolset", "dataset"),
-    *("surroundings", "exemplars", "reflections", "seed", "unpriced"),
+    *("surroundings", "exemplars", "reflections", "ablation", "seed", "unpriced"),
 )
 """Fields that both forms have."""
 

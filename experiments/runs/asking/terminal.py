@@ -11,6 +11,8 @@ from experiments.core.params import parse_number
 from experiments.runs.asking.form import COMMAND_DEFAULTS
 from workers.record.limits import USUAL
 
+_TICKS = ("ablation", "unpriced")
+
 
 def command_line(values: dict[str, Any]) -> str:
     """The command that asks the same on the terminal; values that are the command's defaults are left out."""
@@ -27,8 +29,7 @@ def command_line(values: dict[str, Any]) -> str:
         value = values.get(name, limit)
         if str(value) != str(limit):
             words += [f"--max-{name}", "none" if value in {None, ""} else str(value)]
-    if values.get("unpriced"):
-        words.append("--unpriced")
+    words += [f"--{name}" for name in _TICKS if values.get(name)]
     question = " ".join(str(values.get("question") or "").split())
     if question:
         words += ["--question", question]
@@ -46,8 +47,7 @@ def request_body(values: dict[str, Any]) -> dict[str, Any]:
         value = str(values.get(name) or default)
         if value != default:
             body[name] = read_number(value) if name in {"seed", "exemplars", "reflections"} else value
-    if values.get("unpriced"):
-        body["unpriced"] = True
+    body |= {name: True for name in _TICKS if values.get(name)}
     given = {name: values.get(name, usual) for name, usual in USUAL.items()}
     limits = {name: read_number(value) for name, value in given.items() if str(value) != str(USUAL[name])}
     return body | ({"limits": limits} if limits else {})

@@ -18,7 +18,7 @@ from experiments.runs.steering.actions import MOST_CHARS
 from workers.record.limits import USUAL
 
 MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *USUAL)
-GONE = ("model", "layer", "unit", "dataset", "surroundings", "exemplars", "reflections", "toolset", "task")
+GONE = ("model", "layer", "unit", "dataset", "surroundings", "exemplars", "reflections", "ablation", "toolset", "task")
 """Fields that a fork takes over as they are: what is wrong with them cannot be put right in the form."""
 
 

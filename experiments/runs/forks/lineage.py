@@ -30,6 +30,7 @@ NAMES = {
     "surroundings": "around the region",
     "exemplars": "exemplars",
     "reflections": "reflections",
+    "ablation": "ablation",
     **{name: f"limit of {words}" for name, words in limits.NAMES.items()},
 }
 """Field of a query -> what it is called where changes are listed."""

@@ -21,9 +21,10 @@ from workers.record.limits import USUAL
 
 FIELDS = (
     *("task", "model", "layer", "dataset", "toolset", "backbone", "backbone_model"),
-    *("surroundings", "exemplars", "reflections", "seed", "unpriced", *USUAL),
+    *("surroundings", "exemplars", "reflections", "ablation", "seed", "unpriced", *USUAL),
 )
 """Of the form New run; question and unit are of one run."""
+_TICKS = ("ablation", "unpriced")
 
 
 def list_presets(user: User | AnonymousUser) -> QuerySet[Preset]:
@@ -39,7 +40,9 @@ def read_preset(user: User | AnonymousUser, number: str) -> dict[str, str]:
 
 def choose_fields(given: Mapping[str, Any]) -> dict[str, str]:
     """What a preset holds, of what a form sends."""
-    return {name: str(given[name]) for name in FIELDS if given.get(name) is not None}
+    kept = {name: str(given[name]) for name in FIELDS if given.get(name) is not None}
+    # A box that is not ticked is not sent; the API may send false
+    return {name: value for name, value in kept.items() if name not in _TICKS or value.lower() not in ("", "false")}
 
 
 @transaction.atomic
