@@ -10,7 +10,6 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Count, Prefetch, QuerySet
 
-from experiments.core import access
 from experiments.core.system_names import Names
 from experiments.models import Circuit, CircuitMemberRow, Layer, Role
 from experiments.units.tiles import UnitTile, read_tiles
@@ -73,10 +72,10 @@ def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
     return Circuit.objects.filter(members__unit__layer=layer, members__unit__number=number).distinct()
 
 
-def list_circuits_for(user: User, networks: Collection[str]) -> QuerySet[Circuit]:
+def list_circuits_for(user: User, role: Role | None, networks: Collection[str]) -> QuerySet[Circuit]:
     """Those of a network that a user may add members to; none for units of several networks."""
     rows = Circuit.objects.filter(network__in=networks) if len(networks) == 1 else Circuit.objects.none()
-    rows = rows if access.role_of(user) == Role.ADMIN else rows.filter(owner=user)
+    rows = rows if role == Role.ADMIN else rows.filter(owner=user)
     return rows.annotate(size=Count("members"))[:OFFERED_CIRCUITS]
 
 

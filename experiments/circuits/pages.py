@@ -129,7 +129,7 @@ def _render_add(
         "count": len(places),
         "networks": sorted(networks),
         "most": MOST_MEMBERS,
-        "choices": lists.list_circuits_for(actor.person, networks),
+        "choices": lists.list_circuits_for(actor.person, actor.role, networks),
         "typed_name": request.POST.get("name", "")[:TYPED],
         "max_name": actions.MAX_NAME,
         "problem": problem,

@@ -21,11 +21,12 @@ def circuits_of_unit(context: Any, layer: Layer, number: int) -> dict[str, Any]:
     """Nothing for units that cannot be in a circuit."""
     request = context["request"]
     user = request.user
-    may_add = isinstance(user, User) and (access.role_in(request) or 0) >= CHANGES
+    role = access.role_in(request)
+    may_add = isinstance(user, User) and (role or 0) >= CHANGES
     return {
         "offered": layer.kind in MEMBER_KINDS,
         "circuits": lists.list_circuits_of(layer, number),
-        "choices": lists.list_circuits_for(user, {find_network(layer.model)}) if may_add else [],
+        "choices": lists.list_circuits_for(user, role, {find_network(layer.model)}) if may_add else [],
         "may_add": may_add,
         "place": f"{layer.pk}.{number}",
         "max_name": MAX_NAME,

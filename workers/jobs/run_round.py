@@ -36,6 +36,7 @@ from workers.lab.laboratory import ExperimentContext, FunctionContext
 from workers.lab.memory import StorageBudget
 from workers.lab.reference import build_function_reference, build_reference
 from workers.protocols import Backbone, Bounds, ExperimentResult
+from workers.record.circuits import CIRCUIT
 from workers.record.events import Ended, Started
 from workers.record.experiments import Observation
 from workers.record.grammar.written import compose
@@ -126,7 +127,9 @@ def _write_reference(run: Run, spec: SystemSpec) -> str:
     if spec.kind == FUNCTION:
         return build_function_reference()
     lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec)
-    return build_reference(briefing.vocabulary_of(run), briefing.changes_of(run), lacks)
+    return build_reference(
+        briefing.vocabulary_of(run), briefing.changes_of(run), lacks, is_circuit=spec.kind == CIRCUIT
+    )
 
 
 class StopButton:
