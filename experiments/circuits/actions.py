@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from django.db import transaction
+from django.http import Http404
 
 from experiments.circuits.members import MemberDraft, build_members
 from experiments.core import audit
@@ -103,9 +104,11 @@ def delete_circuit(actor: Actor, pk: int) -> None:
 
 
 def lock_circuit(actor: Actor, pk: int) -> Circuit:
-    """A circuit that the actor may change in this transaction. Raises DoesNotExist, PermissionDenied."""
+    """A circuit that the actor may change in this transaction. Raises Http404, PermissionDenied."""
     actor.require(CHANGES)
-    row = Circuit.objects.select_for_update().get(pk=pk)
+    row = Circuit.objects.select_for_update().filter(pk=pk).first()
+    if row is None:
+        raise Http404(f"There is no circuit {pk}.")
     actor.require_own("created this circuit", row.owner_id)
     return row
 

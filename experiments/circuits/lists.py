@@ -19,7 +19,7 @@ ROW_PICTURES = 4
 """Members of a circuit whose first exemplar its row in the list shows."""
 MEMBER_PICTURES = 3
 OFFERED_CIRCUITS = 200
-"""Circuits that a form offers, the newest."""
+"""Circuits that the page of a unit lists or a form offers, the newest."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ def list_circuits(network: str = "", words: str = "") -> QuerySet[Circuit]:
 
 
 def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
-    """Those that a unit is a member of."""
-    return Circuit.objects.filter(members__unit__layer=layer, members__unit__number=number).distinct()
+    """Those that a unit is a member of, the newest."""
+    rows = Circuit.objects.filter(members__unit__layer=layer, members__unit__number=number)
+    return rows.distinct()[:OFFERED_CIRCUITS]
 
 
 def list_circuits_for(user: User, role: Role | None, networks: Collection[str]) -> QuerySet[Circuit]:
