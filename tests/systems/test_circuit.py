@@ -9,7 +9,7 @@ from tests.support.tiny_circuits import circuit_spec
 from tests.support.tiny_lab import DEAD, GREEN, RED, square, tiny_bench
 from workers import registry
 from workers.errors import Cancelled, UnknownName
-from workers.lab.imaging import from_base64, refused_picture
+from workers.lab.imaging import from_base64
 from workers.lab.laboratory import Laboratory
 from workers.lab.program_api import list_calls
 from workers.lab.reference import build_reference
@@ -133,7 +133,6 @@ def test_only_circuits_serve_it_and_tell_of_it(lab):
     assert "system.circuit" not in list_calls(unit.system, unit.tools, "function")
     assert "### system.circuit(" in build_reference(is_circuit=True)
     assert "system.circuit" not in build_reference()
-    assert refused_picture("x").image.size
 
 
 # --- what makes no circuit ---
