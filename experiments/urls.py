@@ -27,6 +27,7 @@ register_converter(Number, "unit_number")
 
 FEATURES = (
     "accounts",
+    "circuits",
     "comments",
     "evaluations",
     "exchange",

@@ -213,7 +213,16 @@ TEMPLATES = [
                 **{name: f"experiments.display.tags.{name}" for name in ("checks", "frame", "maia", "people", "units")},
                 **{
                     name: f"experiments.{name}.tags"
-                    for name in ("comments", "evaluations", "exchange", "gallery", "judging", "reviews", "runs")
+                    for name in (
+                        "circuits",
+                        "comments",
+                        "evaluations",
+                        "exchange",
+                        "gallery",
+                        "judging",
+                        "reviews",
+                        "runs",
+                    )
                 },
             },
         },

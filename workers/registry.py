@@ -165,6 +165,7 @@ SYSTEMS: Plugins = {
     "synthetic": ("A synthetic neuron", "workers.systems.synthetic.load"),
     "latent": ("A latent of a sparse auto-encoder", "workers.systems.latent.load"),
     "function": ("A function of numbers, texts or words", "workers.functions.system.load"),
+    "circuit": ("A circuit: units and latents studied together", "workers.systems.circuit.load"),
 }
 
 SYSTEM_OF_LAYER: Mapping[str, str] = {
@@ -174,6 +175,7 @@ SYSTEM_OF_LAYER: Mapping[str, str] = {
     "concept": "synthetic",
     "latent": "latent",
     "function": "function",
+    "circuit": "circuit",
 }
 """Kind of layer -> kind of system that its units are studied as."""
 

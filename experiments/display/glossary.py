@@ -36,7 +36,7 @@ SECTIONS = (
                 "Unit", "One channel of a layer, or one neuron, class logit, latent or synthetic neuron.", "units"
             ),
             GlossaryWord("Latent", "A unit of a sparse auto-encoder (SAE) laid over a layer.", "settings-autoencoders"),
-            GlossaryWord("Circuit", "A named set of units or latents, read and tested together."),
+            GlossaryWord("Circuit", "A named set of units and latents of one network.", "circuits"),
             GlossaryWord("Class logit", "The output of a model for one class, before it becomes a probability."),
             GlossaryWord(
                 "Synthetic neuron", "A unit built to respond to a known concept, so that answers can be graded."

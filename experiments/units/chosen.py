@@ -1,4 +1,4 @@
-"""Units of a layer that somebody chose on its page, and the runs that stand for them."""
+"""Units that somebody chose on the page of a layer or among those found, and the runs that stand for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.http import QueryDict
 
 from experiments.core.errors import StateConflict
-from experiments.core.params import parse_number
+from experiments.core.params import clean_text, parse_key, parse_number
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.models import Layer, Run
@@ -26,6 +26,19 @@ def read_numbers(given: QueryDict, layer: Layer) -> list[int]:
     except ValueError:
         numbers.clear()
     return sorted(number for number in numbers if number is not None and number < layer.units)
+
+
+def read_places(given: QueryDict) -> list[tuple[Layer, int]]:
+    """The units of any layers that a form names, each once: as `member`, "LAYER.UNIT" by the key of the layer, and as
+    those of one layer, by `model`, `layer` and what `read_numbers` reads. What is not there is left out."""
+    pairs = [typed.partition(".") for typed in given.getlist("member")]
+    known = Layer.objects.select_related("model").in_bulk({parse_key(key) for key, _, _ in pairs})
+    found = [(known.get(parse_key(key)), parse_number(number)) for key, _, number in pairs]
+    places = [(row, number) for row, number in found if row and number is not None and number < row.units]
+    name, layer_name = (clean_text(given.get(field, "")) for field in ("model", "layer"))
+    if row := Layer.objects.select_related("model").filter(model__name=name, name=layer_name).first():
+        places += [(row, number) for number in read_numbers(given, row)]
+    return list(dict.fromkeys(places))
 
 
 def find_runs(layer: Layer, numbers: Sequence[int], names: Names, most: int) -> list[int]:

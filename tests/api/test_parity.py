@@ -53,6 +53,14 @@ SAME: dict[str, str] = {
     "unit-card": "read_unit list_exemplars list_labels",
     "unit-exemplars": "ask_for_exemplars",
     "unit-causal": "ask_for_causal_check",
+    # circuits
+    "circuits": "list_circuits",
+    "circuit": "read_circuit",
+    "circuit-file": "export_circuit",
+    "circuit-add": "create_circuit change_circuit",
+    "circuit-rename": "change_circuit",
+    "circuit-remove": "change_circuit",
+    "circuit-delete": "delete_circuit",
     # what people say
     "comments": "list_threads",
     "comments-at": "list_threads",

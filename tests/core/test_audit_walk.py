@@ -52,6 +52,10 @@ WRITES: dict[str, Case] = {
     "units-exemplars": ("/units/toybox/layer4/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "unit-exemplars": ("/units/toybox/layer4/7/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "unit-causal": ("/units/toybox/layer4/7/causal/", {"dataset": "toybox"}, "causal.asked"),
+    "circuit-add": ("/circuits/add/", {"member": "{layer}.7", "act": "create", "name": "own"}, "circuit.created"),
+    "circuit-rename": ("/circuits/{circuit}/rename/", {"name": "corners"}, "circuit.renamed"),
+    "circuit-remove": ("/circuits/{circuit}/remove/", {"member": "{circuit_member}"}, "circuit.reduced"),
+    "circuit-delete": ("/circuits/{circuit}/delete/", {}, "circuit.deleted"),
     "settings-refresh": ("/settings/models/refresh/", {}, "catalogue.asked"),
     "settings-models-add": ("/settings/models/add/", {"name": "hf:x/y"}, "model.asked"),
     "settings-models-remove": ("/settings/models/{model}/remove/", {}, "model.removed"),
@@ -231,6 +235,7 @@ def test_no_address_that_writes_is_forgotten(as_admin: Client, ids: dict[str, An
 # --- the API ---
 
 ANSWER = {"item": 0, "answer": "yes"}
+MEMBER = {"model": "toybox", "layer": "layer4", "unit": 7}
 OPERATIONS: dict[str, Case] = {
     "rename_me": ("/me", {"name": "Ada"}, "person.renamed"),
     "end_sessions": ("/me/sessions", {}, "sessions.ended"),
@@ -258,6 +263,9 @@ OPERATIONS: dict[str, Case] = {
     "set_experiment_tags": ("/runs/{run}/experiments/1/tags", {"tags": ["seen"]}, "experiment.tagged"),
     "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
     "revoke_share": ("/shares/{share}", {}, "run.unshared"),
+    "create_circuit": ("/circuits", {"name": "own", "members": [MEMBER]}, "circuit.created"),
+    "change_circuit": ("/circuits/{circuit}", {"members": [MEMBER]}, "circuit.changed"),
+    "delete_circuit": ("/circuits/{circuit}", {}, "circuit.deleted"),
     "create_label": ("/labels", {"text": "blue", "units": []}, "label.created"),
     "edit_label": ("/labels/{label}", {"text": "blue"}, "label.edited"),
     "delete_label": ("/labels/{label}", {}, "label.deleted"),

@@ -117,6 +117,7 @@ def places(admin: User, world: World) -> list[str]:
         "export": Export.objects.create(job=job, what="runs", format="csv").pk,
         "model": world.layer.model_id,
         "autoencoder": world.autoencoder.pk,
+        "circuit": world.circuit.pk,
         "dataset": 1,
         "job": job.pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"odd": "x"}).pk,

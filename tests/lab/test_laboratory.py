@@ -46,7 +46,7 @@ def test_it_loads_each_plugin_once_however_many_threads_ask(lab, monkeypatch):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (SystemSpec("circuit", "tiny", "patches", 0), "no 'circuit' here. Choose one of: unit"),
+        (SystemSpec("orchestra", "tiny", "patches", 0), "no 'orchestra' here. Choose one of: unit"),
         (SystemSpec("unit", "resnet", "patches", 0), "no 'resnet' here. Choose one of: tiny"),
         (SystemSpec("unit", "tiny", "layer9", 0), "tiny has no layer 'layer9'. Choose one of: patches, logits"),
         (SystemSpec("unit", "tiny", "patches", 4), "patches of tiny has no unit 4. Choose one from 0 to 3"),

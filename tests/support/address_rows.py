@@ -28,6 +28,7 @@ from experiments.models import (
 )
 from tests.support.addresses import KEY
 from tests.support.autoencoders import make_autoencoder
+from tests.support.circuits import make_circuit
 
 
 def make_ids(run: Run) -> dict[str, int]:
@@ -56,6 +57,7 @@ def make_ids(run: Run) -> dict[str, int]:
         "check": LabelCheck.objects.create(key=KEY, unit=unit, text="red", options={}).pk,
         "label": label.pk,
         "autoencoder": make_autoencoder("theirs").pk,
+        "circuit": make_circuit(run.owner, unit, "theirs").pk,
     }
 
 

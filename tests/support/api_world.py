@@ -19,6 +19,7 @@ from experiments.models import (
     Backbone,
     CausalCheck,
     CheckStatus,
+    Circuit,
     Dataset,
     Evaluation,
     EvaluationKind,
@@ -44,6 +45,7 @@ from tests.support import builders
 from tests.support.autoencoders import add_report, make_autoencoder
 from tests.support.builders import make_run
 from tests.support.causal_checks import make_causal_check
+from tests.support.circuits import make_circuit
 from tests.support.seeding import evaluations
 from workers.record.replies import Hypothesis
 
@@ -64,6 +66,7 @@ class World:
     sweep: Sweep
     autoencoder: SparseAutoencoderRow
     causal_check: CausalCheck
+    circuit: Circuit
 
     @property
     def places(self) -> dict[str, Any]:
@@ -111,6 +114,7 @@ def fill(owner: User) -> World:
         sweep=Sweep.objects.create(owner=owner, name="All", task="describe", selection={"model": "toybox"}),
         autoencoder=_make_measured(),
         causal_check=make_causal_check(layer, dataset, 1),
+        circuit=make_circuit(owner, unit, "edges"),
     )
 
 

@@ -36,6 +36,7 @@ from workers.lab.laboratory import ExperimentContext, FunctionContext
 from workers.lab.memory import StorageBudget
 from workers.lab.reference import build_function_reference, build_reference
 from workers.protocols import Backbone, Bounds, ExperimentResult
+from workers.record.circuits import CIRCUIT
 from workers.record.events import Ended, Started
 from workers.record.experiments import Observation
 from workers.record.grammar.written import compose
@@ -138,7 +139,8 @@ def _write_reference(run: Run, spec: SystemSpec) -> str:
         return build_function_reference()
     lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec)
     ablation = bool(run.options.get("ablation"))
-    return build_reference(briefing.vocabulary_of(run), briefing.changes_of(run), lacks, ablation=ablation)
+    vocabulary, changes = briefing.vocabulary_of(run), briefing.changes_of(run)
+    return build_reference(vocabulary, changes, lacks, ablation=ablation, is_circuit=spec.kind == CIRCUIT)
 
 
 class StopButton:

@@ -73,11 +73,12 @@ class ExemplarIndex:
     def layer(self, layer: str, progress: Progress = no_progress) -> LayerStatistics:
         """The statistics of a layer's units. Raises Cancelled if `progress` does.
 
-        Layers of concepts are all indexed with the first of them: looking is what costs, and they share what is seen.
+        Layers of concepts, and of a circuit, are all indexed with the first of them: looking is what costs, and they
+        share what is seen.
         """
         if layer not in self._layers:
-            concepts = [info.name for info in self._model.layers() if info.kind == "concept"]
-            self.prepare(concepts if layer in concepts else [layer], progress)
+            sharing = [info.name for info in self._model.layers() if info.kind in ("concept", "circuit")]
+            self.prepare(sharing if layer in sharing else [layer], progress)
         return self._layers[layer]
 
     def picture(self, position: int) -> Picture:

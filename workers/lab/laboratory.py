@@ -14,8 +14,9 @@ from typing import Any, cast
 
 from workers import registry
 from workers.errors import UnknownName
-from workers.lab import program_api
+from workers.lab import circuits, program_api
 from workers.lab.ablation import Ablation
+from workers.lab.circuits import CircuitModel
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.function_calls import CallableSubject, FunctionSystem, FunctionTools
 from workers.lab.image_tools import ImageSeeds, ImageTools, ToolBackends, derive_seed
@@ -45,6 +46,7 @@ from workers.protocols import (
     check_layers,
     no_progress,
 )
+from workers.record.circuits import CIRCUIT
 from workers.record.experiments import LogEntry, Observation
 from workers.record.systems import SystemSpec
 
@@ -163,7 +165,33 @@ class Laboratory:
 
     def index_of(self, spec: SystemSpec) -> ExemplarIndex:
         """The index of the system's model over its dataset: the option "dataset", else that of the settings."""
-        return self.index(spec.model, self._dataset_key(spec))
+        dataset = self._dataset_key(spec)
+        if spec.kind != CIRCUIT:
+            return self.index(spec.model, dataset)
+        load = partial(ExemplarIndex, self.settings, self._circuit(spec), self.dataset(dataset))
+        return self._once(("index", self._circuit(spec), dataset), load)
+
+    def _circuit(self, spec: SystemSpec) -> CircuitModel:
+        """The circuit as a model; its members are divided by their thresholds over the system's dataset."""
+        members, dataset = circuits.read_members(spec), self._dataset_key(spec)
+
+        def load() -> CircuitModel:
+            keys = {each.model for each in members}
+            models = {key: self.model(key) for key in keys}
+            circuits.check_network(spec.model, models)
+            for each in members:
+                self._check_unit(each.model, each.layer, each.unit)
+            return CircuitModel(members, models, {key: self.index(key, dataset) for key in keys})
+
+        return self._once((CIRCUIT, spec.model, members, dataset), load)
+
+    def _development(self, spec: SystemSpec) -> MeasuredSplit:
+        """The images on which a run tries labels."""
+        if spec.kind != CIRCUIT:
+            return self.held_out(spec.model, self._dataset_key(spec), "development")
+        dataset, model, index = self._dataset_key(spec), self._circuit(spec), self.index_of(spec)
+        load = partial(MeasuredSplit, self.settings, model, self.dataset(dataset), index, "development")
+        return self._once(("development", model, dataset), load)
 
     def _dataset_key(self, spec: SystemSpec) -> str:
         return str(spec.options.get("dataset") or self.settings.dataset)
@@ -171,13 +199,17 @@ class Laboratory:
     def check(self, spec: SystemSpec) -> None:
         """Raises UnknownName, with what there is, if the kind, model, layer or unit does not exist."""
         registry.load(registry.SYSTEMS, spec.kind)
-        layers = {info.name: info for info in self.layers(spec.model)}
-        check_layers(spec.model, [spec.layer], layers)
-        units = layers[spec.layer].units
-        if isinstance(spec.unit, bool) or not isinstance(spec.unit, int) or not 0 <= spec.unit < units:
-            raise UnknownName(
-                f"{spec.layer} of {spec.model} has no unit {spec.unit!r}. Choose one from 0 to {units - 1}."
-            )
+        if spec.kind == CIRCUIT:
+            self._circuit(spec)
+        else:
+            self._check_unit(spec.model, spec.layer, spec.unit)
+
+    def _check_unit(self, model: str, layer: str, unit: int) -> None:
+        layers = {info.name: info for info in self.layers(model)}
+        check_layers(model, [layer], layers)
+        units = layers[layer].units
+        if isinstance(unit, bool) or not isinstance(unit, int) or not 0 <= unit < units:
+            raise UnknownName(f"{layer} of {model} has no unit {unit!r}. Choose one from 0 to {units - 1}.")
 
     def subject(self, spec: SystemSpec) -> Subject:
         """The system that `spec` names. Its dataset is the option "dataset", else that of the settings.
@@ -186,7 +218,8 @@ class Laboratory:
         """
         self.check(spec)
         name = (spec.kind, spec.model, spec.layer, spec.unit, json.dumps(dict(spec.options), sort_keys=True))
-        model, index = self.model(spec.model), self.index_of(spec)
+        model = self._circuit(spec) if spec.kind == CIRCUIT else self.model(spec.model)
+        index = self.index_of(spec)
         with self._lock:
             if name not in self._subjects:
                 load = registry.load(registry.SYSTEMS, spec.kind)
@@ -220,8 +253,7 @@ class Laboratory:
         system = System(subject, memory, progress, changes)
         image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
         lacks = registry.TOOLSETS[toolset].lacks
-        development = self.held_out(spec.model, self._dataset_key(spec), "development")
-        tests = LabelTests(label_tests, spec, development, self.presence_judge, memory, progress)
+        tests = LabelTests(label_tests, spec, self._development(spec), self.presence_judge, memory, progress)
         return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks, tests))
 
     def ablation(self, spec: SystemSpec, progress: Progress = no_progress) -> Ablation:

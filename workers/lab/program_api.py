@@ -15,6 +15,7 @@ from workers.lab.function_calls import FunctionSystem, FunctionTools
 from workers.lab.system import System
 from workers.lab.tools import Tools
 from workers.protocols import Json
+from workers.record.circuits import CIRCUIT
 
 ProgramStyle = Literal["function", "script"]
 """How a program is written: a function of (system, tools), or a free-form script."""
@@ -32,6 +33,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """What a program may use of `System` and `Tools`. Nothing else of them is served, or told in the reference."""
+CIRCUIT_NAMES = ("circuit",)
+"""What is served of `System` beside these where it is a circuit."""
 FUNCTION_NAMES: Mapping[str, tuple[str, ...]] = {
     "system": ("call",),
     "tools": ("log_experiment", "save_experiment_log", "experiment_log"),
@@ -54,6 +57,8 @@ def list_calls(system: System, tools: Tools, style: ProgramStyle) -> dict[str, C
     """The functions by the names that programs of every published style use."""
     owners: dict[str, object] = {"system": system, "tools": tools}
     calls = {f"{owner}.{name}": _serve(owners[owner], name) for owner, names in NAMES.items() for name in names}
+    if system.subject.spec.kind == CIRCUIT:
+        calls |= {f"system.{name}": _serve(system, name) for name in CIRCUIT_NAMES}
     calls |= {f"tools.{name}": partial(_refuse, name) for name in tools.lacks}
     if style == "script" and "dataset_exemplars" not in tools.lacks:
         calls["tools.dataset_exemplars"] = lambda system=None: list(zip(*tools.dataset_exemplars(system), strict=True))

@@ -11,7 +11,7 @@ from textwrap import dedent
 from typing import Any
 
 from workers.lab.function_calls import FunctionSystem, FunctionTools
-from workers.lab.program_api import FUNCTION_NAMES, NAMES
+from workers.lab.program_api import CIRCUIT_NAMES, FUNCTION_NAMES, NAMES
 from workers.lab.system import System
 from workers.lab.tools import Tools
 
@@ -33,9 +33,15 @@ _WORDS = {"dataset_exemplars": "no exemplars of the dataset", "text2image": "no 
 
 
 def build_reference(
-    vocabulary: str = "", changes: str = "", lacks: frozenset[str] = frozenset(), *, ablation: bool = False
+    vocabulary: str = "",
+    changes: str = "",
+    lacks: frozenset[str] = frozenset(),
+    *,
+    ablation: bool = False,
+    is_circuit: bool = False,
 ) -> str:
-    """The whole reference, Markdown: under 8,000 characters without the last two chapters and `system.ablate`.
+    """The whole reference, Markdown: under 8,000 characters without the last two chapters, `system.ablate` and
+    `system.circuit`.
 
     `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if
     it does whatever is said. What the run `lacks` (names of `program_api.NAMES`) is told without its name.
@@ -50,6 +56,8 @@ def build_reference(
     for owner, holder in _OWNERS.items():
         parts.append(f"## {owner}\n\n{inspect.getdoc(holder)}")
         parts += [text for name, text in methods.items() if name.startswith(f"{owner}.")]
+        if owner == "system" and is_circuit:
+            parts += [_method(f"system.{name}", getattr(System, name), lacks) for name in CIRCUIT_NAMES]
     parts += [f"## What can be drawn\n\n{vocabulary}"] if vocabulary and "text2image" not in lacks else []
     parts += [f"## What can be changed\n\n{changes}"] if changes and "edit_images" not in lacks else []
     return "\n\n".join([*parts, "\n".join(attributes), _name_others(lacks)]) + "\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from workers.errors import ToolError
 from workers.lab import arguments
@@ -16,7 +16,7 @@ from workers.lab.ablation import NOT_ASKED, Ablation
 from workers.lab.arguments import ImageOrText
 from workers.lab.imaging import image_key
 from workers.lab.memory import StoredImage, encode_text, find_raw, is_made, keep_map, look_up_all
-from workers.protocols import Exemplar, ImageMemory, Progress, Response, Subject, no_progress
+from workers.protocols import CircuitSubject, Exemplar, ImageMemory, Progress, Response, Subject, no_progress
 from workers.record.experiments import ActivationMap
 
 
@@ -106,6 +106,36 @@ class System:
             {"activation": self.measured[each.key].activation, **next(changes)} if is_made(each) else None
             for each in raw
         ]
+
+    def circuit(self, image_list: Sequence[ImageOrText]) -> dict[str, Any]:
+        """Measure every member of the circuit under study on each image, and where they respond together.
+
+        Returns {"members", "thresholds", "activations", "maps", "masked"}. "members" are names of units and latents;
+        activations[i][m] is what member m gives to image i: divide it by thresholds[m] to compare members. The mean of
+        that over the members is the activation that system.neuron returns. maps[i] are rows of the combined map, from
+        the top of the image; "masked" are masked images (Base64) as of system.neuron. An image that was refused has nan
+        for every member and an empty map. At most 64 images per call.
+
+        Example:
+            found = system.circuit(tools.text2image(["a red ball on grass", "a blue ball on grass"]))
+            strongest = [row.index(max(row)) for row in found["activations"]]
+        """
+        given = arguments.check_items(image_list, "image_list", "images")
+        kept = look_up_all(self._memory, given, "image_list", self._progress)
+        images = [find_raw(self._memory, each) for each in kept]
+        made = [each for each in images if is_made(each)]
+        subject = cast("CircuitSubject", self.subject)
+        answers = subject.respond_members([each.image for each in made]) if made else []
+        masked = iter(self.keep(made, [each.response for each in answers]))
+        members, found = subject.members, iter(answers)
+        rows = [next(found) if is_made(each) else None for each in images]
+        return {
+            "members": [str(each) for each in members],
+            "thresholds": subject.find_thresholds(),
+            "activations": [list(each.members) if each else [math.nan] * len(members) for each in rows],
+            "maps": [each.combined if each else [] for each in rows],
+            "masked": [next(masked) if is_made(each) else encode_text(self._memory, each.key) for each in images],
+        }
 
     def measure(self, images: Sequence[StoredImage]) -> None:
         """Have all these raw images in `measured`; those that this experiment did not measure are measured now."""

@@ -37,6 +37,8 @@ from workers.protocols.models import Detection as Detection
 from workers.protocols.models import Detector as Detector
 from workers.protocols.models import LatentModel as LatentModel
 from workers.protocols.models import LayerInfo as LayerInfo
+from workers.protocols.models import MeasuredMembers as MeasuredMembers
+from workers.protocols.models import MemberModel as MemberModel
 from workers.protocols.models import PublishedDataset as PublishedDataset
 from workers.protocols.models import PublishedLayer as PublishedLayer
 from workers.protocols.models import RewritableModel as RewritableModel
@@ -58,6 +60,8 @@ from workers.protocols.settings import Precision as Precision
 from workers.protocols.settings import Price as Price
 from workers.protocols.settings import Provider as Provider
 from workers.protocols.settings import Surroundings as Surroundings
+from workers.protocols.systems import CircuitResponse as CircuitResponse
+from workers.protocols.systems import CircuitSubject as CircuitSubject
 from workers.protocols.systems import Exemplar as Exemplar
 from workers.protocols.systems import MapImage as MapImage
 from workers.protocols.systems import Response as Response

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from workers.errors import MissingPart, UnknownName
-from workers.protocols.images import Picture
+from workers.protocols.images import Picture, Progress, no_progress
+from workers.record.circuits import CircuitMember
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +39,7 @@ class LayerInfo:
     """Stable name: the paper's, where it has one."""
     path: str
     """Module path in the network."""
-    kind: Literal["conv", "mlp", "logit", "concept", "latent", "function"]
+    kind: Literal["conv", "mlp", "logit", "concept", "latent", "function", "circuit"]
     units: int
     names: tuple[str, ...] = ()
     """Names of the units where they have some: the classes of logits, the concepts of synthetic neurons."""
@@ -157,6 +158,28 @@ class LatentModel(ConceptModel, Protocol):
     def find_strongest(self, images: Sequence[Image], unit: int) -> int | None:
         """The latent that adds most to a unit of the layer below, where that unit is at its strongest in these images;
         None where none adds anything."""
+
+
+@dataclass(frozen=True)
+class MeasuredMembers:
+    """What some images get of the members of a circuit."""
+
+    activations: NDArray[np.float32]
+    """(images, members): the highest value of each member's map."""
+    maps: NDArray[np.float32]
+    """(images, height, width): the mean over the members of map / threshold."""
+
+
+class MemberModel(VisionModel, Protocol):
+    """A circuit as a model; see `lab.circuits`."""
+
+    members: Sequence[CircuitMember]
+
+    def find_thresholds(self, progress: Progress = no_progress) -> NDArray[np.float32]:
+        """(members,), all above 0. Computes what is not indexed yet."""
+
+    def measure_members(self, images: Sequence[Image]) -> MeasuredMembers:
+        """Needs the thresholds."""
 
 
 @dataclass(frozen=True)

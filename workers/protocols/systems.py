@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from workers.protocols.images import Picture, Progress, no_progress
+from workers.record.circuits import CircuitMember
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
 if TYPE_CHECKING:
@@ -85,3 +86,27 @@ class Subject(Protocol):
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
         """What ordinary images get, in the unit of `respond`; None where that is not known."""
+
+
+@dataclass(frozen=True)
+class CircuitResponse:
+    """What a circuit answers to one image."""
+
+    response: Response
+    members: tuple[float, ...]
+    """Activation of each member, as its network gave it."""
+    combined: list[list[float]]
+    """Where the members respond together: rows of the combined map, from the top."""
+
+
+class CircuitSubject(Subject, Protocol):
+    """A circuit behind `system`."""
+
+    @property
+    def members(self) -> Sequence[CircuitMember]: ...
+
+    def find_thresholds(self) -> list[float]:
+        """What each member's activations are divided by."""
+
+    def respond_members(self, images: Sequence[Image]) -> list[CircuitResponse]:
+        """As `respond`, with every member."""

@@ -9,6 +9,10 @@ from workers.record.estimates import Estimate
 
 MOST_MEMBERS = 200
 """Members of a circuit."""
+CIRCUIT = "circuit"
+"""Kind of the systems that are circuits."""
+ACTIVATION_LAYER, MAP_LAYER = "circuit", "circuit map"
+"""What a circuit is studied as: unit 0 of the first; the second says where it responds."""
 LATENTS = "sae:"
 """Family of the models whose units are latents."""
 

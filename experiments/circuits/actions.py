@@ -1,0 +1,140 @@
+"""What may be done with circuits: create, rename, add and remove members, change as a whole, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from django.db import transaction
+from django.http import Http404
+
+from experiments.circuits.members import MemberDraft, build_members
+from experiments.core import audit
+from experiments.core.actors import Actor
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput
+from experiments.core.params import clean_line, clean_text
+from experiments.models import Circuit, CircuitMemberRow, Role, VisionModelRow
+from workers.record.circuits import find_size_problem
+
+CHANGES = Role.RESEARCHER
+MAX_NAME = 80
+MAX_NOTE = 2_000
+
+
+@transaction.atomic
+def create_circuit(
+    actor: Actor, name: str, drafts: Sequence[MemberDraft], note: str = "", network: str = ""
+) -> Circuit:
+    """A new circuit of the actor's own; of `network`, where one is named. Raises InvalidInput."""
+    actor.require(CHANGES)
+    row = Circuit(owner=actor.person, name=_check_name(name), note=_check_note(note))
+    row.network, members = build_members(drafts, network)
+    row.base = VisionModelRow.objects.filter(name=row.network).first()
+    row.save()
+    _insert(row, members)
+    audit.record(actor, Verb.CIRCUIT_CREATED, row, members=len(members))
+    return row
+
+
+@transaction.atomic
+def rename_circuit(actor: Actor, pk: int, name: str, note: str) -> Circuit:
+    """Raises InvalidInput, and PermissionDenied for another person's."""
+    row = lock_circuit(actor, pk)
+    audit.record(actor, Verb.CIRCUIT_RENAMED, row, name=name)
+    row.name, row.note = _check_name(name), _check_note(note)
+    row.save(update_fields=["name", "note"])
+    return row
+
+
+@transaction.atomic
+def add_members(actor: Actor, pk: int, drafts: Sequence[MemberDraft]) -> int:
+    """Add those that are not in the circuit yet, and say how many these are. Raises InvalidInput, PermissionDenied."""
+    row = lock_circuit(actor, pk)
+    there = [each.member for each in _list_members(row)]
+    fresh = [each for each in dict.fromkeys(drafts) if each.member not in there]
+    if not fresh:
+        return 0
+    if problem := find_size_problem([*there, *(each.member for each in fresh)]):
+        raise InvalidInput(problem, "members")
+    _, members = build_members(fresh, row.network)
+    last = max((each.position for each in row.members.all()), default=0)
+    _insert(row, members, after=last)
+    audit.record(actor, Verb.CIRCUIT_EXTENDED, row, members=len(members))
+    return len(members)
+
+
+@transaction.atomic
+def remove_members(actor: Actor, pk: int, chosen: Collection[int]) -> int:
+    """Remove the members with these keys, and say how many were there. Raises InvalidInput if none would be left."""
+    row = lock_circuit(actor, pk)
+    leaving = row.members.filter(pk__in=chosen)
+    count = leaving.count()
+    if not count:
+        raise InvalidInput("Tick the members to remove first.", "members")
+    if count == row.members.count():
+        raise InvalidInput("A circuit has at least one member. Keep one, or delete the circuit.", "members")
+    leaving.delete()
+    audit.record(actor, Verb.CIRCUIT_REDUCED, row, members=count)
+    return count
+
+
+@transaction.atomic
+def change_circuit(
+    actor: Actor, pk: int, name: str | None, note: str | None, drafts: Sequence[MemberDraft] | None
+) -> Circuit:
+    """Give a circuit what is not None; `drafts` take the place of all members. Raises InvalidInput."""
+    row = lock_circuit(actor, pk)
+    row.name = row.name if name is None else _check_name(name)
+    row.note = row.note if note is None else _check_note(note)
+    row.save(update_fields=["name", "note"])
+    if drafts is not None:
+        _, members = build_members(drafts, row.network)
+        row.members.all().delete()
+        _insert(row, members)
+    audit.record(actor, Verb.CIRCUIT_CHANGED, row, members=row.members.count())
+    return row
+
+
+@transaction.atomic
+def delete_circuit(actor: Actor, pk: int) -> None:
+    """Units and their labels stay. Raises PermissionDenied for another person's."""
+    row = lock_circuit(actor, pk)
+    audit.record(actor, Verb.CIRCUIT_DELETED, row, members=row.members.count())
+    row.delete()
+
+
+def lock_circuit(actor: Actor, pk: int) -> Circuit:
+    """A circuit that the actor may change in this transaction. Raises Http404, PermissionDenied."""
+    actor.require(CHANGES)
+    row = Circuit.objects.select_for_update().filter(pk=pk).first()
+    if row is None:
+        raise Http404(f"There is no circuit {pk}.")
+    actor.require_own("created this circuit", row.owner_id)
+    return row
+
+
+def _list_members(row: Circuit) -> list[CircuitMemberRow]:
+    return list(row.members.select_related("unit__layer__model"))
+
+
+def _insert(row: Circuit, members: Sequence[CircuitMemberRow], after: int = 0) -> None:
+    for each in members:
+        each.circuit, each.position = row, each.position + after
+    CircuitMemberRow.objects.bulk_create(members)
+
+
+def _check_name(name: str) -> str:
+    """The name on one line. Raises InvalidInput."""
+    line = clean_line(name)
+    if not line:
+        raise InvalidInput("Give the circuit a name.", "name")
+    if len(line) > MAX_NAME:
+        raise InvalidInput(f"The name has {len(line):,} characters; a circuit takes at most {MAX_NAME}.", "name")
+    return line
+
+
+def _check_note(note: str) -> str:
+    text = clean_text(note).strip()
+    if len(text) > MAX_NOTE:
+        raise InvalidInput(f"The note has {len(text):,} characters; a circuit takes at most {MAX_NOTE:,}.", "note")
+    return text

@@ -1,0 +1,139 @@
+"""Circuits as pages and the API show them: rows of the list, members with their labels and exemplars, the file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Prefetch, QuerySet
+
+from experiments.core.system_names import Names
+from experiments.models import Circuit, CircuitMemberRow, Layer, Role
+from experiments.units.tiles import UnitTile, read_tiles
+from workers.record.circuits import CircuitMember
+
+ROW_PICTURES = 4
+"""Members of a circuit whose first exemplar its row in the list shows."""
+MEMBER_PICTURES = 3
+OFFERED_CIRCUITS = 200
+"""Circuits that the page of a unit lists or a form offers, the newest."""
+
+
+@dataclass(frozen=True)
+class MemberView:
+    """A member; `tile` is None where the catalogue has no such unit any more."""
+
+    row: CircuitMemberRow
+    tile: UnitTile | None
+
+    @property
+    def member(self) -> CircuitMember:
+        return self.row.member
+
+    @property
+    def label(self) -> str:
+        """The label that stands for the unit here, else the one that came with the circuit."""
+        return self.tile.label.text if self.tile and self.tile.label else self.row.label
+
+
+@dataclass(frozen=True)
+class CircuitColumn:
+    """The members of one layer of one model."""
+
+    model: str
+    layer: str
+    members: Sequence[MemberView]
+
+
+@dataclass(frozen=True)
+class CircuitSummary:
+    """A circuit in the list."""
+
+    row: Circuit
+    size: int
+    layers: int
+    pictures: Sequence[str]
+    """Keys of masked exemplars of its first members."""
+
+
+def list_circuits(network: str = "", words: str = "") -> QuerySet[Circuit]:
+    """With their members, the newest first; of one network, and with these words in the name, where given."""
+    members = CircuitMemberRow.objects.select_related("unit__layer__model")
+    rows = Circuit.objects.select_related("owner", "base").prefetch_related(Prefetch("members", queryset=members))
+    rows = rows.filter(network=network) if network else rows
+    return rows.filter(name__icontains=words) if words else rows
+
+
+def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
+    """Those that a unit is a member of, the newest."""
+    rows = Circuit.objects.filter(members__unit__layer=layer, members__unit__number=number)
+    return rows.distinct()[:OFFERED_CIRCUITS]
+
+
+def list_circuits_for(user: User, role: Role | None, networks: Collection[str]) -> QuerySet[Circuit]:
+    """Those of a network that a user may add members to; none for units of several networks."""
+    rows = Circuit.objects.filter(network__in=networks) if len(networks) == 1 else Circuit.objects.none()
+    rows = rows if role == Role.ADMIN else rows.filter(owner=user)
+    return rows.annotate(size=Count("members"))[:OFFERED_CIRCUITS]
+
+
+def draw_rows(rows: Iterable[Circuit], names: Names) -> list[CircuitSummary]:
+    """As many queries for a page as for one."""
+    some = list(rows)
+    shown = {row.pk: [each.place for each in row.members.all() if each.place][:ROW_PICTURES] for row in some}
+    tiles = read_tiles(list({place: None for places in shown.values() for place in places}), names)
+    pictures = {(tile.layer, tile.number): tile.pictures[0].masked for tile in tiles if tile.pictures}
+    return [
+        CircuitSummary(
+            row,
+            len(row.members.all()),
+            len({(each.member.model, each.member.layer) for each in row.members.all()}),
+            [pictures[place] for place in shown[row.pk] if place in pictures],
+        )
+        for row in some
+    ]
+
+
+def view_members(row: Circuit, names: Names) -> list[MemberView]:
+    """The members in their order."""
+    members = list(row.members.select_related("unit__layer__model"))
+    places = [each.place for each in members if each.place]
+    tiles = {(tile.layer.pk, tile.number): tile for tile in read_tiles(places, names, MEMBER_PICTURES)}
+    return [MemberView(each, tiles.get((each.place[0].pk, each.place[1])) if each.place else None) for each in members]
+
+
+def group_by_layer(row: Circuit, members: Sequence[MemberView]) -> list[CircuitColumn]:
+    """A column for each layer in the order of the network; latents stand after the units of the layer below."""
+    columns: dict[tuple[str, str], list[MemberView]] = {}
+    for each in members:
+        columns.setdefault((each.member.model, each.member.layer), []).append(each)
+    # An auto-encoder's layer has the name that the layer below has
+    positions = dict(Layer.objects.filter(model__name=row.network).values_list("name", "position"))
+
+    def rank(place: tuple[str, str]) -> tuple[float, bool, str]:
+        model, layer = place
+        return positions.get(layer, math.inf), model != row.network, model
+
+    return [CircuitColumn(*place, columns[place]) for place in sorted(columns, key=rank)]
+
+
+def describe_circuit(row: Circuit, members: Sequence[MemberView]) -> Mapping[str, Any]:
+    """The circuit as a file, from which the same circuit can be created on another installation."""
+    return {
+        "name": row.name,
+        "note": row.note,
+        "network": row.network,
+        "members": [
+            {
+                "model": each.member.model,
+                "layer": each.member.layer,
+                "unit": each.member.unit,
+                "revision": each.row.revision,
+                "label": each.label,
+            }
+            for each in members
+        ],
+    }

@@ -1,0 +1,174 @@
+"""Circuits: the list, the page of one, its file; adding units that were chosen, renaming, removing, deleting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from experiments.circuits import actions, lists
+from experiments.circuits.members import draft_places, find_network
+from experiments.core import access
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput
+from experiments.core.paging import Page
+from experiments.core.params import clean_text, parse_key
+from experiments.core.system_names import Names
+from experiments.models import Circuit, Layer, VisionModelRow
+from experiments.units.chosen import read_places
+from experiments.units.tiles import read_tiles
+from workers.record.circuits import MOST_MEMBERS
+
+PAGE_SIZE = 50
+TYPED = 10_000
+"""Characters that are read of a field of a form."""
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """All circuits, or those of one network, the newest first."""
+    names = Names(access.require(request))
+    network = clean_text(request.GET.get("network", ""), 200)
+    rows = lists.list_circuits(network)
+    page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "network")
+    context = {
+        "rows": lists.draw_rows(rows[page.start : page.end], names),
+        "page": page,
+        "network": network,
+        "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits"))],
+    }
+    return render(request, "circuits/index.html", context)
+
+
+@require_safe
+def circuit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Members by layer, and as a table."""
+    access.require(request)
+    return _render_circuit(request, get_object_or_404(lists.list_circuits(), pk=pk), {})
+
+
+def _render_circuit(request: HttpRequest, row: Circuit, typed: dict[str, Any], status: int = 200) -> HttpResponse:
+    """`typed` is what a form held, and the problem with it."""
+    user = access.require(request)
+    members = lists.view_members(row, Names(user))
+    may_ask = (access.role_in(request) or 0) >= actions.CHANGES
+    context = {
+        "circuit": row,
+        "members": members,
+        "columns": lists.group_by_layer(row, members),
+        "may_change": may_ask and access.may_change(user, row.owner_id),
+        "is_here": VisionModelRow.objects.filter(name=row.network).exists(),
+        "max_name": actions.MAX_NAME,
+        "max_note": actions.MAX_NOTE,
+        "typed": {"name": row.name, "note": row.note} | typed,
+        "breadcrumbs": [
+            ("Units", reverse("units")),
+            ("Circuits", reverse("circuits")),
+            (row.name, row.get_absolute_url()),
+        ],
+    }
+    return render(request, "circuits/circuit.html", context, status=status)
+
+
+@require_safe
+def export(request: HttpRequest, pk: int) -> HttpResponse:
+    """The circuit as a file of JSON, which the API takes again."""
+    names = Names(access.require(request))
+    row = get_object_or_404(Circuit, pk=pk)
+    document = lists.describe_circuit(row, lists.view_members(row, names))
+    answer = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
+    answer["Content-Disposition"] = f'attachment; filename="circuit-{row.pk}.json"'
+    return answer
+
+
+# --- what is done there ---
+
+
+@require_POST
+def add(request: HttpRequest) -> HttpResponse:
+    """Ask which circuit the chosen units go to; sent a name, or a circuit, put them there."""
+    actor = Actor.of(request, actions.CHANGES)
+    places = read_places(request.POST)
+    try:
+        row = _put_together(request, actor, places)
+    except InvalidInput as refusal:
+        return _render_add(request, actor, places, str(refusal), status=400)
+    return redirect(row) if row else _render_add(request, actor, places, "")
+
+
+def _put_together(request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]]) -> Circuit | None:
+    """The circuit that now has these members; None where the form does not say which."""
+    drafts, act = draft_places(places), request.POST.get("act")
+    if act == "create":
+        row = actions.create_circuit(actor, request.POST.get("name", ""), drafts)
+        messages.success(request, f"Created “{row.name}”.")
+        return row
+    if act == "extend":
+        row = get_object_or_404(Circuit, pk=parse_key(request.POST.get("circuit")))
+        count = actions.add_members(actor, row.pk, drafts)
+        there = len(drafts) - count
+        words = f" {there} {'is' if there == 1 else 'are'} in it already." if there else ""
+        messages.success(request, f"Added {count} to “{row.name}”.{words}")
+        return row
+    return None
+
+
+def _render_add(
+    request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]], problem: str, status: int = 200
+) -> HttpResponse:
+    """The units that were chosen, each to be left out again, and which circuits there are for them."""
+    shown = places[:MOST_MEMBERS]
+    networks = {find_network(layer.model) for layer, _ in shown}
+    context = {
+        "tiles": read_tiles(shown, Names(actor.user)),
+        "count": len(places),
+        "networks": sorted(networks),
+        "most": MOST_MEMBERS,
+        "choices": lists.list_circuits_for(actor.person, actor.role, networks),
+        "typed_name": request.POST.get("name", "")[:TYPED],
+        "max_name": actions.MAX_NAME,
+        "problem": problem,
+        "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits")), ("Add", "")],
+    }
+    return render(request, "circuits/add.html", context, status=status)
+
+
+@require_POST
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another name or note."""
+    actor = Actor.of(request, actions.CHANGES)
+    typed = {field: request.POST.get(field, "") for field in ("name", "note")}
+    return _change(request, pk, lambda: actions.rename_circuit(actor, pk, typed["name"], typed["note"]), typed)
+
+
+@require_POST
+def remove(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove the members that are ticked."""
+    actor = Actor.of(request, actions.CHANGES)
+    chosen = {parse_key(each) for each in request.POST.getlist("member")}
+    return _change(request, pk, lambda: actions.remove_members(actor, pk, chosen), {})
+
+
+def _change(request: HttpRequest, pk: int, act: Callable[[], object], typed: dict[str, str]) -> HttpResponse:
+    """Do this to the circuit; the page again, with what was typed, where it is refused."""
+    row = get_object_or_404(lists.list_circuits(), pk=pk)
+    try:
+        act()
+    except InvalidInput as refusal:
+        return _render_circuit(request, row, typed | {"problem": str(refusal), "field": refusal.field}, status=400)
+    return redirect(row)
+
+
+@require_POST
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a circuit; its units stay."""
+    actor = Actor.of(request, actions.CHANGES)
+    row = get_object_or_404(Circuit, pk=pk)
+    actions.delete_circuit(actor, pk)
+    messages.success(request, f"Deleted “{row.name}”. Its units and their labels are as they were.")
+    return redirect("circuits")

@@ -1,0 +1,17 @@
+"""Addresses of circuits."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from experiments.circuits import pages
+
+urlpatterns: list[URLPattern] = [
+    path("circuits/", pages.index, name="circuits"),
+    path("circuits/add/", pages.add, name="circuit-add"),
+    path("circuits/<int:pk>/", pages.circuit, name="circuit"),
+    path("circuits/<int:pk>/circuit.json", pages.export, name="circuit-file"),
+    path("circuits/<int:pk>/rename/", pages.rename, name="circuit-rename"),
+    path("circuits/<int:pk>/remove/", pages.remove, name="circuit-remove"),
+    path("circuits/<int:pk>/delete/", pages.delete, name="circuit-delete"),
+]

@@ -1,0 +1,24 @@
+"""Circuits without the actions that make them."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+
+from experiments.models import Circuit, Unit
+
+
+def make_circuit(owner: User, unit: Unit, name: str, *more: int) -> Circuit:
+    """A circuit of a unit and of those of the same layer with these numbers."""
+    model = unit.layer.model
+    row = Circuit.objects.create(owner=owner, name=name, network=model.name, base=model)
+    units = [unit, *(Unit.objects.get_or_create(layer=unit.layer, number=each)[0] for each in more)]
+    for position, each in enumerate(units, 1):
+        row.members.create(
+            position=position,
+            unit=each,
+            model=model.name,
+            layer=each.layer.name,
+            number=each.number,
+            revision=model.revision,
+        )
+    return row
