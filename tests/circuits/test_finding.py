@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from experiments.models import Circuit
 from tests.support.planted_circuits import PlantedModel, Rule, number_images, plant
 from tests.support.quick_laboratory import QUICK_IMAGES
 from tests.support.sparse_layers import save_random
@@ -140,7 +141,12 @@ def test_the_command_sets_latents_beside_neurons(quick_laboratory: Path, tmp_pat
     call_command("circuits", "ball", "--layer", "layer4", "--images", "8", "--seeds", "1", stdout=out)
     for said in ("Faithfulness, the circuit alone", "Completeness, without it", "by co-activation", "(10%)"):
         assert said in out.getvalue()
+    call_command("circuits", "ball", *asked, "--save", "Balls", "--members", "3", stdout=StringIO(), stderr=StringIO())
+    kept = Circuit.objects.get(name="Balls")
+    assert [row.layer for row in kept.members.all()] == ["layer4"] * 3
+    assert kept.network == "toybox"
     for options, why in (
+        (("ball", "cube", *asked, "--save", "Both"), "ask for one class"),
         (("ball",), "name one with --layer"),
         (("unicorn", *asked), "has no class 'unicorn'"),
         (("ball", "--layer", "layer9"), "layer9"),

@@ -6,11 +6,16 @@ import json
 from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from experiments.circuits.actions import create_circuit
+from experiments.circuits.members import MemberDraft
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput
 from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand, ProgressLine
-from workers.record.circuits import METHODS, CircuitCurve, CircuitReport
+from experiments.management.supervisor import welcome
+from workers.record.circuits import METHODS, CircuitCurve, CircuitMember, CircuitReport
 from workers.record.decoding import encode
 from workers.record.estimates import Estimate
 
@@ -30,17 +35,37 @@ class Command(FetchingCommand):
         parser.add_argument("--dataset", default="", metavar="D", help="key, name or path; default: the model's own")
         parser.add_argument("--images", type=count, default=100, help="on which the class is seen most; default: 100")
         parser.add_argument("--seeds", type=count, default=3, metavar="N", help="default: 3")
+        parser.add_argument(
+            "--save", default="", metavar="NAME", help="keep the strongest as a circuit; one class alone"
+        )
+        parser.add_argument("--members", type=count, default=10, metavar="N", help="of --save, 20 at most; default: 10")
         parser.add_argument("--json", action="store_true", help="print a line of JSON for each class instead")
 
     def handle(self, **options: Any) -> None:
         from workers.jobs import circuits
 
+        if options["save"] and len(options["classes"]) > 1:
+            raise CommandError("--save names one circuit: ask for one class.")
         line = ProgressLine(piped=TELL_EVERY)
         with line.until_ctrl_c("Nothing is kept; the same command begins again."):
             for target in options["classes"]:
                 asked = {name: options[name] for name in ("model", "layer", "dataset", "images", "seeds")}
                 found = circuits.find(**asked, target=target, progress=line)
                 self.stdout.write(json.dumps(encode(found)) if options["json"] else describe(found))
+        if options["save"]:
+            self._save(found, options["save"], options["members"])
+
+    def _save(self, found: CircuitReport, name: str, most: int) -> None:
+        """Keep the strongest members as a circuit of the owner's. Raises CommandError."""
+        if found.why:
+            raise CommandError(f"Nothing is saved: {found.why}")
+        drafts = [MemberDraft(CircuitMember(found.model, found.layer, each.unit)) for each in found.members[:most]]
+        note = f"Found by effect on the logit of {found.target}."
+        try:
+            row = create_circuit(Actor(welcome.owner()[0]), name, drafts, note)
+        except InvalidInput as error:
+            raise CommandError(str(error)) from error
+        self.stderr.write(f"Saved as circuit {row.pk}, {row.name}: its page shows its members.")
 
 
 def describe(found: CircuitReport) -> str:
