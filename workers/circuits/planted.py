@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,10 +11,15 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from workers.protocols import LayerInfo, Rewrite
+from workers.circuits.finding import CircuitSide, CircuitWish, find_circuit
+from workers.protocols import LayerInfo, Progress, Rewrite
 
 UNITS, SIDE = 48, 2
 Rule = Literal["sum", "and", "or"]
+RULES: Mapping[Rule, str] = {"sum": "sum", "and": "least", "or": "greatest"}
+"""What the logit is of its members, in a word."""
+_IMAGES, _SHOWN = 300, 60
+"""Images that are looked at, and of these the ones on which the class is seen most."""
 
 
 class PlantedModel:
@@ -27,7 +33,7 @@ class PlantedModel:
 
     def __init__(self, members: Sequence[int], followers: Sequence[int], rule: Rule) -> None:
         self.members = list(members)
-        self._followers = list(followers)
+        self.followers = list(followers)
         self._rule = rule
 
     def layers(self) -> list[LayerInfo]:
@@ -58,7 +64,7 @@ class PlantedModel:
             rng = np.random.default_rng([red, green])
             found[at] = torch.from_numpy(rng.random((UNITS, SIDE, SIDE)) * 0.3)
             if rng.random() < 0.2:
-                for unit in [*self.members, *self._followers]:
+                for unit in [*self.members, *self.followers]:
                     found[at, unit] += 1 + rng.random()
         return found
 
@@ -73,3 +79,24 @@ def plant(seed: int, rule: Rule) -> PlantedModel:
     size = int(rng.integers(3, 7))
     drawn = rng.permutation(UNITS)[: 2 * size].tolist()
     return PlantedModel(drawn[:size], drawn[size:], rule)
+
+
+@dataclass(frozen=True)
+class PlantedFind:
+    """What was found of a planted circuit, among as many of the strongest units as it has members."""
+
+    members: int
+    """Planted."""
+    found: int
+    """Of these."""
+    followers: int
+    """Units taken for members that are only active with them."""
+
+
+def search_planted(model: PlantedModel, progress: Progress) -> PlantedFind:
+    """Look for the circuit by exact ablation, as in a network. Raises what `progress` raises."""
+    images = number_images(_IMAGES)
+    side = CircuitSide(model, "mid", model.activations(images))
+    report = find_circuit(side, None, images, CircuitWish(target=0, images=_SHOWN, seeds=1), progress)
+    taken = {each.unit for each in report.members[: len(model.members)]}
+    return PlantedFind(len(model.members), len(taken & set(model.members)), len(taken & set(model.followers)))
