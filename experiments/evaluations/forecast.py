@@ -50,7 +50,11 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
     found = list(done.values_list("seconds", "cost")[:RECORDED]) if checks else []
     of_checks = found or ([(kind.check_seconds, 0.0)] if elsewhere else [])
     known, before = bool(of_runs) or not runs, _predict_preparation(kind, repeats)
-    seconds = [Spread.of([row.seconds for row in of_runs], runs), Spread.of([row[0] for row in of_checks], checks)]
+    seconds = [
+        Spread.of([row.seconds for row in of_runs], runs),
+        Spread.of([row[0] for row in of_checks], checks),
+        _predict_items(kind, units * repeats * max(1, autoencoders)),
+    ]
     cost = [Spread.of([row.cost for row in of_runs], runs), Spread.of([row[1] for row in of_checks], checks)]
     return Forecast(
         runs,
@@ -63,6 +67,11 @@ def predict(evaluation: Evaluation, labels: int | None = None) -> Forecast:
         before.usual,
         elsewhere,
     )
+
+
+def _predict_items(kind: KindRow, count: int) -> Spread | None:
+    """What items take that need neither run nor check; None for a kind whose items do."""
+    return Spread.of([kind.item_seconds], count) if kind.item_seconds else None
 
 
 def _predict_preparation(kind: KindRow, repeats: int) -> Spread:

@@ -180,7 +180,7 @@ class NewEvaluation(forms.Form):
         if given["source"] and "source" in kind.asks:
             options["sources"] = _join_sources(kind, given["source"])
         options |= {"judge": given["judge"]} if given["judge"] else {}
-        if "autoencoders" in kind.asks:
+        if "autoencoders" in kind.asks and given["autoencoders"]:
             options |= compare_options(given["autoencoders"])
         options |= {"hints": True} if given["hints"] and "hints" in kind.asks else {}
         options |= {"reflections": given["reflections"]} if given["reflections"] and "reflections" in kind.asks else {}

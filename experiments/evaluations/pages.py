@@ -92,7 +92,7 @@ def new(request: HttpRequest) -> HttpResponse:
     asked = kind is not None and (sent or len(given) > 1)
     draft = form.draft() if asked and form.is_valid() else None
     labels = None
-    if draft and not draft.row_of_kind.runs:
+    if draft and "source" in draft.row_of_kind.needs:
         labels = sum(each.labels for each in listed if each.key in draft.options.get("sources", ()))
     context = {
         "breadcrumbs": _list_breadcrumbs(("New evaluation", reverse("evaluation-new"))),

@@ -43,6 +43,10 @@ SCORES = {
     "exact": "exact of 10",
     "choices": "chosen right of 10",
     "ceiling": "by the truth, of 10",
+    "faithfulness": "faithfulness of 10 %",
+    "completeness": "completeness of 10 %",
+    "recovered": "members recovered",
+    "followers": "followers taken",
 }
 """What people call the scores of an item, where their names do not say it."""
 HIDDEN = "hidden until you have reviewed it"
@@ -106,8 +110,9 @@ def _blank(result: EvaluationResult, hidden: Collection[int]) -> EvaluationResul
 
 
 def name_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
-    """The scores that stand beside an item, by what people call them."""
-    return {SCORES.get(name, name): value for name, value in scores.items() if name not in SHOWN_ELSEWHERE}
+    """The scores that stand beside an item, by what people call them; those with a dot are points of a curve."""
+    shown = {name: value for name, value in scores.items() if name not in SHOWN_ELSEWHERE and "." not in name}
+    return {SCORES.get(name, name): value for name, value in shown.items()}
 
 
 def headline(row: Evaluation) -> list[Figure]:

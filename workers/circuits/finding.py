@@ -61,6 +61,8 @@ class CircuitWish:
     images: int = 100
     """On which the class is seen most."""
     seeds: int = 3
+    exact: bool = True
+    """Whether each node is ablated by itself, up to `EXACT` of them; else gradients alone tell, which is faster."""
 
 
 def find_target(model: RewritableModel, name: str) -> int:
@@ -140,7 +142,7 @@ class _CircuitSearch:
     @property
     def is_exact(self) -> bool:
         """Whether each node is ablated by itself: of many nodes gradients alone tell."""
-        return len(self.side.nodes) <= EXACT
+        return self._wish.exact and len(self.side.nodes) <= EXACT
 
     def find_effects(self, choosing: Positions, seed: int) -> NDArray[np.float64]:
         """Of each node, on the images that choose."""

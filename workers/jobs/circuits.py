@@ -17,7 +17,15 @@ IMAGES = 500
 
 
 def find(
-    model: str, layer: str, target: str, dataset: str, images: int, seeds: int, progress: Progress
+    model: str,
+    layer: str,
+    target: str,
+    dataset: str,
+    images: int,
+    seeds: int,
+    progress: Progress,
+    *,
+    exact: bool = True,
 ) -> CircuitReport:
     """The units or latents that a class rests on, set beside controls; by keys or names.
 
@@ -36,7 +44,7 @@ def find(
     below = _read_side(base, place, data, progress)[0] if base else None
     split = lab.held_out(key, data, "probe")
     pictures = [split.images[int(at)].image for at in positions]
-    return find_circuit(side, below, pictures, CircuitWish(number, images, seeds), progress)
+    return find_circuit(side, below, pictures, CircuitWish(number, images, seeds, exact), progress)
 
 
 def _find_layer(model: Any) -> str:

@@ -24,6 +24,7 @@ class EvaluationKind(Labelled):
     BIAS = "bias", "Biases"
     FIND = "find", "Functions"
     LATENTS = "latents", "Neurons against latents"
+    CIRCUITS = "circuits", "Circuits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,8 @@ class KindRow:
     """Of the scripted scientist: what to expect where nothing is recorded. Measured, as the two below, on two cores
     beside other work, so that less is likelier than more."""
     check_seconds: float = 70.0
+    item_seconds: float = 0.0
+    """Seconds of work that each of its units takes by itself, where it takes neither runs nor checks."""
     preparation: float = 0.0
     """Seconds of one repeat before its first item: drawing, training, choosing."""
 
@@ -222,6 +225,17 @@ KINDS: Mapping[str, KindRow] = {
             worst=("label_check__pearson", "position"),
             makes=("agent", "one-shot"),
             compares_labels=True,
+        ),
+        KindRow(
+            key=EvaluationKind.CIRCUITS,
+            says="The classes of a classifier: how far do a few latents or units of a layer explain each alone, beside "
+            "as many at random and plain neurons? Then planted circuits: are they found?",
+            noun="classes",
+            units=6,
+            asks=frozenset({"autoencoders", "model", "layer", "units", "dataset", "repeats"}),
+            runs=0,
+            worst=("scores__faithfulness", "position"),
+            item_seconds=30.0,
         ),
     )
 }

@@ -166,7 +166,7 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     asked["sources"] = options["source"]
     if kind == EvaluationKind.FIND:
         asked |= _ask_functions(options)
-    if "autoencoders" in KINDS[kind].asks:
+    if "autoencoders" in KINDS[kind].asks and (options["autoencoders"] or "autoencoders" in KINDS[kind].needs):
         asked |= _ask_autoencoders(options)
     if "toolset" in KINDS[kind].asks:
         asked["toolset"] = choices.toolset_of(options["model"] or compatibility.TOYBOX, options)
@@ -174,7 +174,7 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
     asked |= {"judge": _check_judge(kind, options["judge"]), "people": options["people"] and KINDS[kind].people_label}
     return Evaluation(
         kind=kind,
-        name=f"{kind.label}, seed {options['seed']}, {options['backbone_model'] or backbone}",
+        name=", ".join(filter(None, [kind.label, f"seed {options['seed']}", options["backbone_model"] or backbone])),
         backbone=backbone,
         backbone_model=options["backbone_model"],
         seed=options["seed"],
@@ -186,7 +186,9 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
 
 
 def _find_backbone(kind: EvaluationKind, named: str) -> str:
-    """Functions have a scripted baseline of their own."""
+    """Functions have a scripted baseline of their own; some kinds ask nobody."""
+    if not {"backbone", "source"} & KINDS[kind].asks:
+        return ""
     return compatibility.SCRIPTED_FUNCTIONS if KINDS[kind].families and named == SCRIPTED else named
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from experiments.models import EvaluationItem, ItemStatus
 from experiments.pairwise.of_evaluation import name_source
@@ -162,11 +162,12 @@ def by_unit(items: Iterable[EvaluationItem], score: Score, missing: float | None
     return found
 
 
-def _estimate(values: NDArray[np.float64]) -> Estimate:
+def estimate_values(values: ArrayLike) -> Estimate:
     """The mean; of what is only ever 0 or 1 a share, whose interval does not shrink to a point."""
-    if len(values) and set(values) <= {0.0, 1.0}:
-        return estimate_share(float(values.sum()), len(values))
-    return estimate_mean(values)
+    found = np.asarray(values, dtype=np.float64)
+    if len(found) and set(found) <= {0.0, 1.0}:
+        return estimate_share(float(found.sum()), len(found))
+    return estimate_mean(found)
 
 
 def group_table(
@@ -175,7 +176,7 @@ def group_table(
     """The mean of a score by group and source, and over all, weighted by units (Table A3)."""
 
     def cells(name: str, chosen: Sequence[EvaluationItem]) -> tuple[Cell, ...]:
-        columns = [_estimate(_numbers(score(each) for each in of_source(chosen, source))) for source in sources]
+        columns = [estimate_values(_numbers(score(each) for each in of_source(chosen, source))) for source in sources]
         return (Cell(name), *(Cell(value=each.value, low=each.low, high=each.high, n=each.n) for each in columns))
 
     rows = [cells(group, [each for each in items if each.group == group]) for group in groups]
