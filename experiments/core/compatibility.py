@@ -135,9 +135,11 @@ def is_ablation(toolset: str) -> bool:
 
 def dataset_for(model: str) -> str:
     """That of the settings, unless it shows toys and the model knows photographs, or the other way round."""
+    if is_toybox(model):
+        return TOYBOX  # built in, whether a worker has listed it yet or not
     keys = available(Dataset)
     preferred = [settings.LAB_DATASET, *keys]
-    suited = [key for key in preferred if key in keys and (key == TOYBOX) == is_toybox(model)]
+    suited = [key for key in preferred if key in keys and key != TOYBOX]
     return next(iter([*suited, *(key for key in preferred if key in keys)]), settings.LAB_DATASET)
 
 

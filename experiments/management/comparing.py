@@ -88,29 +88,36 @@ def plan(owner: User, options: Mapping[str, Any]) -> list[Step]:
         raise CommandError(f"--units {units} compares nothing. Write 1 or more.")
     backbones, kinds = _read_backbones(options["backbones"]), _read_kinds(options["kinds"])
     pairs = [(SCRIPTED, kind) for kind in kinds] + [(each, kind) for kind in kinds for each in backbones[1:]]
-    steps = [_find_or_draft(owner, name, kind, units, options["seed"]) for name, kind in pairs]
+    steps = [_compare_kind(owner, name, kind, units, options["seed"]) for name, kind in pairs]
     for step in steps:
         step.evaluation.unpriced = options["unpriced"]
     return steps
 
 
-def _find_or_draft(owner: User, backbone: str, kind: EvaluationKind, units: int, seed: int) -> Step:
-    """The owner's first evaluation of just this, else an unsaved one."""
-    key, _, model = backbone.partition(":")
+def _compare_kind(owner: User, backbone: str, kind: EvaluationKind, units: int, seed: int) -> Step:
     asked: dict[str, Any] = {"units": units * PER_UNIT[kind]}
     if KINDS[kind].makes:
         asked["sources"] = ["agent"]  # other sources say nothing of the backbone's experiments
+    return find_or_draft(
+        owner, backbone, kind, asked, seed, f"Comparison, seed {seed}: {kind.label.lower()}, {backbone}"
+    )
+
+
+def find_or_draft(
+    owner: User, backbone: str, kind: EvaluationKind, asked: Mapping[str, Any], seed: int, title: str
+) -> Step:
+    """The owner's first evaluation of just this, else an unsaved one; "" for a kind that asks no backbone."""
+    key, _, model = backbone.partition(":")
     known = {"kind": kind, "backbone": key, "backbone_model": model, "seed": seed}
     rows = Evaluation.objects.filter(owner=owner, **known).order_by("pk")
-    name = f"Comparison, seed {seed}: {kind.label.lower()}, {backbone}"[:120]
     found = next((row for row in rows if row.options == asked), None)
-    return Step(backbone, kind, found or Evaluation(name=name, options=asked, **known))
+    return Step(backbone, kind, found or Evaluation(name=title[:120], options=dict(asked), **known))
 
 
 def find_limit(steps: Sequence[Step], step: Step, most: float | None) -> float | None:
     """What an evaluation may cost so that all together cost `most`; None for no limit. The scripted scientist is
     free."""
-    if most is None or step.backbone == SCRIPTED:
+    if most is None or step.backbone in ("", SCRIPTED):
         return None
     return most - sum(each.cost for each in steps if each is not step)
 
@@ -118,7 +125,9 @@ def find_limit(steps: Sequence[Step], step: Step, most: float | None) -> float |
 def list_undone(steps: Sequence[Step]) -> list[str]:
     """What is left of each evaluation, in words."""
     return [
-        f"{step.backbone}, {step.kind.label.lower()}: {step.left} of {step.total} units" for step in steps if step.left
+        f"{', '.join(filter(None, [step.backbone, step.kind.label.lower()]))}: {step.left} of {step.total} units"
+        for step in steps
+        if step.left
     ]
 
 

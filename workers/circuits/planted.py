@@ -46,6 +46,7 @@ class PlantedModel:
     def outputs(
         self, images: Sequence[Image.Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> Tensor:
+        del layer  # there is one
         with torch.set_grad_enabled(gradients):
             maps = self._draw(images)
             read = (rewrite(maps) if rewrite else maps)[:, self.members].mean((2, 3))

@@ -16,9 +16,10 @@ from experiments.evaluations import actions
 from experiments.evaluations.autoencoders import compare_options
 from experiments.evaluations.forecast import predict
 from experiments.evaluations.results import read_result
-from experiments.management import comparing, comparison_table
+from experiments.management import aim, comparing, comparison_table
 from experiments.management import options as choices
-from experiments.management.comparing import COMPARE
+from experiments.management.aim import AIM
+from experiments.management.comparing import COMPARE, Step
 from experiments.management.prepared import FetchingCommand, ProgressLine
 from experiments.management.supervisor import welcome
 from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobStatus
@@ -33,6 +34,8 @@ NOT_COMPARED = (
     *("judge", "people", "seconds", "resume", "families", "published", "hints", "autoencoders"),
 )
 """Options that `compare` has no use for: it decides all that by itself."""
+NOT_OF_AIM = tuple(name for name in NOT_COMPARED if name not in ("backbone", "backbone_model", "autoencoders"))
+"""The same of `aim`."""
 
 TELL_EVERY = 30.0
 """Seconds between two lines on how far it is, where they go to a file."""
@@ -44,8 +47,10 @@ class Command(FetchingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         self.parser = parser
-        kinds = [*EvaluationKind, ALL, COMPARE]
-        parser.add_argument("kind", nargs="?", choices=kinds, help="what to evaluate; compare: backbones side by side")
+        kinds = [*EvaluationKind, ALL, COMPARE, AIM]
+        parser.add_argument(
+            "kind", nargs="?", choices=kinds, help="what to evaluate; compare: backbones side by side; aim: its claims"
+        )
         parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--seed", type=choices.seed, default=0, help="draws units and neurons; default: 0")
@@ -96,12 +101,15 @@ class Command(FetchingCommand):
     def handle(self, **options: Any) -> None:
         notify.muted.set()  # works without Redis
         if options["resume"] is None and not options["kind"]:
-            raise CommandError(f"Say what to evaluate: {', '.join([*EvaluationKind, ALL, COMPARE])}.")
+            raise CommandError(f"Say what to evaluate: {', '.join([*EvaluationKind, ALL, COMPARE, AIM])}.")
         if options["kind"] == COMPARE:
             self.compare(options)
             return
         if options["backbones"] or options["kinds"]:
             raise CommandError("--backbones and --kinds are for a comparison: manage.py evaluate compare …")
+        if options["kind"] == AIM:
+            self.test_claims(options)
+            return
         if options["resume"] is not None:
             found = Evaluation.objects.filter(pk=options["resume"]).first()
             if found is None:
@@ -120,21 +128,44 @@ class Command(FetchingCommand):
 
     def compare(self, options: dict[str, Any]) -> None:
         """The same evaluations of each backbone, as far as the money goes, and one table."""
-        for name in NOT_COMPARED:
-            if options[name] != self.parser.get_default(name):
-                raise CommandError(f"A comparison takes no --{name.replace('_', '-')}: it asks all backbones the same.")
+        self.refuse(options, NOT_COMPARED, "A comparison takes no {}: it asks all backbones the same.")
         actor = Actor(welcome.owner()[0])
         steps = comparing.plan(actor.person, options)
         comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command goes on."))
-        rows, undone = comparison_table.tabulate(steps), comparing.list_undone(steps)
-        for each in undone:
-            self.stderr.write(f"Left undone: {each}.")
-        if undone:
-            self.stderr.write("The same command goes on, and pays nothing twice; raise --max-cost if it is used up.")
+        rows, undone = comparison_table.tabulate(steps), self.tell_undone(steps)
         told = comparison_table.write_plain(rows, undone)
         self.stdout.write(
             json.dumps(told, ensure_ascii=False) if options["json"] else comparison_table.write_text(rows)
         )
+
+    def test_claims(self, options: dict[str, Any]) -> None:
+        """What AIM claims, with small evaluations of the same set beside it."""
+        self.refuse(options, NOT_OF_AIM, "AIM's claims take no {}: what is measured follows from them.")
+        line = ProgressLine(piped=TELL_EVERY)
+        with line.until_ctrl_c("The same command goes on."):
+            autoencoder, why = aim.choose_autoencoder(options["autoencoders"], line)
+        self.stderr.write(f"Auto-encoder: {autoencoder}, {why}.")
+        actor = Actor(welcome.owner()[0])
+        steps = aim.plan(actor.person, autoencoder, options)
+        comparing.do_all(actor, steps, options["cost"], partial(self.do, kept="The same command goes on."))
+        rows, undone = aim.tabulate(steps), self.tell_undone(steps)
+        told = aim.write_plain(rows, autoencoder, undone)
+        self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else aim.write_text(rows))
+
+    def refuse(self, options: dict[str, Any], names: tuple[str, ...], words: str) -> None:
+        """Raises CommandError for an option of these that was given."""
+        for name in names:
+            if options[name] != self.parser.get_default(name):
+                raise CommandError(words.format(f"--{name.replace('_', '-')}"))
+
+    def tell_undone(self, steps: list[Step]) -> list[str]:
+        """What is left of each evaluation, told too."""
+        undone = comparing.list_undone(steps)
+        for each in undone:
+            self.stderr.write(f"Left undone: {each}.")
+        if undone:
+            self.stderr.write("The same command goes on, and pays nothing twice; raise --max-cost if it is used up.")
+        return undone
 
     def do(self, evaluation: Evaluation, kept: str = "") -> dict[str, Any]:
         """Do what is left of it, and tell its figures; `kept` is said of what Ctrl+C leaves."""

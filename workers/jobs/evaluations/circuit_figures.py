@@ -26,8 +26,8 @@ _BESIDE = ("random", "neurons")
 """What a circuit is set against, class by class."""
 _NOTE = (
     "Faithfulness is 1 where the circuit alone gives the whole logit; completeness is 0 where nothing of it is left "
-    "without the circuit. Nodes are ranked by ten gradients each. Means over classes with 95 % intervals. Plain neurons are as many as the latents, so a "
-    "larger share of theirs."
+    "without the circuit. Nodes are ranked by ten gradients each. Means over classes with 95 % intervals. Plain "
+    "neurons are as many as the latents, so a larger share of theirs."
 )
 _PLANTED_NOTE = (
     "The logit is the sum of a few units, the least or the greatest of them; as many others, the followers, are as "

@@ -1,7 +1,7 @@
 """Circuits against sets of neurons: how far do a few latents, or units, of a layer explain a class alone?
 
-Classes by lot, each beside circuits drawn at random and plain neurons of the same size; then circuits that were planted,
-beside units that are only active with them: is what is found what was planted?
+Classes by lot, each beside circuits drawn at random and plain neurons of the same size; then circuits that were
+planted, beside units that are only active with them: is what is found what was planted?
 """
 
 from __future__ import annotations

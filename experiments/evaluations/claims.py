@@ -1,0 +1,165 @@
+"""What AIM claims, with what was measured here set beside each claim, and how to measure what nobody has yet.
+
+AIM is the paper this application builds; its figures come without intervals, auto-encoders or code, so that they are
+claims to test. See `workers.jobs.evaluations` for how ours are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from experiments.evaluations.results import read_result
+from experiments.models import Evaluation, EvaluationKind
+from workers.record.evaluations import Figure
+
+LIMITS = (
+    "AIM's own limits: an agent may confirm what it expects, and generated images may not show what was asked for; "
+    "negative results are not evidence of absence."
+)
+_ASK = (
+    "Ask people: on the page of the evaluation, Labels two by two, tick the sources and Compare; judge under Review; "
+    "close the trial."
+)
+_PREFERENCE = "A preference needs judges; differences of r beside it are another measure. "
+
+
+@dataclass(frozen=True)
+class OwnFigure:
+    """What was measured here, in which evaluation."""
+
+    evaluation: int
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """A claim with ours beside it; `claimed` is None where the paper gives no number."""
+
+    key: str
+    words: str
+    claimed: float | None
+    own: Sequence[OwnFigure]
+    note: str
+
+
+@dataclass(frozen=True)
+class _Claim:
+    key: str
+    words: str
+    claimed: float | None
+    kinds: tuple[EvaluationKind, ...]
+    measures: Callable[[str], bool]
+    """Whether a figure of this key stands beside it."""
+    note: str
+
+
+def _is_preference(key: str, *ends: str) -> bool:
+    return key.startswith("two_way.") and any(end in key.rpartition(".")[2] for end in ends)
+
+
+def _is_of_people(key: str) -> bool:
+    return _is_preference(key, "agent-person", "person-agent")
+
+
+def _is_of_circuits(key: str) -> bool:
+    return key.startswith("planted.all.") or ("faithfulness_10." in key and not key.endswith((".lift", ".bare")))
+
+
+_CLAIMS = (
+    _Claim(
+        "aim-milan",
+        "AIM over MILAN, labels of neurons preferred",
+        0.78,
+        (EvaluationKind.LATENTS,),
+        lambda key: key == "difference.neurons.agent-one-shot.pearson" or _is_preference(key, "agent-one-shot"),
+        _PREFERENCE + _ASK,
+    ),
+    _Claim(
+        "aim-maia",
+        "AIM over MAIA, labels of neurons preferred",
+        0.68,
+        (EvaluationKind.LATENTS,),
+        lambda key: (key.startswith("by_latent.") and key.endswith(".pearson")) or _is_preference(key, "agent-sae:"),
+        _PREFERENCE + "The label by the latent that adds most stands for AIM, the agent's for MAIA. " + _ASK,
+    ),
+    _Claim(
+        "aim-people",
+        "AIM over people, labels of circuits preferred",
+        0.52,
+        (),
+        _is_of_people,
+        "People have to label circuits first. Keep some (manage.py circuits CLASS --save NAME), label their members, "
+        "by the agent and by people (backbone Person), then compare: Review, Pairwise trials, New trial, with the "
+        "sources Any agent and Person.",
+    ),
+    _Claim(
+        "maia-people",
+        "MAIA over people, labels of neurons preferred (MAIA's own paper: 0.53)",
+        0.56,
+        (EvaluationKind.UNITS, EvaluationKind.SYNTHETIC),
+        _is_of_people,
+        "People have to label units first: manage.py evaluate units --people. " + _ASK,
+    ),
+    _Claim(
+        "people-milan",
+        "People over MILAN, labels of neurons preferred",
+        0.83,
+        (EvaluationKind.UNITS, EvaluationKind.SYNTHETIC),
+        lambda key: _is_preference(key, "person-one-shot", "one-shot-person"),
+        "People have to label units first: manage.py evaluate units --people. " + _ASK,
+    ),
+    _Claim(
+        "table2",
+        "Table 2: accuracy with the agent's selective units (MAIA: 0.837)",
+        0.852,
+        (EvaluationKind.SPURIOUS,),
+        lambda key: key in ("accuracy.agent_refit", "accuracy.original_refit", "accuracy.l1_top", "accuracy.l1_all"),
+        "AIM's text says ResNet-152, its table 512 units, as ResNet-18 has; all other rows are MAIA's. A row of "
+        "latents is left out here: it takes an auto-encoder of each classifier, and a run for each latent.",
+    ),
+    _Claim(
+        "figure5",
+        "Figure 5: what each tool contributes",
+        None,
+        (EvaluationKind.ABLATION,),
+        lambda key: key.endswith(".right"),
+        "The figure has no numbers. Ours: share with exactly the right concepts.",
+    ),
+    _Claim(
+        "circuits",
+        "Circuits of latents explain what a network does",
+        None,
+        (EvaluationKind.CIRCUITS,),
+        _is_of_circuits,
+        "AIM defines no circuit and measures none. Faithfulness is 1 where 10 % of the nodes give the whole logit.",
+    ),
+)  # fmt: skip
+KINDS = tuple(dict.fromkeys(kind for claim in _CLAIMS for kind in claim.kinds))
+"""Kinds of evaluations that say something of a claim."""
+
+
+def set_beside(evaluations: Mapping[EvaluationKind, Evaluation]) -> list[ClaimRow]:
+    """Every claim, with the figures of these evaluations."""
+    found = {kind: read_result(row).figures for kind, row in evaluations.items() if row.pk}
+    return [
+        ClaimRow(
+            claim.key,
+            claim.words,
+            claim.claimed,
+            [
+                OwnFigure(evaluations[kind].pk, figure)
+                for kind in claim.kinds
+                for figure in found.get(kind, ())
+                if claim.measures(figure.key)
+            ],
+            claim.note,
+        )
+        for claim in _CLAIMS
+    ]
+
+
+def find_newest() -> dict[EvaluationKind, Evaluation]:
+    """The newest evaluation of each kind that has found anything."""
+    rows = Evaluation.objects.filter(kind__in=KINDS, planned=True).exclude(result={}).order_by("created", "pk")
+    return {EvaluationKind(row.kind): row for row in rows}
