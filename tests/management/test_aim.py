@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,10 @@ from django.core.management import CommandError, call_command
 from experiments.evaluations.claims import find_newest, set_beside
 from experiments.management import aim
 from experiments.management.supervisor import welcome
-from experiments.models import Evaluation, EvaluationKind
+from experiments.models import Evaluation, EvaluationKind, SparseAutoencoderRow
 from tests.support.sparse_layers import save_random
+from tests.support.state_folders import copied
+from workers.jobs import laboratory as place
 from workers.jobs import registration
 from workers.protocols import no_progress
 from workers.record.decoding import encode
@@ -25,10 +29,14 @@ OPTIONS = {"units": 1, "seed": 0, "backbone": "scripted", "backbone_model": "", 
 
 
 @pytest.fixture
-def autoencoder(settings: Any) -> str:
-    save_random(Path(settings.STATE), "few", latents=24)
-    registration.model("sae:few", None)
-    return "sae:few"
+def autoencoder(settings: Any, tmp_path: Path, on_toybox: None) -> Iterator[str]:
+    settings.STATE = copied(settings.STATE, tmp_path / "state")  # others use the laboratory's own
+    place.build_laboratory.cache_clear()
+    card = save_random(settings.STATE, "few", latents=24)
+    row = registration.model("sae:few", None)
+    SparseAutoencoderRow.objects.create(model=row, card=asdict(card))
+    yield "sae:few"
+    place.build_laboratory.cache_clear()
 
 
 def measure(kind: EvaluationKind, *found: tuple[str, float]) -> Evaluation:

@@ -61,7 +61,7 @@ class PlantedModel:
         """(batch, units, side, side)"""
         found = torch.zeros(len(images), UNITS, SIDE, SIDE)
         for at, image in enumerate(images):
-            red, green, _ = image.getpixel((0, 0))
+            red, green, _ = np.asarray(image)[0, 0].tolist()
             rng = np.random.default_rng([red, green])
             found[at] = torch.from_numpy(rng.random((UNITS, SIDE, SIDE)) * 0.3)
             if rng.random() < 0.2:
