@@ -32,7 +32,7 @@ OPTIONS = {"units": 1, "seed": 0, "backbone": "scripted", "backbone_model": "", 
 def autoencoder(settings: Any, tmp_path: Path, on_toybox: None) -> Iterator[str]:
     settings.STATE = copied(settings.STATE, tmp_path / "state")  # others use the laboratory's own
     place.build_laboratory.cache_clear()
-    card = save_random(settings.STATE, "few", latents=24)
+    _, card = save_random(settings.STATE, "few", latents=24)
     row = registration.model("sae:few", None)
     SparseAutoencoderRow.objects.create(model=row, card=asdict(card))
     yield "sae:few"
