@@ -5,7 +5,7 @@ An evaluation that is there already is gone on with, as `evaluate compare` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -18,7 +18,6 @@ from experiments.evaluations.autoencoders import compare_options, list_autoencod
 from experiments.evaluations.claims import ClaimRow
 from experiments.management.comparing import Step, find_or_draft
 from experiments.models import EvaluationKind
-from workers.protocols import Progress
 from workers.record.decoding import encode
 from workers.record.evaluation_kinds import KINDS
 from workers.record.evaluations import CAVEAT, Figure
@@ -39,7 +38,7 @@ _SMALL, _SMALL_GROUNDS = 5, "toybox-grounds:seed-{seed}-of-600"
 """Below so many `--units` the classifier of Table 2 is trained on a tenth of its images."""
 
 
-def choose_autoencoder(named: Sequence[str], progress: Progress) -> tuple[str, str]:
+def choose_autoencoder(named: Sequence[str], progress: Callable[[str, int, int], None]) -> tuple[str, str]:
     """The auto-encoder that is named, else the newest of toybox's last layer, else one trained now; and which of these.
 
     Raises CommandError for several, Cancelled if `progress` does; the same call then continues.
