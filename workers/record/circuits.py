@@ -13,8 +13,6 @@ CIRCUIT = "circuit"
 """Kind of the systems that are circuits."""
 ACTIVATION_LAYER, MAP_LAYER = "circuit", "circuit map"
 """What a circuit is studied as: unit 0 of the first; the second says where it responds."""
-LATENTS = "sae:"
-"""Family of the models whose units are latents."""
 
 
 @dataclass(frozen=True, order=True)
@@ -25,10 +23,6 @@ class CircuitMember:
     """Key of the network, or "sae:NAME"."""
     layer: str
     unit: int
-
-    @property
-    def is_latent(self) -> bool:
-        return self.model.startswith(LATENTS)
 
     def __str__(self) -> str:
         return f"{self.model} / {self.layer} / unit {self.unit}"
