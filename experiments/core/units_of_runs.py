@@ -38,4 +38,6 @@ def keep_circuit(network: str, members: Sequence[CircuitMember]) -> Unit | None:
     known = {"kind": CIRCUIT, "position": 0, "path": "", "units": 0}
     layer, _ = Layer.with_circuits.get_or_create(model=model, name=ACTIVATION_LAYER, defaults=known)
     told = {"members": encode_members(members)}
-    return Unit.objects.get_or_create(layer=layer, number=find_number(members), defaults=told)[0]
+    unit, is_new = Unit.objects.get_or_create(layer=layer, number=find_number(members), defaults=told)
+    # One in a thousand million: two circuits of one number are not mixed up
+    return unit if is_new or {*decode_members(unit.members or ())} == {*members} else None

@@ -111,6 +111,7 @@ def writes_exemplars(client: Client, circuit: Circuit) -> None:
 def travels(owner: User, run: Run, pearson: float, tmp_path: Path) -> None:
     """A bundle carries members, label and check; the key of the circuit stays here."""
     file, members, labels = bundled(run, path=tmp_path / "run.zip"), run.options["members"], run.labels
+    UnitProfile.objects.all().delete()
     forgotten(run)
     Label.objects.all().delete()
     (taken,) = brought(file, owner)
@@ -125,7 +126,7 @@ def travels(owner: User, run: Run, pearson: float, tmp_path: Path) -> None:
 
 
 def test_later_changes_and_the_end_of_the_circuit_leave_the_run(client: Client, circuit: Circuit, owner: User) -> None:
-    run, path = ask(client, circuit), circuit.get_absolute_url()
+    run, path = ask(client, circuit, rounds=1), circuit.get_absolute_url()
     gone = circuit.members.get(number=12)
     client.post(f"{path}remove/", {"member": gone.pk})
     assert "of other members" in read(client, path)
@@ -147,7 +148,8 @@ def test_later_changes_and_the_end_of_the_circuit_leave_the_run(client: Client, 
     third = Run.objects.latest("pk")
     assert third.options["members"] == run.options["members"]
     ended = foreground.investigate(run, Console(io.StringIO()))
-    assert ended.status == Status.CONCLUDED
-    fork = Script(owner).post(f"/runs/{run.pk}/forks", {"round": 1, "note": "look again"})
+    assert (ended.status, ended.experiment_count) == (Status.LIMIT_REACHED, 1)
+    given = {"round": 1, "note": "look again", "limits": {"rounds": 3}}
+    fork = Script(owner).post(f"/runs/{run.pk}/forks", given)
     assert fork.status_code == 201, fork.content
     assert Run.objects.latest("pk").options["members"] == run.options["members"]

@@ -50,10 +50,10 @@ def find_size_problem(members: Sequence[CircuitMember]) -> str:
 
 
 def find_number(members: Iterable[CircuitMember]) -> int:
-    """The number of the unit that these members are studied as, below 2^31: the same for the same members in any order,
-    here and elsewhere, and another for others."""
+    """The number of the unit that these members are studied as, 1 to 10^9 - 1: the same for the same members in any
+    order, here and elsewhere, and another for others."""
     named = "\n".join(f"{each.model}\t{each.layer}\t{each.unit}" for each in sorted(members))
-    return int.from_bytes(sha256(named.encode("utf-8", "replace")).digest()[:4]) >> 1 or 1
+    return int.from_bytes(sha256(named.encode("utf-8", "replace")).digest()[:8]) % 999_999_999 + 1
 
 
 def encode_members(members: Iterable[CircuitMember]) -> list[dict[str, Any]]:

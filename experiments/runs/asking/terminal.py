@@ -39,11 +39,11 @@ def command_line(values: dict[str, Any]) -> str:
 
 def request_body(values: dict[str, Any]) -> dict[str, Any]:
     """The body of a request to the API that asks the same; what is the default is left out."""
+    body: dict[str, Any] = {"question": str(values.get("question") or "")}
     if values.get("circuit"):
-        place = {"circuit": parse_number(str(values["circuit"]))}
+        body["circuit"] = parse_number(str(values["circuit"]))
     else:
-        place = {name: str(values.get(name) or "") for name in ("model", "layer")}
-    body: dict[str, Any] = {"question": str(values.get("question") or ""), **place}
+        body |= {name: str(values.get(name) or "") for name in ("model", "layer")}
     body["question"] = " ".join(body["question"].split())
     if "circuit" not in body:
         unit = str(values.get("unit") or "0")
