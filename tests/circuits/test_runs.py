@@ -53,6 +53,7 @@ def ask(client: Client, circuit: Circuit, **more: Any) -> Run:
     return Run.objects.latest("pk")
 
 
+@pytest.mark.timeout(600)  # a whole run, its check and its exemplars
 def test_a_run_concludes_is_checked_travels_and_is_shown(
     client: Client, circuit: Circuit, owner: User, tmp_path: Path
 ) -> None:
