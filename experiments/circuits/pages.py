@@ -11,15 +11,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments.circuits import actions, lists
+from experiments.circuits import actions, lists, runs
 from experiments.circuits.members import draft_places, find_network
 from experiments.core import access
 from experiments.core.actors import Actor
+from experiments.core.compatibility import dataset_for
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key
 from experiments.core.system_names import Names
-from experiments.models import Circuit, Layer, VisionModelRow
+from experiments.models import Circuit, Dataset, Layer, VisionModelRow
 from experiments.units.chosen import read_places
 from experiments.units.tiles import read_tiles
 from workers.record.circuits import MOST_MEMBERS
@@ -40,6 +41,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "rows": lists.draw_rows(rows[page.start : page.end], names),
         "page": page,
         "network": network,
+        "may_bring": (access.role_in(request) or 0) >= actions.CHANGES,
         "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits"))],
     }
     return render(request, "circuits/index.html", context)
@@ -57,10 +59,14 @@ def _render_circuit(request: HttpRequest, row: Circuit, typed: dict[str, Any], s
     user = access.require(request)
     members = lists.view_members(row, Names(user))
     may_ask = (access.role_in(request) or 0) >= actions.CHANGES
-    context = {
+    context: dict[str, Any] = runs.describe_study(row.network, runs.number_of(row), row, request.GET.get("check", ""))
+    context |= {
         "circuit": row,
         "members": members,
         "columns": lists.group_by_layer(row, members),
+        "may_ask": may_ask,
+        "datasets": list(Dataset.objects.filter(available=True)),
+        "suited": dataset_for(row.network),
         "may_change": may_ask and access.may_change(user, row.owner_id),
         "is_here": VisionModelRow.objects.filter(name=row.network).exists(),
         "max_name": actions.MAX_NAME,

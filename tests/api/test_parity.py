@@ -55,9 +55,12 @@ SAME: dict[str, str] = {
     "unit-causal": "ask_for_causal_check",
     # circuits
     "circuits": "list_circuits",
-    "circuit": "read_circuit",
+    "circuit": "read_circuit read_circuit_study",
     "circuit-file": "export_circuit",
     "circuit-add": "create_circuit change_circuit",
+    "circuit-import": "create_circuit",
+    "circuit-studied": "read_circuit_study",
+    "circuit-exemplars": "ask_for_circuit_exemplars",
     "circuit-rename": "change_circuit",
     "circuit-remove": "change_circuit",
     "circuit-delete": "delete_circuit",

@@ -24,6 +24,7 @@ from tests.support.run_form import GOOD
 
 RUBRIC = {"supported": 4, "specific": 3, "complete": 5, "confounds": 2, "samples": 1, "verdict": "reject"}
 Case = tuple[str, Mapping[str, Any], str]
+CIRCUIT_FILE = b'{"name": "brought", "members": [{"model": "toybox", "layer": "layer4", "unit": 7}]}'
 EIGHT = dict.fromkeys(("latents", "k", "steps", "seed"), "8")
 WRITES: dict[str, Case] = {
     "query": ("/query/", GOOD, "run.asked"),
@@ -53,6 +54,8 @@ WRITES: dict[str, Case] = {
     "unit-exemplars": ("/units/toybox/layer4/7/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "unit-causal": ("/units/toybox/layer4/7/causal/", {"dataset": "toybox"}, "causal.asked"),
     "circuit-add": ("/circuits/add/", {"member": "{layer}.7", "act": "create", "name": "own"}, "circuit.created"),
+    "circuit-import": ("/circuits/import/", {"file": CIRCUIT_FILE}, "circuit.created"),
+    "circuit-exemplars": ("/circuits/{circuit}/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "circuit-rename": ("/circuits/{circuit}/rename/", {"name": "corners"}, "circuit.renamed"),
     "circuit-remove": ("/circuits/{circuit}/remove/", {"member": "{circuit_member}"}, "circuit.reduced"),
     "circuit-delete": ("/circuits/{circuit}/delete/", {}, "circuit.deleted"),
@@ -264,6 +267,7 @@ OPERATIONS: dict[str, Case] = {
     "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
     "revoke_share": ("/shares/{share}", {}, "run.unshared"),
     "create_circuit": ("/circuits", {"name": "own", "members": [MEMBER]}, "circuit.created"),
+    "ask_for_circuit_exemplars": ("/circuits/{circuit}/exemplars", {"dataset": "toybox"}, "exemplars.asked"),
     "change_circuit": ("/circuits/{circuit}", {"members": [MEMBER]}, "circuit.changed"),
     "delete_circuit": ("/circuits/{circuit}", {}, "circuit.deleted"),
     "create_label": ("/labels", {"text": "blue", "units": []}, "label.created"),

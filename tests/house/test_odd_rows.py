@@ -36,6 +36,7 @@ from tests.support.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ, SHA
 from tests.support.api_operations import READING, call
 from tests.support.api_world import KEY, Script, World
 from tests.support.builders import make_run, replied, started
+from tests.support.circuits import make_studied
 from tests.support.odd_rows import JSON, METHODS, spoil_columns, spoil_json
 from workers.record.events import (
     Blocked,
@@ -118,6 +119,7 @@ def places(admin: User, world: World) -> list[str]:
         "model": world.layer.model_id,
         "autoencoder": world.autoencoder.pk,
         "circuit": world.circuit.pk,
+        "studied": make_studied("toybox").number,
         "dataset": 1,
         "job": job.pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"odd": "x"}).pk,

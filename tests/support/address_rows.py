@@ -28,7 +28,7 @@ from experiments.models import (
 )
 from tests.support.addresses import KEY
 from tests.support.autoencoders import make_autoencoder
-from tests.support.circuits import make_circuit
+from tests.support.circuits import make_circuit, make_studied
 
 
 def make_ids(run: Run) -> dict[str, int]:
@@ -58,6 +58,7 @@ def make_ids(run: Run) -> dict[str, int]:
         "label": label.pk,
         "autoencoder": make_autoencoder("theirs").pk,
         "circuit": make_circuit(run.owner, unit, "theirs").pk,
+        "studied": make_studied("own").number,
     }
 
 

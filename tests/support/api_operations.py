@@ -41,6 +41,7 @@ BODIES: dict[str, Any] = {
     "send_note": {"text": "Look at snow."},
     "change_limits": {"rounds": 30},
     "fork_run": {"round": 1},
+    "ask_for_circuit_exemplars": {"dataset": "toybox"},
     "create_circuit": {"name": "edges", "members": [{"model": "toybox", "layer": "layer4", "unit": 1}]},
     "change_circuit": {"name": "corners"},
     "create_label": {"text": "blue", "units": [{"layer_id": 1, "number": 1}]},

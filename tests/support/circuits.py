@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 
+from experiments.core.units_of_runs import keep_circuit
 from experiments.models import Circuit, Unit
+from workers.record.circuits import CircuitMember
 
 
 def make_circuit(owner: User, unit: Unit, name: str, *more: int) -> Circuit:
@@ -22,3 +24,10 @@ def make_circuit(owner: User, unit: Unit, name: str, *more: int) -> Circuit:
             revision=model.revision,
         )
     return row
+
+
+def make_studied(network: str) -> Unit:
+    """The unit that stands for members of a circuit which is not there."""
+    unit = keep_circuit(network, [CircuitMember(network, "fc", 5)])
+    assert unit is not None
+    return unit
