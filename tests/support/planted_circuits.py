@@ -110,9 +110,10 @@ class PlantedGraph:
         self.passes += 1
         with torch.set_grad_enabled(gradients):
             low = (rewrites.get("low") or _keep)(self._draw(images))
-            high = torch.einsum("hl,blxy->bhxy", torch.tensor(self.WEIGHTS), low) + torch.tensor([1.0, 1, 1, 0])[
-                :, None, None
-            ]
+            high = (
+                torch.einsum("hl,blxy->bhxy", torch.tensor(self.WEIGHTS), low)
+                + torch.tensor([1.0, 1, 1, 0])[:, None, None]
+            )
             read = (rewrites.get("high") or _keep)(high.relu()).amax((2, 3))
             return torch.stack([2 * read[:, 0] - read[:, 1], 0.1 * read[:, 3]], 1)
 

@@ -3,8 +3,8 @@
 A member is held at its mean over all places of the probe images that are looked at, up to `LOOKED` of them. Figures are
 measured on the `MOST_IMAGES` of these on which the circuit is most active: the sum of its members' activations, each
 divided by its standard deviation. What one member does is measured on those of them on which it is itself more active
-than on average: over the others too, what it adds above its mean and what it lacks below would cancel, and a member that
-is weak wherever the circuit is strong would be given the wrong sign.
+than on average: over the others too, what it adds above its mean and what it lacks below would cancel, and a member
+that is weak wherever the circuit is strong would be given the wrong sign.
 
 A pass for each member gives its effect on the class and its edges to all later members at once, whatever the way.
 """
@@ -54,7 +54,9 @@ def measure_graph(
         raise RequestError(f"{len(positions)} probe images are too few: {_FEWEST} are needed. Name a larger dataset.")
     number = find_target(trace.network, target) if target else None
     if not trace.places:
-        return CircuitGraphReport(why="All members are classes, the output itself, so nothing follows from holding one.")
+        return CircuitGraphReport(
+            why="All members are classes, the output itself, so nothing follows from holding one."
+        )
     return _GraphMeasurement(trace, dataset, positions, batch_size, progress).measure(number)
 
 
@@ -122,9 +124,7 @@ class _GraphMeasurement:
             rows = self._is_active[:, at]
             effect = _NO_CLASS if number is None else self._estimate_fall(held.outputs, number, rows)
             nodes.append(GraphNode(*about, effect, self._means[place][member.unit], is_constant))
-            edges += [
-                GraphEdge(at, later, self._estimate_edge(held, later, rows)) for later in self._list_later(at)
-            ]
+            edges += [GraphEdge(at, later, self._estimate_edge(held, later, rows)) for later in self._list_later(at)]
         return nodes, edges
 
     def _list_later(self, at: int) -> list[int]:

@@ -39,7 +39,9 @@ class TracedImages:
 class MemberTrace:
     """A network, and the models that are laid over it, with the members of a circuit."""
 
-    def __init__(self, network: VisionModel, overlays: Mapping[str, VisionModel], members: Sequence[CircuitMember]):
+    def __init__(
+        self, network: VisionModel, overlays: Mapping[str, VisionModel], members: Sequence[CircuitMember]
+    ) -> None:
         """Raises UnknownName, RequestError and MissingPart for members that are not there or cannot be read so."""
         if not hasattr(network, "trace"):
             raise MissingPart(
