@@ -24,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("redis_url")
 
 
 @pytest.fixture
-def photos(db: None) -> Dataset:
-    return Dataset.objects.create(key="photos", label="Photos", available=True, images=500)
+def photos(resnet: VisionModelRow) -> Dataset:
+    return Dataset.objects.get(key="photos")
 
 
 @pytest.fixture
@@ -38,6 +38,7 @@ def circuit(owner: User, resnet: VisionModelRow) -> Circuit:
         row.members.create(
             position=position, unit=unit, model=resnet.name, layer="layer5", number=number, revision=resnet.revision
         )
+    resnet.layers.filter(kind="logit").delete()
     names = ["ball", "crane", "crane"]
     resnet.layers.create(position=9, name="logits", path="fc", kind="logit", units=3, names=names)
     return row
@@ -212,7 +213,7 @@ def test_shared_members_and_their_effects(
     (shared,) = found["shared"]
     assert (shared["unit"], shared["first"]["value"], shared["second"]["value"]) == (7, 0.8, -0.3)
     assert ([each["unit"] for each in found["first_only"]], found["similarity"]) == ([8, 1, 2], 0.2)
-    assert (found["class_name"], found["dataset"], found["second_only"][0]["first"]) == ("cone", "Photos", None)
+    assert (found["class_name"], found["dataset"], found["second_only"][0]["first"]) == ("cone", "Photographs", None)
     assert MARKUP not in as_owner.get(reverse("circuits-compare"), {"a": circuit.pk, "b": other.pk}).content.decode()
 
 

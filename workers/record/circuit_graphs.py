@@ -104,6 +104,8 @@ def read_circuit_graph(facts: Any) -> CircuitGraphReport:
         found = msgspec.convert(facts, CircuitGraphReport)
     except msgspec.ValidationError as error:
         raise ValueError(f"This is no graph of a circuit: {error}. Ask for it again.") from None
+    if not found.nodes and not found.why:
+        raise ValueError("This is no graph of a circuit: it has no nodes. Ask for it again.")
     places = range(len(found.nodes))
     if any(edge.source not in places or edge.target not in places for edge in found.edges):
         raise ValueError("This is no graph of a circuit: an edge leads to no node. Ask for it again.")
