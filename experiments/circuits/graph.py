@@ -117,12 +117,14 @@ def view_graph(row: CircuitGraph, members: Sequence[MemberView]) -> CircuitGraph
     if report is None:
         return None
     views = {each.member: each for each in members}
-    names = [str(each.member) for each in report.nodes]
+    names = [_name_member(each, row.circuit.network) for each in report.nodes]
     ranked = rank_edges(report)
     return CircuitGraphView(
         report=report,
         drawing=draw_graph(report, group_by_layer(row.circuit, members), views),
-        nodes=[_write_node(each, views.get(each.member)) for each in report.nodes],
+        nodes=[
+            _write_node(name, each, views.get(each.member)) for name, each in zip(names, report.nodes, strict=True)
+        ],
         edges=[
             EdgeLine(names[each.source], names[each.target], write_effect(each.effect), judge_effect(each.effect))
             for each in ranked
@@ -138,11 +140,16 @@ def name_class(report: CircuitGraphReport) -> str:
     return "" if report.class_number is None else report.class_name or f"class {report.class_number}"
 
 
-def _write_node(node: GraphNode, view: MemberView | None) -> NodeLine:
+def _name_member(node: GraphNode, network: str) -> str:
+    """Without the network, which is the same for all."""
+    return f"{node.layer} / unit {node.unit}" if node.model == network else f"{node.model} / {node.layer} / {node.unit}"
+
+
+def _write_node(name: str, node: GraphNode, view: MemberView | None) -> NodeLine:
     tile = view.tile if view else None
     label = view.label if view else ""
     effect, kind = write_effect(node.effect), judge_effect(node.effect)
-    return NodeLine(str(node.member), tile.url if tile else "", label, effect, kind, node.is_constant)
+    return NodeLine(name, tile.url if tile else "", label, effect, kind, node.is_constant)
 
 
 def _write_figures(report: CircuitGraphReport) -> list[tuple[str, str]]:

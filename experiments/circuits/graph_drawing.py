@@ -17,7 +17,7 @@ MOST_EDGES = 60
 WIDTHS = 5
 """Classes of width."""
 _COLUMN, _ROW, _RADIUS = 190, 78, 20
-_LEFT, _TOP, _BOTTOM = 70, 58, 36
+_LEFT, _TOP, _BOTTOM = 70, 52, 8
 _LABEL, _TITLE = 22, 20
 """Characters of a label, and of the name of a layer."""
 

@@ -1,4 +1,4 @@
-"""The graph of a circuit on its page and in the API: what can be asked, is refused and is shown; two circuits beside."""
+"""The graph of a circuit on its page and in the API: what is asked, refused and shown; two circuits side by side."""
 
 from __future__ import annotations
 
