@@ -82,7 +82,7 @@ def read_section(
         "rows": rows,
         "shown": shown,
         "is_of_now": shown is not None and is_of_now(shown, members),
-        "view": view_graph(shown, members) if shown else None,
+        "view": _view_graph(shown, members) if shown else None,
         "progress": notify.read_progress(shown.job) if shown else None,
         "failed": bool(shown and shown.job and shown.job.status == JobStatus.FAILED and not shown.measured),
         "why_not": why_not,
@@ -111,7 +111,7 @@ def read_report(row: CircuitGraph) -> CircuitGraphReport | None:
         return None
 
 
-def view_graph(row: CircuitGraph, members: Sequence[MemberView]) -> CircuitGraphView | None:
+def _view_graph(row: CircuitGraph, members: Sequence[MemberView]) -> CircuitGraphView | None:
     """What was measured, drawn; None as `read_report`."""
     report = read_report(row)
     if report is None:
@@ -122,9 +122,7 @@ def view_graph(row: CircuitGraph, members: Sequence[MemberView]) -> CircuitGraph
     return CircuitGraphView(
         report=report,
         drawing=draw_graph(report, group_by_layer(row.circuit, members), views),
-        nodes=[
-            _write_node(name, each, views.get(each.member)) for name, each in zip(names, report.nodes, strict=True)
-        ],
+        nodes=[_write_node(name, each, views.get(each.member)) for name, each in zip(names, report.nodes, strict=True)],
         edges=[
             EdgeLine(names[each.source], names[each.target], write_effect(each.effect), judge_effect(each.effect))
             for each in ranked

@@ -33,7 +33,7 @@ def ask_for_graph(actor: Actor, circuit: Circuit, key: str, target: str = "") ->
     dataset = Dataset.objects.filter(key=key, available=True).first()
     if dataset is None:
         raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
-    target = check_target(circuit, target)
+    target = _check_target(circuit, target)
     asked = {"circuit": circuit, "dataset": dataset, "target": target}
     asked["members"] = [encode(each.member) for each in members]
     rows = CircuitGraph.objects.select_for_update(of=("self",))
@@ -66,7 +66,7 @@ def find_class_layer(circuit: Circuit) -> Layer | None:
     return circuit.base.layers.filter(kind="logit").first() if circuit.base else None
 
 
-def check_target(circuit: Circuit, typed: str) -> str:
+def _check_target(circuit: Circuit, typed: str) -> str:
     """A class by its name, or by its number where others have that name too; "" for none. Raises InvalidInput."""
     name = typed.strip()
     if not name:

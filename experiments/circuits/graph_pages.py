@@ -67,8 +67,8 @@ def _describe(first: Circuit, second: Circuit, names: Names) -> dict[str, Any]:
         ]
 
     parts = [
-        ("In both", lines(found.shared)),
-        (f"Only in {first.name}", lines(found.first_only)),
-        (f"Only in {second.name}", lines(found.second_only)),
+        ("In both", lines(found.shared), (True, True)),
+        (f"Only in {first.name}", lines(found.first_only), (True, False)),
+        (f"Only in {second.name}", lines(found.second_only), (False, True)),
     ]
     return {"found": found, "parts": parts}

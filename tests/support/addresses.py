@@ -18,7 +18,7 @@ READ = {
     "circuits": "/circuits/",
     "circuit": "/circuits/{circuit}/",
     "circuit-file": "/circuits/{circuit}/circuit.json",
-    "circuits-compare": "/circuits/compare/?a={circuit}&b={circuit}",
+    "circuits-compare": "/circuits/compare/",
     "overview": "/",
     "runs": "/runs/",
     "run": "/runs/{run}/",

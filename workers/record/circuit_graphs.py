@@ -58,7 +58,7 @@ class GraphEdge:
     target: int
     effect: Estimate
     """How much the later one's activation falls when the earlier one alone is held at its mean, over the standard
-    deviation of the later one among the images that were looked at: above 0 if the earlier one excites it. On average
+    deviation of the later one among the images that were looked at: above 0 if the earlier one raises it. On average
     over the images that the earlier one's own effect is measured on."""
 
     @property
