@@ -44,6 +44,7 @@ class Verb(StrEnum):
     EXPERIMENT_UNTAGGED = "experiment.untagged"
     EXPORT_ASKED = "export.asked"
     EXPORT_DELETED = "export.deleted"
+    GRAPH_ASKED = "graph.asked"
     IMAGE_JUDGED = "image.judged"
     IMPORT_ASKED = "import.asked"
     INDEX_ASKED = "index.asked"

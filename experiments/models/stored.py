@@ -182,6 +182,8 @@ class JobOptions(TypedDict, total=False):
     seed: int
     check: int
     """Key of a causal check."""
+    graph: int
+    """Key of the graph of a circuit."""
 
 
 class SparseQuality(TypedDict):

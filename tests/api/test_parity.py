@@ -55,8 +55,10 @@ SAME: dict[str, str] = {
     "unit-causal": "ask_for_causal_check",
     # circuits
     "circuits": "list_circuits",
-    "circuit": "read_circuit read_circuit_study",
+    "circuit": "read_circuit read_circuit_study list_circuit_graphs read_circuit_graph",
     "circuit-file": "export_circuit",
+    "circuit-graph": "ask_for_circuit_graph",
+    "circuits-compare": "compare_circuits",
     "circuit-add": "create_circuit change_circuit",
     "circuit-import": "create_circuit",
     "circuit-studied": "read_circuit_study",

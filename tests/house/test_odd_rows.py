@@ -142,7 +142,11 @@ def places(admin: User, world: World) -> list[str]:
     ]
     tabs = [f"/runs/{pk}/?tab={name}" for pk in (run, concluded) for name in TABS]
     shared = [path.format(token=token) for path in SHARED.values() for _, token in shares]
-    return [*own, *tabs, *shared, f"/compare/?run={run}&run={concluded}", "/experiments/?view=programs"]
+    compared = [
+        f"/compare/?run={run}&run={concluded}",
+        f"/circuits/compare/?a={world.circuit.pk}&b={world.circuit.pk}",
+    ]
+    return [*own, *tabs, *shared, *compared, "/experiments/?view=programs"]
 
 
 def must_open(client: Client, script: Script, places: list[str], world: World) -> None:

@@ -12,6 +12,11 @@ _NEAR = 1e-6
 """A difference of logits below this is none: then there is nothing to explain."""
 
 
+def is_near(whole: float, nothing: float) -> bool:
+    """Whether two logits are the same but for rounding."""
+    return abs(whole - nothing) <= _NEAR * max(1.0, abs(whole))
+
+
 @dataclass(frozen=True)
 class CircuitPoint:
     """Of a circuit of some size, on some images."""
@@ -36,7 +41,7 @@ def measure_curve(
     where holding all units changes nothing. `whole` is m(M), of a fuller model where `logit` leaves something out.
     """
     nothing = logit.measure(order)
-    if abs(whole - nothing) <= _NEAR * max(1.0, abs(whole)):
+    if is_near(whole, nothing):
         return None
     found = []
     for at, size in enumerate(sizes):
