@@ -48,6 +48,7 @@ OPERATIONS = (
         "search.api",
     ),
     "circuits.api",
+    "circuits.search_api",
     *("reviews.api", "pairwise.api", "exchange.api"),
     *("sweeps.api", "label_checks.api", "judging.api", "evaluations.api", "evaluations.score_api"),
 )

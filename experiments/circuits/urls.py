@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from experiments.circuits import pages
+from experiments.circuits import pages, search_pages
 
 urlpatterns: list[URLPattern] = [
     path("circuits/", pages.index, name="circuits"),
     path("circuits/add/", pages.add, name="circuit-add"),
+    path("circuits/find/", search_pages.index, name="circuit-searches"),
+    path("circuits/find/ask/", search_pages.ask, name="circuit-search-ask"),
+    path("circuits/find/<int:pk>/", search_pages.search, name="circuit-search"),
+    path("circuits/find/<int:pk>/keep/", search_pages.keep, name="circuit-search-keep"),
     path("circuits/<int:pk>/", pages.circuit, name="circuit"),
     path("circuits/<int:pk>/circuit.json", pages.export, name="circuit-file"),
     path("circuits/<int:pk>/rename/", pages.rename, name="circuit-rename"),

@@ -56,6 +56,7 @@ PAGES = {
     JobKind.SPARSE: "settings-autoencoders",
     JobKind.MEASURE: "settings-autoencoders",
     JobKind.CAUSAL: "units",
+    JobKind.CIRCUIT: "circuit-searches",
 }
 """Where work of each kind is listed."""
 

@@ -22,6 +22,7 @@ class JobKind(models.TextChoices):
     SPARSE = "sparse", "Train an auto-encoder"
     MEASURE = "measure", "Measure an auto-encoder"
     CAUSAL = "causal", "Causal check"
+    CIRCUIT = "circuit", "Find a circuit"
 
 
 class JobStatus(models.TextChoices):

@@ -27,6 +27,7 @@ RUN = {
     "ask_for_exemplars",
     "ask_for_layer_exemplars",
     "ask_for_causal_check",
+    "search_circuit",
     "pause_run",
     "resume_run",
     "send_note",

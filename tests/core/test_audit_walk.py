@@ -53,6 +53,12 @@ WRITES: dict[str, Case] = {
     "unit-exemplars": ("/units/toybox/layer4/7/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "unit-causal": ("/units/toybox/layer4/7/causal/", {"dataset": "toybox"}, "causal.asked"),
     "circuit-add": ("/circuits/add/", {"member": "{layer}.7", "act": "create", "name": "own"}, "circuit.created"),
+    "circuit-search-ask": (
+        "/circuits/find/ask/",
+        {"layer": "{layer}", "target": "cone", "dataset": "toybox", "images": "100", "seeds": "3"},
+        "circuit.searched",
+    ),
+    "circuit-search-keep": ("/circuits/find/{circuit_search}/keep/", {"name": "own", "count": "1"}, "circuit.created"),
     "circuit-rename": ("/circuits/{circuit}/rename/", {"name": "corners"}, "circuit.renamed"),
     "circuit-remove": ("/circuits/{circuit}/remove/", {"member": "{circuit_member}"}, "circuit.reduced"),
     "circuit-delete": ("/circuits/{circuit}/delete/", {}, "circuit.deleted"),
@@ -236,6 +242,7 @@ def test_no_address_that_writes_is_forgotten(as_admin: Client, ids: dict[str, An
 
 ANSWER = {"item": 0, "answer": "yes"}
 MEMBER = {"model": "toybox", "layer": "layer4", "unit": 7}
+SEARCH = {"model": "toybox", "layer": "layer4", "target": "cone"}
 OPERATIONS: dict[str, Case] = {
     "rename_me": ("/me", {"name": "Ada"}, "person.renamed"),
     "end_sessions": ("/me/sessions", {}, "sessions.ended"),
@@ -263,6 +270,7 @@ OPERATIONS: dict[str, Case] = {
     "set_experiment_tags": ("/runs/{run}/experiments/1/tags", {"tags": ["seen"]}, "experiment.tagged"),
     "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
     "revoke_share": ("/shares/{share}", {}, "run.unshared"),
+    "search_circuit": ("/circuit-searches", SEARCH, "circuit.searched"),
     "create_circuit": ("/circuits", {"name": "own", "members": [MEMBER]}, "circuit.created"),
     "change_circuit": ("/circuits/{circuit}", {"members": [MEMBER]}, "circuit.changed"),
     "delete_circuit": ("/circuits/{circuit}", {}, "circuit.deleted"),

@@ -118,6 +118,7 @@ def places(admin: User, world: World) -> list[str]:
         "model": world.layer.model_id,
         "autoencoder": world.autoencoder.pk,
         "circuit": world.circuit.pk,
+        "circuit_search": world.circuit_search.pk,
         "dataset": 1,
         "job": job.pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"odd": "x"}).pk,

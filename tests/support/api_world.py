@@ -20,6 +20,7 @@ from experiments.models import (
     CausalCheck,
     CheckStatus,
     Circuit,
+    CircuitSearch,
     Dataset,
     Evaluation,
     EvaluationKind,
@@ -45,7 +46,7 @@ from tests.support import builders
 from tests.support.autoencoders import add_report, make_autoencoder
 from tests.support.builders import make_run
 from tests.support.causal_checks import make_causal_check
-from tests.support.circuits import make_circuit
+from tests.support.circuits import make_circuit, make_circuit_search
 from tests.support.seeding import evaluations
 from workers.record.replies import Hypothesis
 
@@ -67,6 +68,7 @@ class World:
     autoencoder: SparseAutoencoderRow
     causal_check: CausalCheck
     circuit: Circuit
+    circuit_search: CircuitSearch
 
     @property
     def places(self) -> dict[str, Any]:
@@ -115,6 +117,7 @@ def fill(owner: User) -> World:
         autoencoder=_make_measured(),
         causal_check=make_causal_check(layer, dataset, 1),
         circuit=make_circuit(owner, unit, "edges"),
+        circuit_search=make_circuit_search(layer, dataset),
     )
 
 

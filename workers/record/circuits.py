@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from workers.record.estimates import Estimate
 
 MOST_MEMBERS = 200
 """Members of a circuit."""
+MIN_IMAGES = 8
+"""Images that a circuit is looked for on: half of them choose."""
 CIRCUIT = "circuit"
 """Kind of the systems that are circuits."""
 ACTIVATION_LAYER, MAP_LAYER = "circuit", "circuit map"
@@ -78,6 +83,14 @@ class CircuitReport:
     """The strongest, by effect."""
     why: str = ""
     """Why nothing was found."""
+
+
+def read_circuit_report(facts: Any) -> CircuitReport:
+    """A report from the plain JSON that it was stored as. Raises ValueError if it is none."""
+    try:
+        return msgspec.convert(facts, CircuitReport)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"This is no result of a circuit search: {error}. Ask for the search again.") from None
 
 
 METHODS = {
