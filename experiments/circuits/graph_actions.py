@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from experiments.core import audit, queue
 from experiments.core.actors import Actor
+from experiments.core.asked_once import ask_unless_answered, find_or_add
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
-from experiments.models import Circuit, CircuitGraph, CircuitMemberRow, Dataset, Job, JobKind, Layer, Role
+from experiments.models import Circuit, CircuitGraph, CircuitMemberRow, Dataset, JobKind, Layer, Role
 from workers.record.circuit_graphs import find_graph_problem
 from workers.record.decoding import encode
 
@@ -36,14 +36,8 @@ def ask_for_graph(actor: Actor, circuit: Circuit, key: str, target: str = "") ->
     target = _check_target(circuit, target)
     asked = {"circuit": circuit, "dataset": dataset, "target": target}
     asked["members"] = [encode(each.member) for each in members]
-    rows = CircuitGraph.objects.select_for_update(of=("self",))
-    row, _ = rows.get_or_create(key=CircuitGraph.key_of(circuit, members, dataset, target), defaults=asked)
-    if row.measured is None and not row.is_moving:
-        options = {"graph": row.pk}
-        row.job = Job.objects.create(kind=JobKind.GRAPH, subject=str(row)[:500], options=options, asked_by=actor.person)
-        row.save(update_fields=["job"])
-        audit.record(actor, Verb.GRAPH_ASKED, row, dataset=key)
-        queue.ask_for_work(row.job.pk)
+    row, _ = find_or_add(CircuitGraph, CircuitGraph.key_of(circuit, members, dataset, target), asked)
+    ask_unless_answered(actor, row, JobKind.GRAPH, Verb.GRAPH_ASKED, dataset=key)
     return row
 
 

@@ -95,7 +95,7 @@ def _graph_out(row: CircuitGraph) -> CircuitGraphOut:
         dataset=row.dataset.key,
         target=row.target,
         status=row.status,
-        problem=row.job.result if row.job and row.status in ("stopped", "failed") else "",
+        problem=row.problem,
         progress=Progress(**progress) if progress else None,
         measured=row.measured,
         result=row.result,

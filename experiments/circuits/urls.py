@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from experiments.circuits import graph_pages, pages, study_pages
+from experiments.circuits import graph_pages, pages, search_pages, study_pages
 
 urlpatterns: list[URLPattern] = [
     path("circuits/", pages.index, name="circuits"),
     path("circuits/add/", pages.add, name="circuit-add"),
+    path("circuits/find/", search_pages.index, name="circuit-searches"),
+    path("circuits/find/ask/", search_pages.ask, name="circuit-search-ask"),
+    path("circuits/find/<int:pk>/", search_pages.search, name="circuit-search"),
+    path("circuits/find/<int:pk>/keep/", search_pages.keep, name="circuit-search-keep"),
     path("circuits/import/", study_pages.bring, name="circuit-import"),
     path("circuits/compare/", graph_pages.compare_circuits, name="circuits-compare"),
     path("circuits/studied/<unit_name:name>/<unit_number:number>/", study_pages.studied, name="circuit-studied"),

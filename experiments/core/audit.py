@@ -30,6 +30,7 @@ class Verb(StrEnum):
     CIRCUIT_EXTENDED = "circuit.extended"
     CIRCUIT_REDUCED = "circuit.reduced"
     CIRCUIT_RENAMED = "circuit.renamed"
+    CIRCUIT_SEARCHED = "circuit.searched"
     COMMENT_DELETED = "comment.deleted"
     COMMENT_EDITED = "comment.edited"
     COMMENT_WRITTEN = "comment.written"

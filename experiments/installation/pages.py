@@ -57,6 +57,7 @@ PAGES = {
     JobKind.MEASURE: "settings-autoencoders",
     JobKind.CAUSAL: "units",
     JobKind.GRAPH: "circuits",
+    JobKind.CIRCUIT: "circuit-searches",
 }
 """Where work of each kind is listed."""
 

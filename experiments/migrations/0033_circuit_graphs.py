@@ -25,11 +25,11 @@ class Migration(migrations.Migration):
                 ('members', models.JSONField(default=list, help_text='of the circuit, when asked')),
                 ('key', models.CharField(help_text='hash of all that the answer depends on', max_length=64, unique=True)),
                 ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('result', models.JSONField(blank=True, default=dict, help_text='see workers.record.circuit_graphs.CircuitGraphReport')),
+                ('result', models.JSONField(blank=True, default=dict, help_text='plain JSON of the report in workers.record')),
                 ('measured', models.DateTimeField(help_text='empty until a worker has measured it', null=True)),
                 ('circuit', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='graphs', to='experiments.circuit')),
                 ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='circuit_graphs', to='experiments.dataset')),
-                ('job', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='circuit_graphs', to='experiments.job')),
+                ('job', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='%(class)ss', to='experiments.job')),
             ],
             options={
                 'verbose_name': 'graph of a circuit',

@@ -23,6 +23,7 @@ class JobKind(models.TextChoices):
     MEASURE = "measure", "Measure an auto-encoder"
     CAUSAL = "causal", "Causal check"
     GRAPH = "graph", "Graph of a circuit"
+    CIRCUIT = "circuit", "Find a circuit"
 
 
 class JobStatus(models.TextChoices):

@@ -57,6 +57,12 @@ WRITES: dict[str, Case] = {
     "circuit-import": ("/circuits/import/", {"file": CIRCUIT_FILE}, "circuit.created"),
     "circuit-exemplars": ("/circuits/{circuit}/exemplars/", {"dataset": "toybox"}, "exemplars.asked"),
     "circuit-graph": ("/circuits/{circuit}/graph/", {"dataset": "toybox"}, "graph.asked"),
+    "circuit-search-ask": (
+        "/circuits/find/ask/",
+        {"layer": "{layer}", "target": "cone", "dataset": "toybox", "images": "100", "seeds": "3"},
+        "circuit.searched",
+    ),
+    "circuit-search-keep": ("/circuits/find/{circuit_search}/keep/", {"name": "own", "count": "1"}, "circuit.created"),
     "circuit-rename": ("/circuits/{circuit}/rename/", {"name": "corners"}, "circuit.renamed"),
     "circuit-remove": ("/circuits/{circuit}/remove/", {"member": "{circuit_member}"}, "circuit.reduced"),
     "circuit-delete": ("/circuits/{circuit}/delete/", {}, "circuit.deleted"),
@@ -240,6 +246,7 @@ def test_no_address_that_writes_is_forgotten(as_admin: Client, ids: dict[str, An
 
 ANSWER = {"item": 0, "answer": "yes"}
 MEMBER = {"model": "toybox", "layer": "layer4", "unit": 7}
+SEARCH = {"model": "toybox", "layer": "layer4", "target": "cone"}
 OPERATIONS: dict[str, Case] = {
     "rename_me": ("/me", {"name": "Ada"}, "person.renamed"),
     "end_sessions": ("/me/sessions", {}, "sessions.ended"),
@@ -268,6 +275,7 @@ OPERATIONS: dict[str, Case] = {
     "create_share": ("/runs/{run}/shares", {"days": 3}, "run.shared"),
     "revoke_share": ("/shares/{share}", {}, "run.unshared"),
     "ask_for_circuit_graph": ("/circuits/{circuit}/graphs", {"dataset": "toybox"}, "graph.asked"),
+    "search_circuit": ("/circuit-searches", SEARCH, "circuit.searched"),
     "create_circuit": ("/circuits", {"name": "own", "members": [MEMBER]}, "circuit.created"),
     "ask_for_circuit_exemplars": ("/circuits/{circuit}/exemplars", {"dataset": "toybox"}, "exemplars.asked"),
     "change_circuit": ("/circuits/{circuit}", {"members": [MEMBER]}, "circuit.changed"),

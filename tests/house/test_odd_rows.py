@@ -120,6 +120,7 @@ def places(admin: User, world: World) -> list[str]:
         "autoencoder": world.autoencoder.pk,
         "circuit": world.circuit.pk,
         "studied": make_studied("toybox").number,
+        "circuit_search": world.circuit_search.pk,
         "dataset": 1,
         "job": job.pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"odd": "x"}).pk,

@@ -44,6 +44,7 @@ BODIES: dict[str, Any] = {
     "change_limits": {"rounds": 30},
     "fork_run": {"round": 1},
     "ask_for_circuit_exemplars": {"dataset": "toybox"},
+    "search_circuit": {"model": "toybox", "layer": "layer4", "target": "car", "dataset": "toybox"},
     "create_circuit": {"name": "edges", "members": [{"model": "toybox", "layer": "layer4", "unit": 1}]},
     "change_circuit": {"name": "corners"},
     "create_label": {"text": "blue", "units": [{"layer_id": 1, "number": 1}]},
@@ -105,7 +106,8 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     known |= {"observations": world.run.observations.latest("pk").pk}
-    known |= {"judging": world.check.pk, "circuits": world.circuit.pk, "circuit-graphs": world.circuit_graph.pk}
+    known |= {"judging": world.check.pk, "circuits": world.circuit.pk, "circuit-searches": world.circuit_search.pk}
+    known |= {"circuit-graphs": world.circuit_graph.pk}
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk
     address = path.replace("{pk}", str(pk)).replace("{number}", "1").replace("{key}", KEY)

@@ -21,6 +21,7 @@ from experiments.models import (
     CheckStatus,
     Circuit,
     CircuitGraph,
+    CircuitSearch,
     Dataset,
     Evaluation,
     EvaluationKind,
@@ -47,7 +48,7 @@ from tests.support.autoencoders import add_report, make_autoencoder
 from tests.support.builders import make_run
 from tests.support.causal_checks import make_causal_check
 from tests.support.circuit_graphs import make_circuit_graph
-from tests.support.circuits import make_circuit
+from tests.support.circuits import make_circuit, make_circuit_search
 from tests.support.seeding import evaluations
 from workers.record.replies import Hypothesis
 
@@ -70,6 +71,7 @@ class World:
     causal_check: CausalCheck
     circuit: Circuit
     circuit_graph: CircuitGraph
+    circuit_search: CircuitSearch
 
     @property
     def places(self) -> dict[str, Any]:
@@ -120,6 +122,7 @@ def fill(owner: User) -> World:
         causal_check=make_causal_check(layer, dataset, 1),
         circuit=circuit,
         circuit_graph=make_circuit_graph(circuit, dataset),
+        circuit_search=make_circuit_search(layer, dataset),
     )
 
 

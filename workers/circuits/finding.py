@@ -22,7 +22,7 @@ from workers.circuits.curves import CircuitPoint, measure_curve
 from workers.errors import RequestError
 from workers.metrics.intervals import estimate_mean
 from workers.protocols import Progress, RewritableModel, find_classes
-from workers.record.circuits import CircuitCurve, CircuitReport, FoundMember
+from workers.record.circuits import MIN_IMAGES, CircuitCurve, CircuitReport, FoundMember
 
 Positions = NDArray[np.int64]
 """Of images among those of the activations."""
@@ -32,8 +32,6 @@ EXACT = 1_024
 """Nodes up to which each is ablated by itself, a pass for each."""
 _MEMBERS = 20
 """That a report names."""
-_FEWEST = 8
-"""Images, half of which choose."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,8 @@ def find_circuit(
     beside = _CircuitSearch(below, images, wish, progress) if below else None
     own = side.model.outputs(images, side.layer)[:, wish.target].double().numpy()
     chosen = np.argsort(-own, kind="stable")[: wish.images]
-    if len(chosen) < _FEWEST:
-        raise RequestError(f"{len(chosen)} images are too few: {_FEWEST} are needed. Name a larger dataset.")
+    if len(chosen) < MIN_IMAGES:
+        raise RequestError(f"{len(chosen)} images are too few: {MIN_IMAGES} are needed. Name a larger dataset.")
     shown = np.isin(np.arange(len(images)), chosen)
     sizes = sorted({max(1, round(share * len(side.nodes))) for share in SHARES})
     points: dict[str, list[list[CircuitPoint]]] = defaultdict(list)

@@ -20,7 +20,7 @@ def graph_for(job: Job, progress: Progress) -> str:
     """What a job of kind "graph" does."""
     options: Any = job.options
     rows = CircuitGraph.objects.select_related("circuit", "dataset")
-    row = rows.filter(pk=options.get("graph")).first()
+    row = rows.filter(pk=options.get("row")).first()
     if row is None:
         raise MissingPart("This graph is gone: its circuit was deleted, or its dataset taken off the list.")
     report = _measure(row, progress)

@@ -7,10 +7,14 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
 from workers.record.estimates import Estimate
 
 MOST_MEMBERS = 200
 """Members of a circuit."""
+MIN_IMAGES = 8
+"""Images that a circuit is looked for on: half of them choose."""
 CIRCUIT = "circuit"
 """Kind of the systems that are circuits."""
 ACTIVATION_LAYER, MAP_LAYER = "circuit", "circuit map"
@@ -28,6 +32,10 @@ class CircuitMember:
     """Key of the network, or "sae:NAME"."""
     layer: str
     unit: int
+
+    @property
+    def is_latent(self) -> bool:
+        return self.model.startswith("sae:")
 
     def __str__(self) -> str:
         return f"{self.model} / {self.layer} / unit {self.unit}"
@@ -137,6 +145,14 @@ class CircuitReport:
     """The strongest, by effect."""
     why: str = ""
     """Why nothing was found."""
+
+
+def read_circuit_report(facts: Any) -> CircuitReport:
+    """A report from the plain JSON that it was stored as. Raises ValueError if it is none."""
+    try:
+        return msgspec.convert(facts, CircuitReport)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"This is no result of a circuit search: {error}. Ask for the search again.") from None
 
 
 METHODS = {
