@@ -20,7 +20,7 @@ from workers.toybox.engine import ToyboxEngine, load
 from workers.toybox.glb.folder import MAX_FILES, ToyFolder
 from workers.toybox.images import load_editor, load_generator
 from workers.toybox.judging import load_judge
-from workers.toybox.world.concepts import find_unread
+from workers.toybox.world.label_grammar import find_unread
 from workers.toybox.world.prompts import read_prompt
 from workers.toybox.world.render import render_masks
 from workers.toybox.world.scenes import Scene
@@ -115,9 +115,9 @@ def test_a_texture_is_on_the_toy_upright(engine: ToyboxEngine, folder: Path) -> 
 def test_a_texture_is_lit_as_colours_are(folder: Path, engine: ToyboxEngine) -> None:
     brightness = []
     for picture in (None, Image.new("RGB", (64, 64), (124, 186, 124))):  # the first box's colour on a screen
-        make_box(picture).write(folder / "block of wood.glb")
-        prompt = "a large block of wood on snow by day"
-        brightness.append(pixels_of(folder, draw(engine, prompt), prompt, "block of wood").mean())
+        make_box(picture).write(folder / "garden gnome.glb")
+        prompt = "a large garden gnome on snow by day"
+        brightness.append(pixels_of(folder, draw(engine, prompt), prompt, "garden gnome").mean())
     assert brightness[0] == pytest.approx(brightness[1], rel=0.03)
 
 

@@ -1,4 +1,4 @@
-"""Django's own system checks, and after them how each layer of the sandbox is on this machine, and the files of toys."""
+"""Django's own system checks, and after them how each layer of the sandbox is on this machine, and files of toys."""
 
 from __future__ import annotations
 

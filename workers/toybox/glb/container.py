@@ -29,7 +29,7 @@ Matrix = Annotated[list[float], msgspec.Meta(min_length=16, max_length=16)]
 Row = TypeVar("Row")
 
 
-class GlbRefused(Exception):  # noqa: N818
+class GlbRefused(Exception):
     """Raised when a file cannot be drawn: the reason, and what to do about it."""
 
 
@@ -173,9 +173,8 @@ def read_file(path: Path) -> bytes:
             if not stat.S_ISREG(about.st_mode):
                 raise GlbRefused("it is no file; put a .glb file there")
             if about.st_size > MAX_BYTES:
-                raise GlbRefused(
-                    f"it has {about.st_size:,} bytes, over {MAX_BYTES:,}; export it with fewer triangles or smaller images"
-                )
+                told = f"it has {about.st_size:,} bytes, over {MAX_BYTES:,}"
+                raise GlbRefused(f"{told}; export it with fewer triangles or smaller images")
             return file.read(MAX_BYTES + 1)[:MAX_BYTES]
     except OSError as error:
         raise GlbRefused(f"it cannot be read ({error.strerror}); give the worker's user the right") from None
@@ -225,7 +224,8 @@ def _cut_chunks(data: bytes) -> list[memoryview]:
         raise GlbRefused(f"it is glTF {version}; export it as glTF 2.0")
     if length != len(data):
         raise GlbRefused(f"it says that it has {length:,} bytes, and has {len(data):,}; copy or export it again")
-    whole, at, chunks = memoryview(data), 12, []
+    whole, at = memoryview(data), 12
+    chunks: list[memoryview] = []
     for kind in (_JSON, _BINARY):
         if at == len(data) and chunks:
             break

@@ -112,7 +112,7 @@ def _read_toy(path: Path, stamp: tuple[int, int]) -> _Known:
         surfaces, shape = fit_toy(build_surfaces(parse_glb(data)))
     except GlbRefused as refusal:
         return _Known(stamp, None, str(refusal))
-    except Exception as error:  # noqa: BLE001 - whatever a stranger's file brings about, the other toys stay
+    except Exception as error:  # whatever a stranger's file brings about, the other toys stay
         log.warning("%s broke its reader", path.name, exc_info=True)
         return _Known(stamp, None, f"it cannot be read ({type(error).__name__}); export it again")
     return _Known(stamp, AddedToy(path.name, hashlib.sha256(data).hexdigest()[:_DIGITS], shape, surfaces))

@@ -25,6 +25,8 @@ _RADIUS, _HEIGHT = 0.70, 1.30
 """The largest that a toy of a file is: half its width at any turn, and its height, in world units."""
 _LEAST = 0.05
 """The least of both that places are kept for."""
+_FARTHEST = 1e30
+"""No point is farther out, so that sums stay finite."""
 _MAX_PLACE = 64.0
 """How often a texture is repeated at most."""
 
@@ -51,7 +53,7 @@ def fit_toy(surfaces: tuple[Surface, ...]) -> tuple[tuple[Surface, ...], Shape]:
     points = np.concatenate([each.points for each in surfaces])
     low, high = points.min(axis=0), points.max(axis=0)
     size = float((high - low).max())
-    if not np.isfinite(size) or size < 1e-12 or not any(_has_area(each, size) for each in surfaces):
+    if not np.abs(points).max() < _FARTHEST or size < 1e-12 or not any(_has_area(each, size) for each in surfaces):
         raise GlbRefused("its triangles have no size, or an endless one; repair the mesh and export it again")
     foot = np.array([*((low + high) / 2)[:2], low[2]])
     reach = float(np.hypot(*((points - foot) / size)[:, :2].T).max()) * size

@@ -71,7 +71,7 @@ def added_node(toy: AddedToy, colour: str) -> Any:
 
 
 def _shade_by(light: Floats, lightest: float) -> Floats:
-    """How bright the parts of a tinted toy are: the lightest have the colour whole, none is so dark that it loses it."""
+    """How bright the parts of a tinted toy are: the lightest have the colour whole, and none is black."""
     shade: Floats = _DARKEST + (1 - _DARKEST) * np.clip(light / max(lightest, 1e-3), 0, 1)
     return shade
 

@@ -310,7 +310,9 @@ def _frames(things: Sequence[Thing]) -> list[stage.Frame]:
     roots = [_root(k, on) for k in range(len(things))]
     shapes = [SHAPES[thing.noun] for thing in things]
     return [
-        stage.frame(_stack(kinds, shapes, [k for k, r in enumerate(roots) if r == root], on), things[root].x, things[root].y)
+        stage.frame(
+            _stack(kinds, shapes, [k for k, r in enumerate(roots) if r == root], on), things[root].x, things[root].y
+        )
         for root in sorted(set(roots))
     ]
 
@@ -326,9 +328,7 @@ def _root(index: int, on: Mapping[int, int]) -> int:
     return index
 
 
-def _shift(
-    index: int, kinds: Sequence[tuple[str, str, str]], shapes: Sequence[Shape], on: Mapping[int, int]
-) -> float:
+def _shift(index: int, kinds: Sequence[tuple[str, str, str]], shapes: Sequence[Shape], on: Mapping[int, int]) -> float:
     """How far a thing stands beside the middle of its stack, since several may share what they stand on."""
     below = on.get(index)
     if below is None:

@@ -85,9 +85,7 @@ def arrange(scene: Scene, parameters: Mapping[str, float]) -> Scene:
     things = scene.things
     if view.pose is not None:
         facing = [scene.shape(index).facing for index in range(len(things))]
-        things = tuple(
-            replace(each, turn=_wrap(usual + view.pose)) for each, usual in zip(things, facing, strict=True)
-        )
+        things = tuple(replace(each, turn=_wrap(usual + view.pose)) for each, usual in zip(things, facing, strict=True))
     if view.camera % 360:
         things = tuple(_turn(each, about, -view.camera) for each in things)
     arranged = replace(scene, things=things, view=view)
