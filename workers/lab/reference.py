@@ -45,8 +45,8 @@ def build_reference(
     `system.circuit`.
 
     `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if
-    it does whatever is said. `extras` is what the game engine alone can draw, "" if nothing. What the run `lacks` (names
-    of `program_api.NAMES`) is told without its name. `system.ablate` is told of if the run asks for `ablation`.
+    it does whatever is said. `extras` is what the game engine alone can draw, "" if nothing. What the run `lacks`
+    (names of `program_api.NAMES`) is told without its name. `system.ablate` is told of if the run asks for `ablation`.
     """
     lacks = lacks if ablation else lacks | {"ablate"}
     attributes = [f"{name}: {inspect.getdoc(value)}" for name, value in _entries() if isinstance(value, property)]

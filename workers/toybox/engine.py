@@ -16,7 +16,8 @@ from workers.toybox.glb.folder import ToyFolder
 from workers.toybox.images import refuse_reading
 from workers.toybox.world.prompts import read_prompt
 from workers.toybox.world.render import render, render_masks
-from workers.toybox.world.scenes import OWN_COLOUR, AddedToys, Scene
+from workers.toybox.world.scenes import OWN_COLOUR, Scene
+from workers.toybox.world.surfaces import AddedToys
 from workers.toybox.world.viewing import arrange, find_eye
 from workers.toybox.world.words import describe_vocabulary, join_words
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from workers.toybox.glb.container import GlbRefused, parse_glb, read_file
 from workers.toybox.glb.geometry import build_surfaces, fit_toy
-from workers.toybox.world.scenes import AddedToy
+from workers.toybox.world.surfaces import AddedToy
 from workers.toybox.world.words import explain_clash, list_plurals
 
 MAX_FILES = 64

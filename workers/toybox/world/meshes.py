@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL.Image import Image, fromarray
 
-from workers.toybox.world.scenes import OWN_COLOUR, SHAPES, AddedToy
-from workers.toybox.world.surfaces import Floats, Surface
+from workers.toybox.world.scenes import OWN_COLOUR, SHAPES
+from workers.toybox.world.surfaces import AddedToy, Floats, Surface
 from workers.toybox.world.toys import TOYS, Part, Rgb
 
 PAINTS: Mapping[str, Rgb] = {

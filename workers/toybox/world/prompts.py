@@ -22,11 +22,11 @@ from workers.toybox.world.scenes import (
     OWN_COLOUR,
     SIZES,
     WHEN,
-    AddedToys,
     Scene,
     Thing,
     compose,
 )
+from workers.toybox.world.surfaces import AddedToys
 from workers.toybox.world.words import Word, add_nouns, join_words, plural, read_words
 
 _REPORTED = 12

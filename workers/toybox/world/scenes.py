@@ -16,7 +16,7 @@ from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.toybox.world import stage
 
 if TYPE_CHECKING:
-    from workers.toybox.world.surfaces import Surface
+    from workers.toybox.world.surfaces import AddedToys
 
 
 @dataclass(frozen=True)
@@ -75,21 +75,6 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 OWN_COLOUR = "own"
 """Colour of a thing that is as its file has it."""
 
-
-@dataclass(frozen=True, eq=False)
-class AddedToy:
-    """A toy that a file adds to the game engine, under a noun that toybox does not know."""
-
-    file: str
-    digest: str
-    """The first digits of its SHA-256."""
-    shape: Shape
-    surfaces: tuple[Surface, ...]
-    """Standing on z = 0 within the measures of `shape`."""
-
-
-AddedToys = Mapping[str, AddedToy]
-"""By noun."""
 MAX_THINGS = 6
 BACKDROPS = 16
 """Views of each ground that a scene may have."""
