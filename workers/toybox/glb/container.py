@@ -131,7 +131,7 @@ class SceneRow(_Row):
     nodes: list[Index] = []
 
 
-class Document(_Row):
+class GlbJson(_Row):
     """The JSON of a file."""
 
     scene: Index = 0
@@ -151,7 +151,7 @@ class Document(_Row):
 class Glb:
     """A file: its JSON, and the bytes of each buffer."""
 
-    document: Document
+    document: GlbJson
     buffers: tuple[memoryview, ...]
 
     def view(self, at: int) -> memoryview:
@@ -186,7 +186,7 @@ def parse_glb(data: bytes) -> Glb:
     if len(chunks[0]) > _MAX_JSON:
         raise GlbRefused(f"its JSON has {len(chunks[0]):,} bytes, over {_MAX_JSON:,}; put its data in the binary chunk")
     try:
-        document = msgspec.json.decode(chunks[0], type=Document)
+        document = msgspec.json.decode(chunks[0], type=GlbJson)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise GlbRefused(f"its JSON is not glTF ({error}); export it again") from None
     for name in document.__struct_fields__:
@@ -241,7 +241,7 @@ def _cut_chunks(data: bytes) -> list[memoryview]:
     return chunks
 
 
-def _refuse_links(document: Document) -> None:
+def _refuse_links(document: GlbJson) -> None:
     """Nothing outside the file is read, whether or not it would be drawn."""
     rows: list[Buffer | ImageRow] = [*document.buffers, *document.images]
     for row in rows:

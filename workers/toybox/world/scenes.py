@@ -206,7 +206,7 @@ class Scene:
 
     def shape(self, index: int) -> Shape:
         """What a thing measures, large and at the usual view."""
-        return find_shape(self.things[index].noun, self.added)
+        return _find_shape(self.things[index].noun, self.added)
 
     def scale(self, index: int) -> float:
         """How large a thing is drawn, 1 for a large one at the usual view."""
@@ -214,7 +214,7 @@ class Scene:
         return size if self.view is None else size * self.view.size
 
 
-def find_shape(noun: str, added: AddedToys) -> Shape:
+def _find_shape(noun: str, added: AddedToys) -> Shape:
     """What the large one of a kind measures, of toybox's own or added."""
     return added[noun].shape if noun in added else SHAPES[noun]
 
@@ -244,7 +244,7 @@ def compose(
     """
     on = on or {}
     added = {noun: toy for noun, toy in (added or {}).items() if any(kind[0] == noun for kind in kinds)}
-    shapes = [find_shape(noun, added) for noun, _, _ in kinds]
+    shapes = [_find_shape(noun, added) for noun, _, _ in kinds]
     drawn = rng.choice(GROUNDS), rng.choice(LIGHTS)
     backdrop = rng.randrange(BACKDROPS)
     roots = [_root(index, on) for index in range(len(kinds))]
