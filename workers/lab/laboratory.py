@@ -126,6 +126,12 @@ class Laboratory:
     def game_engine(self, key: str = "toybox") -> GameEngine:
         return self._plugin("game engine", registry.GAME_ENGINES, key)
 
+    def list_problems(self) -> list[str]:
+        """What loaded game engines left out when they looked last. Reads nothing."""
+        with self._lock:
+            loaded = [each for key, each in self._loaded.items() if isinstance(key, tuple) and key[0] == "game engine"]
+        return [problem for each in loaded for problem in getattr(each, "problems", ())]
+
     def describer(self, key: str) -> Describer:
         return self._plugin("describer", registry.DESCRIBERS, key)
 
