@@ -246,11 +246,23 @@ def quick_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def on_toybox(quick_laboratory: Path, settings: Any) -> Iterator[None]:
-    """This process plays on the quick laboratory."""
+    """This process plays on the quick laboratory, which is shared: what a test writes there, later tests see."""
+    yield from _play_on(quick_laboratory, settings)
+
+
+@pytest.fixture
+def on_own_toybox(quick_laboratory: Path, tmp_path: Path, settings: Any) -> Iterator[None]:
+    """This process plays on a copy of it, without the auto-encoders that others left there."""
+    state = copied(quick_laboratory, tmp_path / "own")
+    shutil.rmtree(state / "sparse", ignore_errors=True)
+    yield from _play_on(state, settings)
+
+
+def _play_on(state: Path, settings: Any) -> Iterator[None]:
     from tests.support.quick_laboratory import QUICK_IMAGES
     from workers.jobs.laboratory import build_laboratory
 
-    settings.STATE, settings.LAB_DATASET_IMAGES = quick_laboratory, QUICK_IMAGES
+    settings.STATE, settings.LAB_DATASET_IMAGES = state, QUICK_IMAGES
     build_laboratory.cache_clear()
     yield
     build_laboratory.cache_clear()

@@ -47,7 +47,7 @@ OPERATIONS = (
         "units.search_pages",
         "search.api",
     ),
-    "circuits.api",
+    *("circuits.api", "circuits.study_api", "circuits.graph_api", "circuits.search_api"),
     *("reviews.api", "pairwise.api", "exchange.api"),
     *("sweeps.api", "label_checks.api", "judging.api", "evaluations.api", "evaluations.score_api"),
 )

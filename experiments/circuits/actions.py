@@ -1,4 +1,4 @@
-"""What may be done with circuits: create, rename, add and remove members, change as a whole, delete."""
+"""What may be done with circuits: create, rename, add and remove members, change as a whole, delete, look for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ from collections.abc import Collection, Sequence
 from django.db import transaction
 from django.http import Http404
 
-from experiments.circuits.members import MemberDraft, build_members
+from experiments.circuits.members import MemberDraft, build_members, draft_places
+from experiments.circuits.searches import CircuitQuestion, check_question, read_found
 from experiments.core import audit
 from experiments.core.actors import Actor
+from experiments.core.asked_once import ask_unless_answered, find_or_add
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line, clean_text
-from experiments.models import Circuit, CircuitMemberRow, Role, VisionModelRow
+from experiments.models import (
+    Circuit,
+    CircuitMemberRow,
+    CircuitSearch,
+    Dataset,
+    JobKind,
+    Layer,
+    Role,
+    VisionModelRow,
+)
 from workers.record.circuits import find_size_problem
 
 CHANGES = Role.RESEARCHER
@@ -101,6 +112,29 @@ def delete_circuit(actor: Actor, pk: int) -> None:
     row = lock_circuit(actor, pk)
     audit.record(actor, Verb.CIRCUIT_DELETED, row, members=row.members.count())
     row.delete()
+
+
+@transaction.atomic
+def search_circuit(actor: Actor, layer: Layer, dataset: Dataset, question: CircuitQuestion) -> CircuitSearch:
+    """Have a worker look for the units of a layer that a class rests on. The same question is measured once; one that
+    was stopped or failed begins anew. Raises InvalidInput."""
+    actor.require(CHANGES)
+    asked = vars(check_question(layer, question))
+    key = CircuitSearch.key_of(layer, dataset, **asked)
+    row, _ = find_or_add(CircuitSearch, key, asked | {"layer": layer, "dataset": dataset})
+    ask_unless_answered(actor, row, JobKind.CIRCUIT, Verb.CIRCUIT_SEARCHED, dataset=dataset.key)
+    return row
+
+
+@transaction.atomic
+def keep_found(actor: Actor, row: CircuitSearch, name: str, count: int) -> Circuit:
+    """The strongest of what was found, as a circuit. Raises InvalidInput."""
+    report = read_found(row)
+    found = report.members if report else ()
+    if not 1 <= count <= len(found):
+        raise InvalidInput(f"{len(found)} members were found. Keep 1 to {len(found)} of them, not {count}.", "count")
+    drafts = draft_places((row.layer, each.unit) for each in found[:count])
+    return create_circuit(actor, name, drafts, f"Found by effect on the logit of {row.target}.")
 
 
 def lock_circuit(actor: Actor, pk: int) -> Circuit:

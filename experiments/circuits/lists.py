@@ -73,6 +73,14 @@ def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
     return rows.distinct()[:OFFERED_CIRCUITS]
 
 
+def find_with_members(network: str, members: Sequence[CircuitMember]) -> Circuit | None:
+    """The newest circuit with these members and no others."""
+    first = members[0] if members else CircuitMember("", "", 0)
+    some = {"members__model": first.model, "members__layer": first.layer, "members__number": first.unit}
+    rows = list_circuits(network).filter(**some)[:OFFERED_CIRCUITS]
+    return next((row for row in rows if {each.member for each in row.members.all()} == {*members}), None)
+
+
 def list_circuits_for(user: User, role: Role | None, networks: Collection[str]) -> QuerySet[Circuit]:
     """Those of a network that a user may add members to; none for units of several networks."""
     rows = Circuit.objects.filter(network__in=networks) if len(networks) == 1 else Circuit.objects.none()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -11,20 +11,23 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from experiments.circuits import actions, lists
+from experiments.circuits import actions, compare, graph, graph_actions, lists, runs
 from experiments.circuits.members import draft_places, find_network
-from experiments.core import access
+from experiments.core import access, worker_status
+from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
+from experiments.core.compatibility import dataset_for
 from experiments.core.errors import InvalidInput
 from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key
 from experiments.core.system_names import Names
-from experiments.models import Circuit, Layer, VisionModelRow
+from experiments.models import Circuit, Dataset, Layer, VisionModelRow
 from experiments.units.chosen import read_places
 from experiments.units.tiles import read_tiles
 from workers.record.circuits import MOST_MEMBERS
 
 PAGE_SIZE = 50
+PAGE = "circuits/circuit.html"
 TYPED = 10_000
 """Characters that are read of a field of a form."""
 
@@ -40,27 +43,45 @@ def index(request: HttpRequest) -> HttpResponse:
         "rows": lists.draw_rows(rows[page.start : page.end], names),
         "page": page,
         "network": network,
+        "may_bring": (access.role_in(request) or 0) >= actions.CHANGES,
         "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits"))],
     }
     return render(request, "circuits/index.html", context)
 
 
 @require_safe
-def circuit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Members by layer, and as a table."""
+def circuit(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Members by layer, their graph, and as a table; htmx is sent the graph alone, while a worker measures it."""
     access.require(request)
-    return _render_circuit(request, get_object_or_404(lists.list_circuits(), pk=pk), {})
+    template = "circuits/graph.html" if request.htmx.target == graph.SECTION else PAGE
+    return render_circuit(request, get_object_or_404(lists.list_circuits(), pk=pk), {}, template=template)
 
 
-def _render_circuit(request: HttpRequest, row: Circuit, typed: dict[str, Any], status: int = 200) -> HttpResponse:
-    """`typed` is what a form held, and the problem with it."""
+def render_circuit(
+    request: HttpRequest,
+    row: Circuit,
+    typed: dict[str, Any],
+    status: int = 200,
+    graph_typed: Mapping[str, Any] | None = None,
+    template: str = PAGE,
+) -> HttpResponse:
+    """`typed` is what a form held, and the problem with it; `graph_typed` the same of the form for a graph."""
     user = access.require(request)
     members = lists.view_members(row, Names(user))
-    may_ask = (access.role_in(request) or 0) >= actions.CHANGES
-    context = {
+    role = access.role_in(request) or 0
+    may_ask, asked = role >= actions.CHANGES, request.GET.get("graph", "")
+    may_measure = role >= graph_actions.ASKS
+    context: dict[str, Any] = runs.describe_study(row.network, runs.number_of(row), row, request.GET.get("check", ""))
+    context |= {
         "circuit": row,
+        "graph": graph.read_section(row, members, asked, may_ask=may_measure, typed=graph_typed or {}),
+        "worker": worker_status.is_here(),
+        "others": compare.list_others(row),
         "members": members,
         "columns": lists.group_by_layer(row, members),
+        "may_ask": may_ask,
+        "datasets": list(Dataset.objects.filter(available=True)),
+        "suited": dataset_for(row.network),
         "may_change": may_ask and access.may_change(user, row.owner_id),
         "is_here": VisionModelRow.objects.filter(name=row.network).exists(),
         "max_name": actions.MAX_NAME,
@@ -72,7 +93,7 @@ def _render_circuit(request: HttpRequest, row: Circuit, typed: dict[str, Any], s
             (row.name, row.get_absolute_url()),
         ],
     }
-    return render(request, "circuits/circuit.html", context, status=status)
+    return render(request, template, context, status=status)
 
 
 @require_safe
@@ -160,7 +181,7 @@ def _change(request: HttpRequest, pk: int, act: Callable[[], object], typed: dic
     try:
         act()
     except InvalidInput as refusal:
-        return _render_circuit(request, row, typed | {"problem": str(refusal), "field": refusal.field}, status=400)
+        return render_circuit(request, row, typed | {"problem": str(refusal), "field": refusal.field}, status=400)
     return redirect(row)
 
 

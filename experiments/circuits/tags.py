@@ -28,6 +28,7 @@ def circuits_of_unit(context: Any, layer: Layer, number: int) -> dict[str, Any]:
         "circuits": lists.list_circuits_of(layer, number),
         "choices": lists.list_circuits_for(user, role, {find_network(layer.model)}) if may_add else [],
         "may_add": may_add,
+        "target": layer.name_of(number) if layer.kind == "logit" else "",
         "place": f"{layer.pk}.{number}",
         "max_name": MAX_NAME,
         "csrf_token": context.get("csrf_token"),

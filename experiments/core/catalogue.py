@@ -14,6 +14,7 @@ from django.conf import settings
 from experiments.core import compatibility
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from workers import registry
+from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, decode_members, find_number, find_size_problem
 from workers.record.tasks import TASKS
 
 LONGEST = 80
@@ -57,6 +58,8 @@ def no_model(name: str) -> str:
 
 def _unknown_layer(run: Run) -> str:
     """Whether the layer has this unit and is studied in this way; what nobody has listed yet is the worker's to see."""
+    if run.system_kind == CIRCUIT:
+        return _explain_circuit(run)
     layers = Layer.objects.filter(model__name=run.model)
     if not layers.exists():
         return _unknown_among("system", run.system_kind, registry.SYSTEMS)
@@ -68,6 +71,27 @@ def _unknown_layer(run: Run) -> str:
         return f"There is no unit {run.unit}: {run.layer} of {run.model} has units 0 to {layer.units - 1}."
     kind = registry.SYSTEM_OF_LAYER[layer.kind]
     return "" if run.system_kind == kind else f"{run.layer} of {run.model} is studied as “{kind}”."
+
+
+def _explain_circuit(run: Run) -> str:
+    """Why the members that the run keeps cannot be studied; models that nobody has listed yet are the worker's to see.
+    Whether the circuit is there still does not matter."""
+    members = decode_members(run.options.get("members", ()))
+    if problem := find_size_problem(members):
+        return problem
+    if (run.layer, run.unit) != (ACTIVATION_LAYER, find_number(members)):
+        return f"The number {run.unit} does not stand for these members of a circuit. Ask about the circuit again."
+    rows = Layer.objects.filter(model__name__in={each.model for each in members}).select_related("model")
+    known = {(row.model.name, row.name): row for row in rows}
+    listed = {row.model.name: row.model.base or row.model.name for row in rows}
+    for each in members:
+        if each.model in listed and (
+            (layer := known.get((each.model, each.layer))) is None or each.unit >= layer.units
+        ):
+            return f"{str(each)[: 2 * LONGEST]}, a member of the circuit, is not here. Ask about a circuit without it."
+        if (network := listed.get(each.model, run.model)) != run.model:
+            return f"A circuit is of one network, and {str(each)[: 2 * LONGEST]} belongs to {network}, not {run.model}."
+    return ""
 
 
 def unknown_dataset(key: str) -> str:

@@ -15,6 +15,7 @@ from experiments.models import Backbone, CausalCheck, Dataset, Layer, Toolset, V
 from workers import registry
 from workers.errors import RequestError
 from workers.record import tasks
+from workers.record.circuits import CIRCUIT
 from workers.record.limits import explain_unpriced
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
@@ -31,6 +32,7 @@ _NO_FUNCTION = "The scripted baseline calls functions, and {model} has none. Cho
 _WHY_NOT = {
     "logit": "A class is an output of the model itself, so nothing follows from changing it. Choose a unit of an "
     "earlier layer.",
+    CIRCUIT: "A circuit is several units. Choose one of them, or check the effect of several on the page of a unit.",
     "concept": "A synthetic neuron is built on a detector, so no output of a model follows from it. Choose a unit of a "
     "network.",
     tasks.FUNCTION: "A function is no part of a network, so no output follows from it.",

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from experiments.core.search_index import texts
 from experiments.core.search_index.texts import Text
-from experiments.models import Event, Experiment, Hypothesis, Label, Layer, Observation, Run, SearchText, TextKind, Unit
+from experiments.core.units_of_runs import find_unit_of
+from experiments.models import Event, Experiment, Hypothesis, Label, Observation, Run, SearchText, TextKind
 from experiments.models.insertion import Prepared
 from workers.record.tasks import find_task
 
@@ -193,8 +194,6 @@ def labels_of(run: Run, texts: Iterable[str]) -> list[Label]:
 def save_labels(run: Run, labels: Sequence[Label]) -> None:
     """Save labels, as those of the unit that the run is about, if the catalogue still knows it. A verdict is no label
     of the unit."""
-    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
     rows = Label.objects.bulk_create(labels, batch_size=AT_ONCE)
-    if layer and not find_task(run.task).gives_verdict:
-        unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
+    if not find_task(run.task).gives_verdict and (unit := find_unit_of(run)):
         unit.labels.add(*rows)

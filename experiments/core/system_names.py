@@ -57,7 +57,7 @@ class Names:
 
     def short(self, run: Run) -> str:
         """The same without the model."""
-        return self._number(run) if self.hides(run) else f"{run.layer} / {run.unit}"
+        return self._number(run) if self.hides(run) else run.short_system
 
     def _number(self, run: Run) -> str:
         return registry.blind_name(run.system_kind, run.model, run.layer, run.unit)

@@ -26,6 +26,7 @@ from experiments.display.strips import draw_strips
 from experiments.models import Hypothesis, Layer, Run
 from workers import registry
 from workers.record import tasks
+from workers.record.circuits import CIRCUIT
 from workers.record.events import Audience
 
 SHOWN = 5
@@ -91,8 +92,8 @@ def read_answer(
     evidence = evidence or read_evidence([run], labels[0] if labels else "", run.exemplar_mean)
     best = _choose_best(evidence, labelled=bool(labels))
     against, wrong = _find_against(evidence, best)
-    layer = None if names.hides(run) else Layer.objects.filter(model__name=run.model, name=run.layer).first()
-    layer = layer if layer and run.unit < layer.units else None
+    layer = None if names.hides(run) else Layer.with_circuits.filter(model__name=run.model, name=run.layer).first()
+    layer = layer if layer and (layer.kind == CIRCUIT or run.unit < layer.units) else None
     reveals = layer and run.system_kind == registry.BLINDED_KIND and run.has_ended
     contrast = find_contrast(run, evidence)
     function = None if run.takes_images else read_function(run, LATELY)

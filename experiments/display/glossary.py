@@ -37,6 +37,12 @@ SECTIONS = (
             ),
             GlossaryWord("Latent", "A unit of a sparse auto-encoder (SAE) laid over a layer.", "settings-autoencoders"),
             GlossaryWord("Circuit", "A named set of units and latents of one network.", "circuits"),
+            GlossaryWord(
+                "Circuit graph",
+                "What each member of a circuit does to a class and to the members of later layers: how much these fall "
+                "when it alone is held at its mean.",
+                "circuits",
+            ),
             GlossaryWord("Class logit", "The output of a model for one class, before it becomes a probability."),
             GlossaryWord(
                 "Synthetic neuron", "A unit built to respond to a known concept, so that answers can be graded."

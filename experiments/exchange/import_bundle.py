@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from experiments.core import transcript
 from experiments.core.transcript import ImportedEvent, strip_unstorable
+from experiments.core.units_of_runs import find_unit_of
 from experiments.exchange import opinions, opinions_decoding, run_decoding, run_record
 from experiments.exchange.laboratory import Laboratory, Progress, ignore_progress
 from experiments.exchange.run_decoding import (
@@ -173,9 +174,7 @@ def replay_events(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], Non
 
 def save(run: Run, save_events: Callable[[], None]) -> None:
     """Raises ExchangeError for what the database does not take."""
-    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
-    if layer:
-        Unit.objects.get_or_create(layer=layer, number=run.unit)
+    find_unit_of(run)  # its row is there before its labels are
     try:
         save_events()
     except (DatabaseError, ValidationError, ValueError, TypeError) as error:
@@ -233,10 +232,8 @@ def _link_parent(run: Run) -> None:
 def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
     """The check that came with a run, if the catalogue has its unit. Its key is its own: what somebody brings is never
     taken for what was measured here."""
-    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
-    if layer is None:
+    if (unit := find_unit_of(run)) is None:
         return
-    unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
     status = CheckStatus.DONE if told["status"] == CheckStatus.DONE else CheckStatus.UNFINISHED
     figures = {name: told[name] for name in CHECK_FIGURES}
     known = {name: told[name] for name in ("text", "dataset", "split")}

@@ -14,6 +14,9 @@ from experiments.core import tagging
 from experiments.core.errors import InvalidInput
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models.evaluation import PROBE
+from experiments.models.stored import StoredMember
+from workers.record.circuits import decode_members, find_size_problem
+from workers.record.decoding import fits
 from workers.record.limits import USUAL
 
 HIGHEST = 2**31 - 1
@@ -22,10 +25,12 @@ MOST_TAGS = 50
 MOST_LABELS, LABEL_CHARS = 1_000, 10_000
 MOST_UNITS, MOST_LABELLED = 1_000, 10_000
 """Units that one label is of."""
-MOST_SCORES, NAME_CHARS = 100, 80
+MOST_SCORES, NAME_CHARS, PLACE_CHARS = 100, 80, 200
 MOST_OPTIONS, OPTION_CHARS = 20, 500
 LARGEST_LIMIT = {"rounds": 10**6, "tokens": 10**12, "cost": 10**6, "seconds": 10**8}
 """What the forms take too."""
+
+_MEMBER = {"model", "layer", "unit"}
 
 T = TypeVar("T")
 Json = Mapping[str, Any]
@@ -127,9 +132,21 @@ def options(given: Any) -> dict[str, Any]:
     for name, value in given.items():
         plain = value is None or isinstance(value, bool) or is_number(value)
         short = isinstance(value, str) and len(value) <= OPTION_CHARS
+        if name == "members":
+            if not _is_circuit(value):
+                raise unlike("run.json: the option members", value, "no list of members of a circuit")
+            continue
         if not name or len(name) > NAME_CHARS or not (plain or short) or (name == "dataset" and not short):
             raise unlike(f"run.json: the option {shorten_value(name)}", value, "no value of one")
     return given
+
+
+def _is_circuit(given: Any) -> bool:
+    """Whether it is the option "members" of a run on a circuit."""
+    if not fits(given, list[StoredMember]) or any(each.keys() != _MEMBER for each in given):
+        return False
+    short = all(len(each[name]) <= PLACE_CHARS for each in given for name in ("model", "layer"))
+    return short and all(each["unit"] <= HIGHEST for each in given) and not find_size_problem(decode_members(given))
 
 
 def tags(given: Any, where: str) -> list[str]:

@@ -21,6 +21,7 @@ from experiments.exchange import run_decoding
 from experiments.exchange.run_decoding import CHECK_FIGURES, HIGHEST, parse_time, require_field, shorten_value, unlike
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import ImportedRun, Label, LabelCheck, Run
+from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, decode_members, find_number
 from workers.record.decoding import encode
 from workers.record.label_checks import CheckResult
 from workers.record.limits import QUESTION_CHARS
@@ -141,4 +142,15 @@ def run_from(data: Json, owner: User) -> Run:
             f"run.json: question has {len(run.question):,} characters, at most {QUESTION_CHARS:,} are taken."
         )
     run.limits, run.options = run_decoding.limits(row["limits"]), run_decoding.options(row["options"])
+    _check_circuit(run)
     return run
+
+
+def _check_circuit(run: Run) -> None:
+    """Of a run on a circuit, that its number stands for its members. Raises ExchangeError."""
+    if run.system_kind != CIRCUIT:
+        return
+    members = decode_members(run.options.get("members", ()))
+    if not members or (run.layer, run.unit) != (ACTIVATION_LAYER, find_number(members)):
+        raise ExchangeError(f"run.json: unit is {run.unit}, which does not stand for the members of its circuit.")
+    run.options.pop("circuit", None)  # here another circuit may have this key

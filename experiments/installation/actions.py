@@ -30,6 +30,8 @@ NEEDS = {
     JobKind.SPARSE: Role.RESEARCHER,
     JobKind.MEASURE: Role.RESEARCHER,
     JobKind.CAUSAL: Role.RESEARCHER,
+    JobKind.GRAPH: Role.RESEARCHER,
+    JobKind.CIRCUIT: Role.RESEARCHER,
 }
 """Who may stop and resume such work. Adding has a worker read a place that somebody names, so it takes an admin; an
 export belongs to whoever asked for it."""

@@ -312,6 +312,7 @@ class WorkerOut(Schema):
     silent: float = Field(description="seconds since it told")
     up: float = Field(description="seconds since it began")
     refuses: str = Field(description="why it claims nothing, with the remedy; empty where it does")
+    problems: list[str] = Field(description="files of toys that it left out, each with the reason and the remedy")
     budget: int = Field(description="bytes of weights that it may hold; 0 for no limit")
     loaded: list[LoadedModel]
     doing: list[WorkerJob]

@@ -56,6 +56,8 @@ PAGES = {
     JobKind.SPARSE: "settings-autoencoders",
     JobKind.MEASURE: "settings-autoencoders",
     JobKind.CAUSAL: "units",
+    JobKind.GRAPH: "circuits",
+    JobKind.CIRCUIT: "circuit-searches",
 }
 """Where work of each kind is listed."""
 

@@ -17,7 +17,8 @@ from experiments.core import compatibility
 from experiments.core.clock import tell_time
 from experiments.core.params import clean_line
 from experiments.core.queue import ask_for
-from experiments.models import CheckStatus, LabelCheck, Layer, Run, Unit
+from experiments.core.units_of_runs import find_unit_of
+from experiments.models import CheckStatus, LabelCheck, Run, Unit
 from experiments.models.evaluation import PROBE
 from experiments.models.stored import Scalar
 from workers.record import tasks
@@ -122,11 +123,9 @@ def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> Labe
     the run keeps its figures while people are asked.
     """
     labels = [clean_line(str(each)) for each in run.conclusion.get("labels", [])]
-    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
     named = [each for each in dict.fromkeys(labels) if each and each.casefold() != "none"]
-    if layer is None or not named or tasks.find_task(run.task).gives_verdict:
+    if not named or tasks.find_task(run.task).gives_verdict or (unit := find_unit_of(run)) is None:
         return None
-    unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
     dataset = str(run.options.get("dataset") or "")
     method = choose_method(run.model, run.backbone, run.backbone_model, dataset, people=people)
     check = request_check(unit, " OR ".join(named), method, enqueue=enqueue, unpriced=run.unpriced)

@@ -11,10 +11,15 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from experiments.core import compatibility
+from experiments.core.errors import InvalidInput
 from experiments.core.params import parse_number
 from experiments.models import Dataset
+from experiments.runs.asking.circuits import choose_circuit, find_circuit_unit, place_circuit
+from experiments.runs.asking.form import find_layer
 from workers import registry
+from workers.record.circuits import ACTIVATION_LAYER
 from workers.record.limits import MOST_EXEMPLARS
+from workers.record.systems import SystemSpec
 
 MOST_SEED = 2**31 - 1
 """As on the pages and in the API."""
@@ -24,6 +29,8 @@ def add_system(parser: CommandParser) -> None:
     parser.add_argument("--model", default="toybox", help="default: toybox; manage.py models lists what there is")
     parser.add_argument("--layer", help="for example layer4; manage.py models MODEL lists them")
     parser.add_argument("--unit", help="number of the unit, from 0; or its name, for a class or a concept")
+    circuit = "number of a circuit, in the place of model, layer and unit"
+    parser.add_argument("--circuit", type=int, metavar="N", help=circuit)
     where = "where exemplars come from: a key, name or path; default: toybox, for models of toys alone"
     parser.add_argument("--dataset", default="", metavar="NAME", help=where)
     parser.add_argument("--toolset", choices=registry.TOOLSETS, help="default: toybox, for models of toys alone")
@@ -38,12 +45,32 @@ def system_of(options: dict[str, Any]) -> Any:
     """The `SystemSpec` that the options name. Raises RequestError if there is none, CommandError."""
     from workers.jobs.plugin_keys import system_named
 
+    if options.get("circuit") is not None or options["layer"] == ACTIVATION_LAYER:
+        return _circuit_of(options)
     if not options["layer"] or options["unit"] is None:
         raise CommandError("Say which unit: --layer layer4 --unit 7 (--help lists the rest).")
     spec = system_named(options["model"], options["layer"], options["unit"], options["dataset"])
     options["toolset"] = toolset_of(spec.model, options)
     asked = {name: options[name] for name in ("surroundings", "exemplars") if options[name]}
     return replace(spec, options={**spec.options, **asked})
+
+
+def _circuit_of(options: dict[str, Any]) -> SystemSpec:
+    """The circuit that the options name by its number, or by that of its members. Raises CommandError."""
+    from workers.jobs.plugin_keys import dataset_named
+
+    key = options.get("circuit")
+    try:
+        place = place_circuit({"circuit": key}) or {name: options[name] for name in ("model", "layer", "unit")}
+        layer = find_layer(place["model"], place["layer"])
+        unit = find_circuit_unit(layer, str(place["unit"]))
+    except InvalidInput as error:
+        raise CommandError(str(error)) from error
+    chosen = choose_circuit(layer, unit.number, key)
+    spec = unit.spec(dataset_named(options["dataset"]) if options["dataset"] else "")
+    options["toolset"] = toolset_of(spec.model, options)
+    asked = {name: options[name] for name in ("surroundings", "exemplars") if options[name]}
+    return replace(spec, options={**spec.options, **asked, **(chosen.options if chosen else {})})
 
 
 def toolset_of(model: str, options: dict[str, Any]) -> str:

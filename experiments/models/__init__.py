@@ -5,6 +5,8 @@ from experiments.models.audit import AuditEntry
 from experiments.models.catalogue import Label, Layer, Unit, VisionModelRow
 from experiments.models.causal import CausalCheck
 from experiments.models.circuit import Circuit, CircuitMemberRow
+from experiments.models.circuit_graph import CircuitGraph
+from experiments.models.circuit_search import CircuitSearch
 from experiments.models.code_version import CodeVersion
 from experiments.models.comment import Comment, Thread, Wording
 from experiments.models.dataset import Dataset, Exemplar, LayerIndex, UnitProfile

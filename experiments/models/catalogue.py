@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -11,12 +12,14 @@ from experiments.models import stored
 from experiments.models.plugin import PluginRow
 from workers import registry
 from workers.record import tasks
+from workers.record.circuits import CIRCUIT
 from workers.record.systems import SystemSpec
 
 _NOUNS = {
     "logit": ("unit", "classes"),
     "concept": ("unit", "neurons"),
     "latent": ("unit", "latents"),
+    CIRCUIT: ("circuit", "circuits"),
     tasks.FUNCTION: ("function", "functions"),
 }
 """Kind of a layer -> what one of its units is called before its number, and what several are."""
@@ -56,6 +59,13 @@ class VisionModelRow(PluginRow):
         return " · ".join(each for each in (self.other_name, self.weights) if each)
 
 
+class _ListedLayers(models.Manager["Layer"]):
+    """The layers of a network. What its circuits are studied as is no layer of it."""
+
+    def get_queryset(self) -> models.QuerySet[Layer]:
+        return super().get_queryset().exclude(kind=CIRCUIT)
+
+
 class Layer(models.Model):
     """A named place in a model; `name` is stable, `path` is where it is in the network."""
 
@@ -75,6 +85,9 @@ class Layer(models.Model):
     scale = models.CharField(
         max_length=10, blank=True, help_text="how logits become probabilities: softmax or sigmoid; empty for others"
     )
+
+    objects = _ListedLayers()
+    with_circuits: models.Manager[Layer] = models.Manager()
 
     class Meta:
         ordering = ["model", "position"]
@@ -119,17 +132,26 @@ class Unit(models.Model):
 
     layer = models.ForeignKey(Layer, models.CASCADE, related_name="unit_set")
     number = models.PositiveIntegerField()
+    members = stored.ShapedJSONField(
+        shape=list[stored.StoredMember],
+        null=True,
+        blank=True,
+        help_text="of a circuit, whose number stands for them; empty for others",
+    )
 
     class Meta:
         ordering = ["layer", "number"]
         constraints = [models.UniqueConstraint(fields=["layer", "number"], name="one_unit_per_number")]
 
     def __str__(self) -> str:
+        if self.members is not None:
+            return f"{self.layer.model} / circuit of {len(self.members)} members"
         return f"{self.layer} / unit {self.number}"
 
     def spec(self, dataset: str = "") -> SystemSpec:
         """The system that it is studied as, over a dataset where one is named."""
-        return self.layer.spec(self.number, dataset)
+        spec = self.layer.spec(self.number, dataset)
+        return spec if self.members is None else replace(spec, options={**spec.options, "members": self.members})
 
 
 class Label(models.Model):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 from django.db import models
 from django.urls import reverse
-from django.utils import timezone
 
 from experiments.models import stored
+from experiments.models.asked_once import AskedOnce, hash_question
 from experiments.models.catalogue import Layer
 from experiments.models.dataset import Dataset
 from workers.record.causal import CausalQuestion
 
 
-class CausalCheck(models.Model):
-    """One question, asked once; a worker writes the answer. How far it is, its job says."""
+class CausalCheck(AskedOnce):
+    """What a person asks of units of one layer; `result` is a workers.record.causal.CausalReport."""
 
     layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="causal_checks")
     dataset = models.ForeignKey("experiments.Dataset", models.CASCADE, related_name="causal_checks")
@@ -27,15 +24,9 @@ class CausalCheck(models.Model):
     factor = models.FloatField(help_text="0 ablates, 2 doubles")
     reference = models.CharField(max_length=10, help_text="zero, or the mean of each unit over all places")
     seed = models.PositiveIntegerField(default=0, help_text="of the draw of control units")
-    key = models.CharField(max_length=64, unique=True, help_text="hash of all that the answer depends on")
-    created = models.DateTimeField(default=timezone.now)
-    job = models.ForeignKey("experiments.Job", models.SET_NULL, null=True, related_name="causal_checks")
-    result = stored.ShapedJSONField(default=dict, blank=True, help_text="see workers.record.causal.CausalReport")
-    measured = models.DateTimeField(null=True, help_text="empty until a worker has measured it")
     impossible = models.TextField(blank=True, help_text="why no unit of the layer can be checked, as a worker found")
 
-    class Meta:
-        ordering = ["-pk"]
+    class Meta(AskedOnce.Meta):
         verbose_name = "causal check"
 
     def __str__(self) -> str:
@@ -52,18 +43,9 @@ class CausalCheck(models.Model):
     def question(self) -> CausalQuestion:
         return CausalQuestion(tuple(self.units), self.factor, self.reference, self.seed)
 
-    @property
-    def status(self) -> str:
-        """That of its job; "done" once it is measured."""
-        return "done" if self.measured else self.job.status if self.job else "stopped"
-
-    @property
-    def is_moving(self) -> bool:
-        return self.measured is None and self.job is not None and self.job.is_moving
-
     @staticmethod
     def key_of(layer: Layer, dataset: Dataset, question: CausalQuestion) -> str:
         """The same for the same question of the same weights and images."""
         of = [layer.pk, layer.model.revision, dataset.key, dataset.revision]
         asked = [list(question.units), float(question.factor), question.reference, question.seed]
-        return hashlib.sha256(json.dumps([*of, *asked]).encode()).hexdigest()
+        return hash_question(*of, *asked)

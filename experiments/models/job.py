@@ -22,6 +22,8 @@ class JobKind(models.TextChoices):
     SPARSE = "sparse", "Train an auto-encoder"
     MEASURE = "measure", "Measure an auto-encoder"
     CAUSAL = "causal", "Causal check"
+    GRAPH = "graph", "Graph of a circuit"
+    CIRCUIT = "circuit", "Find a circuit"
 
 
 class JobStatus(models.TextChoices):

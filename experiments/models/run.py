@@ -12,6 +12,7 @@ from django.utils import timezone
 from experiments.models import stored
 from workers import registry
 from workers.record import tasks
+from workers.record.circuits import CIRCUIT
 from workers.record.limits import USUAL
 from workers.record.statuses import ACTIVE, ENDED, Status
 
@@ -150,7 +151,20 @@ class Run(models.Model):
 
     @property
     def system(self) -> str:
+        if self.system_kind == CIRCUIT:
+            return f"{self.model} / {self.circuit_name}"
         return f"{self.model} / {self.layer} / {'unit' if self.takes_images else 'function'} {self.unit}"
+
+    @property
+    def short_system(self) -> str:
+        """The same without the model."""
+        return self.circuit_name if self.system_kind == CIRCUIT else f"{self.layer} / {self.unit}"
+
+    @property
+    def circuit_name(self) -> str:
+        """The circuit that it studies: its name when the run was asked, else how many members it has."""
+        name, count = self.options.get("circuit_name"), len(self.options.get("members", ()))
+        return f"circuit “{name}”" if name else f"circuit of {count} member{'' if count == 1 else 's'}"
 
     @property
     def takes_images(self) -> bool:

@@ -23,6 +23,14 @@ class StoredLimits(TypedDict, total=False):
     seconds: Measure
 
 
+class StoredMember(TypedDict):
+    """A member of a circuit."""
+
+    model: str
+    layer: str
+    unit: Annotated[int, msgspec.Meta(ge=0)]
+
+
 class Options(TypedDict, total=False):
     dataset: str
     label_check: bool
@@ -30,6 +38,12 @@ class Options(TypedDict, total=False):
     reflections: int
     ablation: bool
     """Whether programs may change the unit inside its model."""
+    members: list[StoredMember]
+    """Of a circuit: what it was made of when the run was asked."""
+    circuit: int
+    """The key of the circuit, of a run asked here."""
+    circuit_name: str
+    """What it was called then."""
     hints: bool
     """Of a function: whether the agent is given some inputs with their outputs to begin with."""
 
@@ -168,6 +182,8 @@ class JobOptions(TypedDict, total=False):
     seed: int
     check: int
     """Key of a causal check."""
+    graph: int
+    """Key of the graph of a circuit."""
 
 
 class SparseQuality(TypedDict):

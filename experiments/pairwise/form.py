@@ -87,7 +87,8 @@ class NewTrial(forms.Form):
         """The units that the filter chooses, by their place and the words of any of their labels."""
         columns = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
         given = {column: self.cleaned_data[name] for name, column in columns.items()}
-        found = Unit.objects.filter(**{column: value for column, value in given.items() if value not in (None, "")})
+        found = Unit.objects.filter(members__isnull=True)
+        found = found.filter(**{column: value for column, value in given.items() if value not in (None, "")})
         for word in self.cleaned_data["q"].split()[:WORDS]:
             found = found.filter(pk__in=Unit.objects.filter(labels__text__icontains=word).order_by().values("pk"))
         return found

@@ -11,6 +11,7 @@ from typing import Any
 from experiments.core import compatibility
 from experiments.models import Layer, Run
 from workers.record import tasks
+from workers.record.circuits import CIRCUIT
 from workers.record.systems import SystemSpec
 
 SAME = ("system_kind", "model", "layer", "unit", "options", "question", "task", "toolset", "backbone")
@@ -51,6 +52,8 @@ def draft_run(
 
 def suggest_question(system: SystemSpec, task: str) -> str:
     """The usual question of a task about a system; of one whose layer nobody has listed, by the numbers alone."""
+    if system.kind == CIRCUIT:
+        return tasks.questions(CIRCUIT, system.model, "", len(system.options.get("members", ())))[task]
     place = {"model__name": system.model, "name": system.layer}
     layer = Layer.objects.filter(**place).select_related("model").first()
     kind, name = (layer.kind, layer.name_of(system.unit)) if layer else ("", "")

@@ -10,6 +10,7 @@ from django.http import Http404
 
 from experiments.core import audit, queue
 from experiments.core.actors import Actor
+from experiments.core.asked_once import ask_unless_answered, find_or_add
 from experiments.core.audit import Verb
 from experiments.core.compatibility import explain_unchangeable
 from experiments.core.errors import StateConflict
@@ -82,18 +83,10 @@ def ask_for_causal_check(actor: Actor, layer: Layer, key: str, question: CausalQ
         raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
     check_question(layer, question)
     asked = vars(question) | {"units": list(question.units), "layer": layer, "dataset": dataset}
-    rows = CausalCheck.objects.select_for_update(of=("self",))
-    row, is_new = rows.get_or_create(key=CausalCheck.key_of(layer, dataset, question), defaults=asked)
+    row, is_new = find_or_add(CausalCheck, CausalCheck.key_of(layer, dataset, question), asked)
     if is_new:
         row.changed_units.set([Unit.objects.get_or_create(layer=layer, number=each)[0] for each in question.units])
-    if row.measured is None and not row.is_moving:
-        options = {"check": row.pk}
-        row.job = Job.objects.create(
-            kind=JobKind.CAUSAL, subject=str(row)[:500], options=options, asked_by=actor.person
-        )
-        row.save(update_fields=["job"])
-        audit.record(actor, Verb.CAUSAL_ASKED, row, dataset=key)
-        queue.ask_for_work(row.job.pk)
+    ask_unless_answered(actor, row, JobKind.CAUSAL, Verb.CAUSAL_ASKED, dataset=key)
     return row
 
 

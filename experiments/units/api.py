@@ -113,7 +113,7 @@ def _name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool)
 
 def _list_units_with_labels() -> QuerySet[Unit]:
     labels = Prefetch("labels", queryset=visible_to(Label.objects.all()))
-    return Unit.objects.select_related("layer__model").prefetch_related(labels)
+    return Unit.objects.filter(members__isnull=True).select_related("layer__model").prefetch_related(labels)
 
 
 def _unit_out(names: Names, unit: Unit) -> UnitOut:

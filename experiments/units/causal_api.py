@@ -67,7 +67,7 @@ def _check_out(row: CausalCheck) -> CausalCheckOut:
         reference=row.reference,
         seed=row.seed,
         status=row.status,
-        problem=row.job.result if row.job and row.status in ("stopped", "failed") else "",
+        problem=row.problem,
         progress=Progress(**progress) if progress else None,
         measured=row.measured,
         result=row.result,

@@ -63,7 +63,7 @@ def _read_pairs(meant: Q, names: Names) -> Sequence[tuple[int, int, str]]:
     """Layer, number and label of each pair of unit and label that is meant, and not hidden."""
     rows = visible_to(Label.units.through.objects.filter(meant)).exclude(names.are_hidden("label__run__"))
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
-    found = rows.exclude(hidden).order_by("-pk")
+    found = rows.exclude(hidden).filter(unit__members__isnull=True).order_by("-pk")  # circuits are found by name
     return found.values_list("unit__layer_id", "unit__number", "label__text")  # type: ignore[return-value]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -29,6 +29,7 @@ from experiments.models import Dataset, Exemplar, Label, Layer, LayerIndex, Role
 from experiments.runs.asking.form import read_profile
 from experiments.units import actions, causal, drawing, lists
 from experiments.units.states import UnitState, dead, state_of
+from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT
 from workers.record.statuses import Status
 
 RUNS = 10
@@ -46,9 +47,11 @@ TYPED = 10_000
 def index(request: HttpRequest) -> HttpResponse:
     """The models, and how much is known of each."""
     access.require(request)
-    models = VisionModelRow.objects.annotate(layer_count=Count("layers"), units=Sum("layers__units")).order_by("pk")
+    models = VisionModelRow.objects.annotate(
+        layer_count=Count("layers", filter=~Q(layers__kind=CIRCUIT)), units=Sum("layers__units")
+    ).order_by("pk")
     runs = dict(Run.objects.order_by().values_list("model").annotate(Count("unit")))
-    units = Unit.objects.filter(labels__isnull=False).order_by()
+    units = Unit.objects.filter(labels__isnull=False, members__isnull=True).order_by()
     labelled = dict(units.values_list("layer__model").annotate(Count("pk", distinct=True)))
     rows = [
         {"model": model, "runs": runs.get(model.name, 0), "labelled": labelled.get(model.pk, 0)}
@@ -65,6 +68,8 @@ def index(request: HttpRequest) -> HttpResponse:
 def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
     """The whole page; htmx is sent what the dataset says, or the causal check, while a worker finds that out."""
     access.require(request)
+    if layer_name == ACTIVATION_LAYER:
+        return redirect("circuit-studied", name, number)
     return _render_unit(request, lists.find_layer(name, layer_name, number), number, {})
 
 

@@ -27,6 +27,8 @@ RUN = {
     "ask_for_exemplars",
     "ask_for_layer_exemplars",
     "ask_for_causal_check",
+    "ask_for_circuit_graph",
+    "search_circuit",
     "pause_run",
     "resume_run",
     "send_note",

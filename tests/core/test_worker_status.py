@@ -80,6 +80,18 @@ def test_it_shows_device_memory_and_models(as_owner: Client) -> None:
     assert "Nothing; it waits for work." in text
 
 
+def test_files_that_a_worker_left_out_are_shown_with_the_reason(as_owner: Client) -> None:
+    told = "'a<b>.glb': it has a skeleton; apply the pose."
+    worker_status.publish_status("lab:17", REPORT | {"problems": [told]})
+    text = page(as_owner)
+    assert "Left out of the game engine" in text
+    assert "&#x27;a&lt;b&gt;.glb&#x27;: it has a skeleton; apply the pose." in text
+    (row,) = as_owner.get("/api/v1/workers").json()["items"]
+    assert row["problems"] == [told]
+    worker_status.publish_status("lab:17", REPORT)
+    assert "Left out of the game engine" not in page(as_owner)
+
+
 def test_each_loaded_name_is_said_once() -> None:
     other = [{**NET, "name": name} for name in ("resnet", "bert", "clip", "sam")]
     said = worker_status.describe_places(REPORT | {"places": [EYES, NET, EYES, *other]})

@@ -36,6 +36,7 @@ from tests.support.addresses import ADMIN_READ, READ, RESEARCH, REVIEW_READ, SHA
 from tests.support.api_operations import READING, call
 from tests.support.api_world import KEY, Script, World
 from tests.support.builders import make_run, replied, started
+from tests.support.circuits import make_studied
 from tests.support.odd_rows import JSON, METHODS, spoil_columns, spoil_json
 from workers.record.events import (
     Blocked,
@@ -118,6 +119,8 @@ def places(admin: User, world: World) -> list[str]:
         "model": world.layer.model_id,
         "autoencoder": world.autoencoder.pk,
         "circuit": world.circuit.pk,
+        "studied": make_studied("toybox").number,
+        "circuit_search": world.circuit_search.pk,
         "dataset": 1,
         "job": job.pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"odd": "x"}).pk,
@@ -140,7 +143,11 @@ def places(admin: User, world: World) -> list[str]:
     ]
     tabs = [f"/runs/{pk}/?tab={name}" for pk in (run, concluded) for name in TABS]
     shared = [path.format(token=token) for path in SHARED.values() for _, token in shares]
-    return [*own, *tabs, *shared, f"/compare/?run={run}&run={concluded}", "/experiments/?view=programs"]
+    compared = [
+        f"/compare/?run={run}&run={concluded}",
+        f"/circuits/compare/?a={world.circuit.pk}&b={world.circuit.pk}",
+    ]
+    return [*own, *tabs, *shared, *compared, "/experiments/?view=programs"]
 
 
 def must_open(client: Client, script: Script, places: list[str], world: World) -> None:

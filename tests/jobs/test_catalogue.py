@@ -15,9 +15,10 @@ from experiments.models import Backbone, Dataset, Layer, LayerIndex, Toolset, Un
 from tests.support import torchvision_weights
 from tests.support.builders import make_run
 from tests.support.checkpoints import CLASSES, resnet
+from tests.support.glb_files import make_cone
 from workers import registry
 from workers.errors import Cancelled, MissingPart
-from workers.jobs import catalogue, lease, long, registration
+from workers.jobs import briefing, catalogue, heartbeat, lease, long, registration
 from workers.jobs import laboratory as place
 from workers.vision_models.torchvision_resnet.network import BasicBlock
 
@@ -52,6 +53,24 @@ def test_every_plug_in_has_a_row_and_what_is_missing_has_its_command() -> None:
     toolsets = dict(Toolset.objects.values_list("key", "available"))
     assert toolsets == {key: key.startswith("toybox") for key in registry.TOOLSETS}
     assert Toolset.objects.get(key="diffusion").remedy.count("hf download") == 2
+
+
+def test_files_of_toys_are_looked_at_and_what_is_left_out_is_logged_and_told(
+    settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.LAB_GAME_MODELS = str(tmp_path)
+    make_cone().write(tmp_path / "beacon.glb")
+    (tmp_path / "anvil.glb").write_bytes(b"no toy")
+    assert heartbeat.list_problems() == []
+    with caplog.at_level("WARNING"):
+        catalogue.look_at_engine("toybox")
+    told = "'anvil.glb': it is no glTF in binary form: it does not begin with glTF; export it as .glb."
+    assert told in caplog.text
+    assert heartbeat.list_problems() == [told]
+    report = heartbeat.Heartbeat(1).report()
+    assert report["problems"] == [told]
+    assert heartbeat.summarize_report(report) != heartbeat.summarize_report(report | {"problems": []})
+    assert "also knows beacon" in briefing.read_extras()
 
 
 def test_units_of_the_paper_are_those_of_torchvisions_weights_and_of_no_others() -> None:

@@ -7,6 +7,7 @@ from django.core import checks
 from django.core.management import call_command
 
 from experiments.core import notify, worker_status
+from tests.support.glb_files import make_cone
 from tests.support.sandbox_lab import layers_found
 from workers.jobs import jail
 from workers.sandbox.jail import SandboxLayer
@@ -81,3 +82,15 @@ def test_pages_know_of_the_override_where_no_worker_has_told(settings):
     notify.redis.cache_clear()
     assert "MAIA_SANDBOX_OVERRIDE" in worker_status.warn_of_sandbox()
     notify.redis.cache_clear()
+
+
+def test_check_lists_the_nouns_of_files_and_what_is_left_out(settings, tmp_path, laboratory):
+    out, toys = StringIO(), tmp_path / "toys"
+    toys.mkdir()
+    make_cone().write(toys / "beacon.glb")
+    make_cone().write(toys / "car.glb")
+    settings.LAB_GAME_MODELS = str(toys)
+    with layers_found(ON):
+        call_command("check", stdout=out, stderr=out)
+    assert "Game engine: tools.game_engine, and nothing else, also knows beacon:" in out.getvalue()
+    assert "  left out: 'car.glb': 'car' is a word of toybox's own, for the noun 'car'; rename it." in out.getvalue()

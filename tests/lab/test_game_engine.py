@@ -1,11 +1,13 @@
 """`tools.game_engine`: what a call draws, what stands with each image, and what is refused."""
 
 import math
+from hashlib import sha256
 from typing import get_args
 
 import pytest
 
 from tests.support.exemplar_index import index_of
+from tests.support.glb_files import make_cone
 from tests.support.tiny_lab import TinyContext
 from workers.errors import ToolMisuse, ToolRefused
 from workers.lab.engine_arguments import build_requests
@@ -113,6 +115,28 @@ def test_a_prompt_that_cannot_be_rendered_is_refused_beside_the_others(context):
     assert [each.title for each in observations(context)] == ["a ball, light 1", "a ball, light 2"]
     assert "a dog, light 2 (refused: toybox cannot draw dog)" in context.tools.entries[0].text
     with pytest.raises(ToolRefused, match=r"toybox cannot draw dog.*Toybox knows these toys"):
+        context.tools.game_engine(["a dog"])
+
+
+def test_a_toy_of_a_file_is_logged_as_any_and_its_scene_names_the_file(tmp_path):
+    toys = tmp_path / "toys"
+    toys.mkdir()
+    data = make_cone().write(toys / "traffic-cone.glb").read_bytes()
+    context = TinyContext(index_of(tmp_path), game_models=str(toys))
+    images, titles = context.tools.game_engine(["a red traffic cone on grass"], camera=[0, 45])
+    context.tools.log_experiment([0.0, 1.0], images, titles)
+    assert [each.title for each in observations(context)] == [
+        "a red traffic cone on grass, camera 0°",
+        "a red traffic cone on grass, camera 45°",
+    ]
+    assert observations(context)[1].parameters["camera"] == 45
+    digest = sha256(data).hexdigest()[:12]
+    for image in images:
+        scene = context.memory.recall(image_key(image)).scene
+        assert scene["added"] == {"traffic cone": {"file": "traffic-cone.glb", "sha256": digest}}
+    with pytest.raises(
+        ToolRefused, match=r"cannot draw dog.*tools.game_engine, and nothing else, also knows traffic cone"
+    ):
         context.tools.game_engine(["a dog"])
 
 

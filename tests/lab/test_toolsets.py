@@ -16,12 +16,14 @@ ABLATIONS = [key for key, each in registry.TOOLSETS.items() if each.lacks]
 @pytest.mark.parametrize("key", ABLATIONS)
 def test_the_reference_is_silent_on_what_a_toolset_lacks(key: str) -> None:
     lacks = registry.TOOLSETS[key].lacks
-    text = build_reference("It draws toys.", "It changes toys.", lacks)
+    text = build_reference("It draws toys.", "It changes toys.", lacks, extras="It knows cranes.")
     assert not [name for name in lacks if f"tools.{name}" in text]
     for name in {"dataset_exemplars", "text2image", "edit_images", "log_experiment"} - lacks:
         assert f"### tools.{name}(" in text
     assert ("It draws toys." in text) == ("text2image" not in lacks)
     assert ("It changes toys." in text) == ("edit_images" not in lacks)
+    assert ("## What the game engine can draw\n\nIt knows cranes." in text) == ("game_engine" not in lacks)
+    assert "What the game engine can draw" not in build_reference()
     assert "This run is without some tools" in text
     assert "without some tools" not in build_reference()
 

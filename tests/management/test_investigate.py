@@ -29,7 +29,7 @@ from workers.jobs.laboratory import laboratory
 from workers.jobs.plugin_keys import system_named
 from workers.record.events import Note
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_own_toybox")]
 UNIT = ("--model", "toybox", "--layer", "layer4", "--unit", "12")
 
 

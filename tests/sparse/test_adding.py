@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -15,7 +14,6 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from safetensors.torch import load_file, save_file
 
-from experiments.core import notify
 from experiments.models import SparseAutoencoderRow, VisionModelRow
 from tests.support import published_saes
 from tests.support.published_saes import draw
@@ -32,17 +30,8 @@ from workers.sparse.training import find_source
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("on_toybox", "no_redis", "one_thread", "clean_folder"),
+    pytest.mark.usefixtures("on_own_toybox", "no_redis", "one_thread"),
 ]
-
-
-@pytest.fixture
-def clean_folder(settings: Any, on_toybox: None) -> Iterator[None]:
-    """No auto-encoder is there, before and after: the state folder is shared."""
-    yield
-    for path in (settings.STATE / "sparse").glob("*"):
-        path.unlink()
-    notify.muted.clear()
 
 
 def said(*words: str) -> str:

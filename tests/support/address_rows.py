@@ -28,7 +28,7 @@ from experiments.models import (
 )
 from tests.support.addresses import KEY
 from tests.support.autoencoders import make_autoencoder
-from tests.support.circuits import make_circuit
+from tests.support.circuits import make_circuit, make_circuit_search, make_studied
 
 
 def make_ids(run: Run) -> dict[str, int]:
@@ -38,13 +38,14 @@ def make_ids(run: Run) -> dict[str, int]:
     unit = Unit.objects.create(layer=layer, number=1)
     label = Label.objects.create(text="red", source="person")
     label.units.add(unit)
+    dataset = Dataset.objects.create(key="folder:/own", label="own", added=timezone.now())
     view = SavedView.objects.create(owner=User.objects.create_user("leaver"), name="theirs")
     job = Job.objects.create(kind="index", subject="folder:/own", options={"model": "hf:own", "layers": ["fc"]})
     return {
         "run": run.pk,
         "export": Export.objects.create(job=Job.objects.create(kind="export"), what="runs", format="csv").pk,
         "model": VisionModelRow.objects.create(name="hf:own", revision="1", added=timezone.now()).pk,
-        "dataset": Dataset.objects.create(key="folder:/own", label="own", added=timezone.now()).pk,
+        "dataset": dataset.pk,
         "job": job.pk,
         "view": view.pk,
         "preset": Preset.objects.create(owner=view.owner, name="theirs").pk,
@@ -58,6 +59,8 @@ def make_ids(run: Run) -> dict[str, int]:
         "label": label.pk,
         "autoencoder": make_autoencoder("theirs").pk,
         "circuit": make_circuit(run.owner, unit, "theirs").pk,
+        "studied": make_studied("own").number,
+        "circuit_search": make_circuit_search(layer, dataset).pk,
     }
 
 

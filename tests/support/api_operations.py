@@ -16,6 +16,7 @@ OWN = {
 }
 """One's own name, ways in, files and views, and what one was told, which a viewer may have."""
 ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_similar_units": "?dataset=toybox"}
+ASKED["compare_circuits"] = "?first={circuit}&second={circuit}"
 BODIES: dict[str, Any] = {
     "rename_me": {"name": "Ada"},
     "set_role": {"role": "viewer"},
@@ -36,11 +37,14 @@ BODIES: dict[str, Any] = {
     "ask_for_exemplars": {"dataset": "toybox"},
     "ask_for_layer_exemplars": {"dataset": "toybox"},
     "ask_for_causal_check": {"dataset": "toybox"},
+    "ask_for_circuit_graph": {"dataset": "toybox"},
     "save_reply": {},
     "hand_run_over": {"backbone": "person"},
     "send_note": {"text": "Look at snow."},
     "change_limits": {"rounds": 30},
     "fork_run": {"round": 1},
+    "ask_for_circuit_exemplars": {"dataset": "toybox"},
+    "search_circuit": {"model": "toybox", "layer": "layer4", "target": "car", "dataset": "toybox"},
     "create_circuit": {"name": "edges", "members": [{"model": "toybox", "layer": "layer4", "unit": 1}]},
     "change_circuit": {"name": "corners"},
     "create_label": {"text": "blue", "units": [{"layer_id": 1, "number": 1}]},
@@ -102,12 +106,13 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     known["queues"] = world.run.review_items.get().queue_id
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     known |= {"observations": world.run.observations.latest("pk").pk}
-    known |= {"judging": world.check.pk, "circuits": world.circuit.pk}
+    known |= {"judging": world.check.pk, "circuits": world.circuit.pk, "circuit-searches": world.circuit_search.pk}
+    known |= {"circuit-graphs": world.circuit_graph.pk}
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk
     address = path.replace("{pk}", str(pk)).replace("{number}", "1").replace("{key}", KEY)
     address = address.replace("{kind}", "checks")
-    address += ASKED.get(name, "").format(run=world.run.pk)
+    address += ASKED.get(name, "").format(run=world.run.pk, circuit=world.circuit.pk)
     body = BODIES.get(name)
     if isinstance(script, Client):
         return script.generic(operation.methods[0], f"/api/v1{address}")

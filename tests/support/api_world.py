@@ -20,6 +20,8 @@ from experiments.models import (
     CausalCheck,
     CheckStatus,
     Circuit,
+    CircuitGraph,
+    CircuitSearch,
     Dataset,
     Evaluation,
     EvaluationKind,
@@ -45,7 +47,8 @@ from tests.support import builders
 from tests.support.autoencoders import add_report, make_autoencoder
 from tests.support.builders import make_run
 from tests.support.causal_checks import make_causal_check
-from tests.support.circuits import make_circuit
+from tests.support.circuit_graphs import make_circuit_graph
+from tests.support.circuits import make_circuit, make_circuit_search
 from tests.support.seeding import evaluations
 from workers.record.replies import Hypothesis
 
@@ -67,6 +70,8 @@ class World:
     autoencoder: SparseAutoencoderRow
     causal_check: CausalCheck
     circuit: Circuit
+    circuit_graph: CircuitGraph
+    circuit_search: CircuitSearch
 
     @property
     def places(self) -> dict[str, Any]:
@@ -102,6 +107,7 @@ def fill(owner: User) -> World:
     Run.objects.filter(pk=run.pk).update(label_check=check)
     run.refresh_from_db()
     evaluation = evaluations.make_evaluation(owner, EvaluationKind.SYNTHETIC, [check], [run], Random(0))
+    circuit = make_circuit(owner, unit, "edges")
     return World(
         run=run,
         layer=layer,
@@ -114,7 +120,9 @@ def fill(owner: User) -> World:
         sweep=Sweep.objects.create(owner=owner, name="All", task="describe", selection={"model": "toybox"}),
         autoencoder=_make_measured(),
         causal_check=make_causal_check(layer, dataset, 1),
-        circuit=make_circuit(owner, unit, "edges"),
+        circuit=circuit,
+        circuit_graph=make_circuit_graph(circuit, dataset),
+        circuit_search=make_circuit_search(layer, dataset),
     )
 
 

@@ -67,7 +67,7 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
     asking = judged_images.make_waiting(unit)
     two = make_circuit(admin, unit, "own", 2)
     return {
-        **{name: getattr(world, name).pk for name in ("autoencoder", "run", "job", "layer", "label")},
+        **{name: getattr(world, name).pk for name in ("autoencoder", "run", "job", "layer", "label", "circuit_search")},
         "circuit": two.pk,
         "circuit_member": two.members.earliest("pk").pk,
         "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,

@@ -192,10 +192,12 @@ class TinyContext:
         model=None,
         describer=TinyDescriber,
         progress=no_progress,
+        game_models="",
     ):
         self.memory = memory or ImagesInMemory()
         self.generator, self.editor = TinyGenerator(), TinyEditor()
-        engine = partial(registry.load(registry.GAME_ENGINES, "toybox"), LabSettings(Path("unused")))
+        known = LabSettings(Path("unused"), game_models=game_models)
+        engine = partial(registry.load(registry.GAME_ENGINES, "toybox"), known)
         equipment = ToolBackends(lambda: self.generator, lambda: self.editor, describer, engine)
         self.subject = Unit(SystemSpec("unit", "tiny", layer, unit), model or TinyModel(), index, batch_size=4)
         self.system = System(self.subject, self.memory, progress)

@@ -12,12 +12,15 @@ from string import Template
 
 from workers import registry
 from workers.errors import RequestError
+from workers.record.circuits import CIRCUIT, decode_members
 from workers.record.functions import WORD_FAMILIES
 from workers.record.limits import QUESTION_CHARS, Limits
 from workers.record.systems import SystemSpec
 from workers.record.tasks import FUNCTION
 
 MOST_NAME_CHARS = 200
+MOST_NAMED = 12
+"""Members of a circuit that its agent is told by name."""
 
 _EXAMPLES = {
     "dataset_exemplars": '''\
@@ -108,9 +111,18 @@ def system_name(system: SystemSpec, class_name: str = "") -> str:
     """The system in words, such as "unit 7 of layer4 in the model toybox"; of a synthetic neuron only a number."""
     if blind := registry.blind_name(system.kind, system.model, system.layer, system.unit):
         return f"{blind}, whose network is not named"
+    if system.kind == CIRCUIT:
+        return f"{_name_circuit(system)} in the model {system.model}"
     where = f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
     named = " ".join(class_name.split())[:MOST_NAME_CHARS]
     return f"the class \u201c{named}\u201d ({where})" if named else where
+
+
+def _name_circuit(system: SystemSpec) -> str:
+    """How many members it has, and the first of them."""
+    members = decode_members(system.options.get("members", ()))
+    some = "; ".join(map(str, members[:MOST_NAMED])) + ("; and more" if len(members) > MOST_NAMED else "")
+    return f"a circuit of {len(members)} unit{'' if len(members) == 1 else 's'}, studied together ({some}),"
 
 
 def quote(text: str) -> str:

@@ -37,8 +37,7 @@ def find_activity(activations: NDArray[np.floating[Any]], units: Sequence[int]) 
     """
     chosen = activations[:, list(units)].astype(np.float64)
     varies = np.ptp(activations, axis=0) > 0
-    spread = chosen.std(axis=0)
-    strength = (chosen / np.where(spread > 0, spread, 1)).sum(axis=1)
+    strength = sum_activity(chosen)
     top = np.zeros(len(chosen), bool)
     top[np.argsort(-strength, kind="stable")[: max(1, round(_TOP_SHARE * len(chosen)))]] = True
     return UnitActivity(
@@ -48,6 +47,13 @@ def find_activity(activations: NDArray[np.floating[Any]], units: Sequence[int]) 
         top=top,
         live_others=np.setdiff1d(np.flatnonzero(varies), units),
     )
+
+
+def sum_activity(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The activity of a set (images,): the sum of its units' activations (images, units), each over its deviation."""
+    spread = chosen.std(axis=0)
+    total: NDArray[np.float64] = (chosen / np.where(spread > 0, spread, 1)).sum(axis=1)
+    return total
 
 
 def draw_controls(others: NDArray[np.int64], size: int, seed: int) -> list[list[int]]:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_ACTIVE = 0.05
-"""Share of the images, the strongest of a unit, in which it counts as active."""
+from workers.metrics.ranking import STRONG
 
 
 def find_lift(activations: NDArray[np.floating[Any]], shown: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -19,7 +18,7 @@ def find_lift(activations: NDArray[np.floating[Any]], shown: NDArray[np.bool_]) 
     they rise above its median. 0 where unit or class is never there.
     """
     ordered = np.sort(activations, axis=0)
-    bound = ordered[-max(1, round(_ACTIVE * len(activations)))]
+    bound = ordered[-max(1, round(STRONG * len(activations)))]
     active = (activations >= bound) & (activations > np.median(activations, axis=0))
     chance = active.mean(0) * shown.mean()
     together = (active & shown[:, None]).mean(0)

@@ -12,6 +12,11 @@ _NEAR = 1e-6
 """A difference of logits below this is none: then there is nothing to explain."""
 
 
+def is_near(whole: float, nothing: float) -> bool:
+    """Whether two logits are the same but for rounding."""
+    return abs(whole - nothing) <= _NEAR * max(1.0, abs(whole))
+
+
 @dataclass(frozen=True)
 class CircuitPoint:
     """Of a circuit of some size, on some images."""
@@ -28,16 +33,15 @@ def measure_curve(
     sizes: Sequence[int],
     what: str,
     progress: Progress,
-    whole: float | None = None,
+    whole: float,
 ) -> list[CircuitPoint] | None:
     """For circuits of the first so many units of an order of all units (Marks et al., arXiv 2403.19647, section 4).
 
     m is the mean logit, of the model (M), with all units held at their means (0), or all but the circuit (C). None
-    where holding all units changes nothing. `whole` takes the place of m(M) where that is of a fuller model.
+    where holding all units changes nothing. `whole` is m(M), of a fuller model where `logit` leaves something out.
     """
     nothing = logit.measure(order)
-    whole = logit.measure([]) if whole is None else whole
-    if abs(whole - nothing) <= _NEAR * max(1.0, abs(whole)):
+    if is_near(whole, nothing):
         return None
     found = []
     for at, size in enumerate(sizes):

@@ -22,7 +22,7 @@ from workers.circuits.curves import CircuitPoint, measure_curve
 from workers.errors import RequestError
 from workers.metrics.intervals import estimate_mean
 from workers.protocols import Progress, RewritableModel, find_classes
-from workers.record.circuits import CircuitCurve, CircuitReport, FoundMember
+from workers.record.circuits import MIN_IMAGES, CircuitCurve, CircuitReport, FoundMember
 
 Positions = NDArray[np.int64]
 """Of images among those of the activations."""
@@ -32,8 +32,6 @@ EXACT = 1_024
 """Nodes up to which each is ablated by itself, a pass for each."""
 _MEMBERS = 20
 """That a report names."""
-_FEWEST = 8
-"""Images, half of which choose."""
 
 
 @dataclass(frozen=True)
@@ -89,31 +87,33 @@ def find_circuit(
     beside = _CircuitSearch(below, images, wish, progress) if below else None
     own = side.model.outputs(images, side.layer)[:, wish.target].double().numpy()
     chosen = np.argsort(-own, kind="stable")[: wish.images]
-    if len(chosen) < _FEWEST:
-        raise RequestError(f"{len(chosen)} images are too few: {_FEWEST} are needed. Name a larger dataset.")
+    if len(chosen) < MIN_IMAGES:
+        raise RequestError(f"{len(chosen)} images are too few: {MIN_IMAGES} are needed. Name a larger dataset.")
     shown = np.isin(np.arange(len(images)), chosen)
     sizes = sorted({max(1, round(share * len(side.nodes))) for share in SHARES})
     points: dict[str, list[list[CircuitPoint]]] = defaultdict(list)
     effects = []
     for seed in range(wish.seeds):
         choosing, measuring = _halve(chosen, seed)
+        whole = search.measure_whole(measuring)
         found = search.find_effects(choosing, seed)
         effects.append(found)
+        by_effect = rank_by_effect(side.nodes, found)
         orders = {
-            "effect" if search.is_exact else "gradients": rank_by_effect(side.nodes, found),
+            "effect" if search.is_exact else "gradients": by_effect,
             "lift": search.order_by_lift(shown, measuring),
             "random": np.random.default_rng([seed, 46]).permutation(side.nodes).tolist(),
         }
         if search.is_exact:
             orders["gradients"] = rank_by_effect(side.nodes, search.find_gradients(choosing, seed))
         for method, order in orders.items():
-            points[method] += search.measure(measuring, order, sizes, f"{method}, seed {seed}")
+            points[method] += search.measure(measuring, order, sizes, whole, f"{method}, seed {seed}")
         if side.bare:
-            order = rank_by_effect(side.nodes, found)
-            points["bare"] += search.measure(measuring, order, sizes, f"error left out, seed {seed}", side.bare)
+            what = f"error left out, seed {seed}"
+            points["bare"] += search.measure(measuring, by_effect, sizes, whole, what, side.bare)
         if beside:
             order = rank_by_effect(beside.side.nodes, beside.find_effects(choosing, seed))
-            points["neurons"] += beside.measure(measuring, order, sizes, f"neurons, seed {seed}")
+            points["neurons"] += beside.measure(measuring, order, sizes, whole, f"neurons, seed {seed}")
     curves = tuple(_summarise(method, sizes, some) for method, some in points.items() if some)
     return search.report(len(chosen), curves, np.mean(effects, axis=0), find_lift(side.activations, shown))
 
@@ -162,17 +162,22 @@ class _CircuitSearch:
         seen[measuring] = False
         return rank_by_lift(self.side.nodes, find_lift(self.side.activations[seen], shown[seen]))
 
+    def measure_whole(self, measuring: Positions) -> float:
+        """The mean logit with nothing held, the same at every layer and for latents and neurons."""
+        return self._read_logit(measuring).measure([])
+
     def measure(
         self,
         measuring: Positions,
         order: Sequence[int],
         sizes: Sequence[int],
+        whole: float,
         what: str,
         model: RewritableModel | None = None,
     ) -> list[list[CircuitPoint]]:
         """The curve of an order, as a list of one; empty where there is nothing to explain. `model` takes the side's
         place, and explains what that one says."""
-        logit, whole = self._read_logit(measuring, model), self._read_logit(measuring).measure([])
+        logit = self._read_logit(measuring, model)
         found = measure_curve(logit, order, sizes, f"Measuring circuits, {what}", self._progress, whole)
         return [found] if found else []
 

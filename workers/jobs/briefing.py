@@ -24,6 +24,11 @@ def vocabulary_of(run: Run) -> str:
     return str(getattr(laboratory().generator(generator), "vocabulary", ""))
 
 
+def read_extras() -> str:
+    """What the game engine alone can draw, in a sentence; "" if nothing."""
+    return str(getattr(laboratory().game_engine(), "extras", ""))
+
+
 def changes_of(run: Run) -> str:
     """Which changes the run's editor can make, in a sentence; "" if it tries whatever is said, or is not there."""
     with suppress(MissingPart):

@@ -31,6 +31,7 @@ def write_all(progress: Progress = no_progress) -> None:
         *((key, write_backbone) for key in registry.BACKBONES),
         *((key, write_toolset) for key in registry.TOOLSETS),
         *((key, write_model) for key in model_keys()),
+        *((key, look_at_engine) for key in registry.GAME_ENGINES),
     ]
     for done, (key, write) in enumerate(work):
         progress(f"Looking at {key}", done, len(work))
@@ -178,6 +179,19 @@ def write_toolset(key: str) -> None:
     models = [] if remedy else [model for part in parts for model in registry.list_models(*part, settings())]
     found["model_names"] = list(dict.fromkeys(models))
     Toolset.objects.update_or_create(key=key, defaults=found)
+
+
+def look_at_engine(key: str) -> None:
+    """Have a game engine read its files, so that the log and the Workers page say what it leaves out."""
+    _find_trouble(key, lambda: describe_engine(key))
+
+
+def describe_engine(key: str = "toybox") -> tuple[str, tuple[str, ...]]:
+    """What a game engine alone can draw, in a sentence, "" if nothing; and a sentence about each file it leaves out."""
+    engine = laboratory().game_engine(key)
+    find: Callable[[], tuple[str, ...]] | None = getattr(engine, "find_problems", None)
+    problems = find() if find else ()
+    return str(getattr(engine, "extras", "")), problems
 
 
 # --- what is missing --------------------------------------------------------------------------------

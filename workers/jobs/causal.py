@@ -18,7 +18,7 @@ from workers.record.decoding import encode
 def check_for(job: Job, progress: Progress) -> str:
     """What a job of kind "causal" does."""
     options: Any = job.options
-    row = CausalCheck.objects.select_related("layer__model", "dataset").filter(pk=options.get("check")).first()
+    row = CausalCheck.objects.select_related("layer__model", "dataset").filter(pk=options.get("row")).first()
     if row is None:
         raise MissingPart("This causal check is gone: its model or dataset was taken off the list. Ask for it again.")
     report = _measure(row, progress)

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from django.utils import timezone
+
 from experiments.core import compatibility
+from experiments.models import CircuitSearch, Job
 from workers.circuits.finding import CircuitSide, CircuitWish, find_circuit, find_target
-from workers.errors import RequestError
+from workers.errors import MissingPart, RequestError
 from workers.jobs import plugin_keys
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress, RewritableModel
 from workers.record.circuits import CircuitReport
+from workers.record.decoding import encode
 
 IMAGES = 500
 """Images of the probe split that are looked at."""
+
+
+def find_for(job: Job, progress: Progress) -> str:
+    """What a job of kind "circuit" does."""
+    options: Any = job.options
+    row = CircuitSearch.objects.select_related("layer__model", "dataset").filter(pk=options.get("row")).first()
+    if row is None:
+        raise MissingPart("This search is gone: its model or dataset was taken off the list. Ask for it again.")
+    layer = row.layer
+    report = find(layer.model.name, layer.name, row.target, row.dataset.key, row.images, row.seeds, progress)
+    row.result, row.measured = encode(report), timezone.now()
+    row.save(update_fields=["result", "measured"])
+    return report.why or f"{row}: measured on {report.images:,} images."
 
 
 def find(

@@ -86,6 +86,7 @@ class Heartbeat:
                 for message_id, (name, since) in jobs.items()
             ],
             **describe_cache(),
+            "problems": list_problems(),
             "memory": memory(),
             "counters": counters.read_counters(),
         }
@@ -103,7 +104,8 @@ class Heartbeat:
 def summarize_report(report: dict[str, Any]) -> tuple[object, ...]:
     """What of a report is worth telling at once."""
     places = tuple((place["name"], place["bytes"], place["busy"]) for place in report["places"])
-    return tuple((job["name"], job["row"]) for job in report["jobs"]), places, report["refuses"]
+    problems = tuple(report["problems"])
+    return tuple((job["name"], job["row"]) for job in report["jobs"]), places, report["refuses"], problems
 
 
 def laboratory() -> Any:
@@ -118,6 +120,12 @@ def list_held_models() -> Sequence[str]:
     """Keys of the vision models whose weights are loaded, latest use first."""
     found = laboratory()
     return found.list_held_models() if found else ()
+
+
+def list_problems() -> list[str]:
+    """What plug-ins left out when they looked last, such as broken files of toys, each a sentence."""
+    found = laboratory()
+    return found.list_problems() if found else []
 
 
 def device() -> str:

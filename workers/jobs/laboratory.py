@@ -61,6 +61,7 @@ def build_laboratory() -> Laboratory:
         batch_size=settings.LAB_BATCH_SIZE,
         dataset_images=settings.LAB_DATASET_IMAGES,
         surroundings=cast("Surroundings", settings.LAB_SURROUNDINGS),
+        game_models=settings.LAB_GAME_MODELS,
         sentences=settings.LAB_SENTENCES,
         find_sandbox=sandbox,
         words_per_second=settings.LAB_WORDS_PER_SECOND,

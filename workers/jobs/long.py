@@ -136,7 +136,7 @@ def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
 
 def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
     """Do the work; how it ended, and what a person should know of it. Pages are told how far it is, or `progress`."""
-    from workers.jobs import causal, exchange, judging, registration, sparse, sweeps
+    from workers.jobs import causal, circuit_graphs, circuits, exchange, judging, registration, sparse, sweeps
     from workers.jobs.evaluations import engine
 
     does = {
@@ -151,6 +151,8 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
         JobKind.SPARSE: sparse.train_for,
         JobKind.MEASURE: sparse.measure_for,
         JobKind.CAUSAL: causal.check_for,
+        JobKind.GRAPH: circuit_graphs.graph_for,
+        JobKind.CIRCUIT: circuits.find_for,
     }
     stopped = Job.objects.filter(pk=job.pk, stop_requested=True)
     try:

@@ -140,7 +140,8 @@ def _write_reference(run: Run, spec: SystemSpec) -> str:
     lacks = registry.TOOLSETS[run.toolset].lacks | label_tests.lacking(run, spec)
     ablation = bool(run.options.get("ablation"))
     vocabulary, changes = briefing.vocabulary_of(run), briefing.changes_of(run)
-    return build_reference(vocabulary, changes, lacks, ablation=ablation, is_circuit=spec.kind == CIRCUIT)
+    extras, is_circuit = briefing.read_extras(), spec.kind == CIRCUIT
+    return build_reference(vocabulary, changes, lacks, extras=extras, ablation=ablation, is_circuit=is_circuit)
 
 
 class StopButton:

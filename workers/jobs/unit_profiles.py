@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from experiments.core import notify, queue
+from experiments.core.units_of_runs import find_unit_of
 from experiments.models import Dataset, Exemplar, Layer, LayerIndex, Run, Unit, UnitProfile
 from experiments.models.mapped import list_map_columns
 from workers.errors import Cancelled, MaiaError
@@ -20,6 +21,7 @@ from workers.jobs.images import ImagesInDatabase
 from workers.jobs.laboratory import laboratory
 from workers.lab.memory import keep_map
 from workers.protocols import Progress, Provenance
+from workers.record.circuits import CIRCUIT
 from workers.record.origins import Origin
 
 if TYPE_CHECKING:
@@ -38,8 +40,8 @@ def write(profile: UnitProfile, progress: Progress) -> None:
         known = list_map_columns(keep_map(images, exemplar.map))
         keys = {"image_id": raw, "masked_id": masked} | known
         rows.append(Exemplar(profile=profile, rank=rank, activation=exemplar.activation, **keys))
-    index = laboratory().index(spec.model, profile.dataset.key)
-    record = index.unit(spec.layer, spec.unit)
+    index, place = laboratory().index_of(spec), laboratory().subject(spec).spec
+    record = index.unit(place.layer, place.unit)
     images.flush()
     with transaction.atomic():
         profile.exemplars.all().delete()
@@ -47,7 +49,8 @@ def write(profile: UnitProfile, progress: Progress) -> None:
         _note_figures(profile, record)
         profile.written, profile.problem, profile.note = timezone.now(), "", index.note(spec.layer)
         profile.save()
-        note_index(profile.dataset, [unit.layer])
+        if spec.kind != CIRCUIT:  # each has an index of its own
+            note_index(profile.dataset, [unit.layer])
 
 
 def write_layers(dataset: Dataset, model: str, names: Sequence[str], progress: Progress) -> str:
@@ -79,11 +82,9 @@ def _try(profile: UnitProfile, progress: Progress) -> bool:
 
 def ask_for(run: Run) -> None:
     """Have the page of the run's unit show the exemplars that the run has looked at; its index is there by now."""
-    layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
     dataset = Dataset.objects.filter(key=run.options.get("dataset") or laboratory().settings.dataset).first()
-    if layer is None or dataset is None or notify.muted.is_set():
+    if dataset is None or notify.muted.is_set() or (unit := find_unit_of(run)) is None:
         return
-    unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
     profile, is_new = UnitProfile.objects.get_or_create(unit=unit, dataset=dataset)
     if is_new:
         queue.ask_for("write_exemplars", profile.pk)

@@ -1,4 +1,4 @@
-"""A circuit as a model of two layers, so that it has an index, exemplars and held-out images as any unit.
+"""A circuit as a model of three layers, so that it has an index, exemplars and held-out images as any unit.
 
 The activation of a circuit is the mean over its members of activation / threshold. Members of different layers have
 different scales; divided by the value that a member's map exceeds at one place in a hundred, each counts alike, and 1
@@ -28,7 +28,14 @@ from workers.protocols import (
     probabilities,
     visible_part,
 )
-from workers.record.circuits import ACTIVATION_LAYER, MAP_LAYER, CircuitMember, find_size_problem
+from workers.record.circuits import (
+    ACTIVATION_LAYER,
+    MAP_LAYER,
+    MEMBERS_LAYER,
+    CircuitMember,
+    find_number,
+    find_size_problem,
+)
 from workers.record.decoding import fits
 from workers.record.systems import SystemSpec
 
@@ -41,10 +48,6 @@ _FORMULA = "1"
 """Changes when the activation of a circuit is computed otherwise."""
 _MIN_SHARE = 0.1
 """Of the mean of a member's exemplars that its threshold has at least."""
-_LAYERS = (
-    LayerInfo(ACTIVATION_LAYER, "", "circuit", 1),
-    LayerInfo(MAP_LAYER, "", "circuit", 1),
-)
 
 
 def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
@@ -55,9 +58,10 @@ def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
     members = [_read_member(each) for each in given]
     if problem := find_size_problem(members):
         raise UnknownName(problem)
-    if (spec.layer, spec.unit) != (ACTIVATION_LAYER, 0):
+    if spec.layer != ACTIVATION_LAYER or spec.unit not in (0, number := find_number(members)):
         raise UnknownName(
-            f"A circuit is unit 0 of the layer {ACTIVATION_LAYER!r}, not {spec.unit!r} of {spec.layer!r}."
+            f"These members are unit 0 or {number} of the layer {ACTIVATION_LAYER!r}, not {spec.unit!r} of "
+            f"{spec.layer!r}."
         )
     return tuple(members)
 
@@ -94,8 +98,12 @@ class CircuitModel:
         self.revision = _digest(_FORMULA, *(f"{key} {models[key].revision}" for key in sorted(models)))
 
     def layers(self) -> Sequence[LayerInfo]:
-        """The activation as a map of one place, and where in the image the members respond."""
-        return _LAYERS
+        """The activation as a map of one place; where in the image the members respond; and the members one by one."""
+        return (
+            LayerInfo(ACTIVATION_LAYER, "", "circuit", 1),
+            LayerInfo(MAP_LAYER, "", "circuit", 1),
+            LayerInfo(MEMBERS_LAYER, "", "conv", len(self.members)),
+        )
 
     def find_visible(self, size: tuple[int, int]) -> Box:
         """What the network sees of an image of `size` (width, height); the same for all members."""
@@ -126,17 +134,18 @@ class CircuitModel:
         return found
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """(batch, 1, height, width); see `protocols.VisionModel.maps`."""
-        check_layers(self.name, layers, [info.name for info in _LAYERS])
+        """(batch, units, height, width); see `protocols.VisionModel.maps`."""
+        check_layers(self.name, layers, [info.name for info in self.layers()])
         import torch
 
         found = self.measure_members(images)
         mean = (found.activations / self._thresholds).mean(1)
-        both = {
+        every = {
             ACTIVATION_LAYER: torch.from_numpy(mean)[:, None, None, None],
             MAP_LAYER: torch.from_numpy(found.maps)[:, None],
+            MEMBERS_LAYER: torch.from_numpy(found.activations)[:, :, None, None],
         }
-        return {layer: both[layer] for layer in layers}
+        return {layer: every[layer] for layer in layers}
 
     def measure_members(self, images: Sequence[Image]) -> MeasuredMembers:
         """One pass of the network, and one of each auto-encoder."""

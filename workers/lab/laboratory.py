@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -126,6 +126,12 @@ class Laboratory:
     def game_engine(self, key: str = "toybox") -> GameEngine:
         return self._plugin("game engine", registry.GAME_ENGINES, key)
 
+    def list_problems(self) -> list[str]:
+        """What loaded game engines left out when they looked last. Reads nothing."""
+        with self._lock:
+            loaded = [each for key, each in self._loaded.items() if isinstance(key, tuple) and key[0] == "game engine"]
+        return [problem for each in loaded for problem in getattr(each, "problems", ())]
+
     def describer(self, key: str) -> Describer:
         return self._plugin("describer", registry.DESCRIBERS, key)
 
@@ -185,13 +191,17 @@ class Laboratory:
 
         return self._once((CIRCUIT, spec.model, members, dataset), load)
 
-    def _development(self, spec: SystemSpec) -> MeasuredSplit:
-        """The images on which a run tries labels."""
+    def held_out_of(self, spec: SystemSpec, split: HeldOutSplit) -> MeasuredSplit:
+        """The images of its dataset on which labels of a system are tried, or checked."""
         if spec.kind != CIRCUIT:
-            return self.held_out(spec.model, self._dataset_key(spec), "development")
+            return self.held_out(spec.model, self._dataset_key(spec), split)
         dataset, model, index = self._dataset_key(spec), self._circuit(spec), self.index_of(spec)
-        load = partial(MeasuredSplit, self.settings, model, self.dataset(dataset), index, "development")
-        return self._once(("development", model, dataset), load)
+        load = partial(MeasuredSplit, self.settings, model, self.dataset(dataset), index, split)
+        return self._once((split, model, dataset), load)
+
+    def find_revision(self, spec: SystemSpec) -> str:
+        """Of the weights that a system's activations come from."""
+        return (self._circuit(spec) if spec.kind == CIRCUIT else self.model(spec.model)).revision
 
     def _dataset_key(self, spec: SystemSpec) -> str:
         return str(spec.options.get("dataset") or self.settings.dataset)
@@ -217,6 +227,8 @@ class Laboratory:
         Raises UnknownName. Nothing is measured yet.
         """
         self.check(spec)
+        # Its index knows it as the only unit of its layer
+        spec = replace(spec, unit=0) if spec.kind == CIRCUIT else spec
         name = (spec.kind, spec.model, spec.layer, spec.unit, json.dumps(dict(spec.options), sort_keys=True))
         model = self._circuit(spec) if spec.kind == CIRCUIT else self.model(spec.model)
         index = self.index_of(spec)
@@ -253,7 +265,9 @@ class Laboratory:
         system = System(subject, memory, progress, changes)
         image_tools = ImageTools(backends, memory, ImageSeeds(seed, earlier), progress)
         lacks = registry.TOOLSETS[toolset].lacks
-        tests = LabelTests(label_tests, spec, self._development(spec), self.presence_judge, memory, progress)
+        tests = LabelTests(
+            label_tests, subject.spec, self.held_out_of(spec, "development"), self.presence_judge, memory, progress
+        )
         return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks, tests))
 
     def ablation(self, spec: SystemSpec, progress: Progress = no_progress) -> Ablation:

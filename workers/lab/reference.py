@@ -37,6 +37,7 @@ def build_reference(
     changes: str = "",
     lacks: frozenset[str] = frozenset(),
     *,
+    extras: str = "",
     ablation: bool = False,
     is_circuit: bool = False,
 ) -> str:
@@ -44,8 +45,8 @@ def build_reference(
     `system.circuit`.
 
     `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if
-    it does whatever is said. What the run `lacks` (names of `program_api.NAMES`) is told without its name.
-    `system.ablate` is told of if the run asks for `ablation`.
+    it does whatever is said. `extras` is what the game engine alone can draw, "" if nothing. What the run `lacks`
+    (names of `program_api.NAMES`) is told without its name. `system.ablate` is told of if the run asks for `ablation`.
     """
     lacks = lacks if ablation else lacks | {"ablate"}
     attributes = [f"{name}: {inspect.getdoc(value)}" for name, value in _entries() if isinstance(value, property)]
@@ -59,6 +60,7 @@ def build_reference(
         if owner == "system" and is_circuit:
             parts += [_method(f"system.{name}", getattr(System, name), lacks) for name in CIRCUIT_NAMES]
     parts += [f"## What can be drawn\n\n{vocabulary}"] if vocabulary and "text2image" not in lacks else []
+    parts += [f"## What the game engine can draw\n\n{extras}"] if extras and "game_engine" not in lacks else []
     parts += [f"## What can be changed\n\n{changes}"] if changes and "edit_images" not in lacks else []
     return "\n\n".join([*parts, "\n".join(attributes), _name_others(lacks)]) + "\n"
 

@@ -39,11 +39,13 @@ from workers.protocols.models import LatentModel as LatentModel
 from workers.protocols.models import LayerInfo as LayerInfo
 from workers.protocols.models import MeasuredMembers as MeasuredMembers
 from workers.protocols.models import MemberModel as MemberModel
+from workers.protocols.models import OverlaidModel as OverlaidModel
 from workers.protocols.models import PublishedDataset as PublishedDataset
 from workers.protocols.models import PublishedLayer as PublishedLayer
 from workers.protocols.models import RewritableModel as RewritableModel
 from workers.protocols.models import Rewrite as Rewrite
 from workers.protocols.models import Scale as Scale
+from workers.protocols.models import TraceableModel as TraceableModel
 from workers.protocols.models import VisionModel as VisionModel
 from workers.protocols.models import check_layers as check_layers
 from workers.protocols.models import check_rewritable as check_rewritable

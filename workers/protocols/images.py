@@ -83,7 +83,11 @@ class ImageGenerator(Protocol):
 
 
 class GameEngine(Protocol):
-    """Draws scenes from any view. May have `vocabulary`, as a generator."""
+    """Draws scenes from any view. May have `vocabulary`, as a generator.
+
+    One that files add toys to has `extras`, what it alone can draw, in a sentence, "" if nothing; `problems`, a
+    sentence about each file that it left out when it looked last; and `find_problems()`, the same after a look.
+    """
 
     def render(
         self,

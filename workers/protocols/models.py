@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -113,6 +114,28 @@ class RewritableModel(VisionModel, Protocol):
         called while the model holds its lock, so it must not run another model. With `gradients` they can be taken
         with respect to what `rewrite` gives, one tensor for each batch; else none can. Raises UnknownName for a layer
         that does not exist, MissingPart for one whose replacement cannot change the output.
+        """
+
+
+class TraceableModel(RewritableModel, Protocol):
+    """A model of which several layers can be replaced, or read, in one pass."""
+
+    def trace(
+        self, images: Sequence[Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
+    ) -> torch.Tensor:
+        """As `outputs`, with the maps of each of these layers replaced, in the order in which they are computed.
+
+        A rewrite that gives back what it is given reads its layer, as the rewrites of earlier layers leave it.
+        """
+
+
+class OverlaidModel(VisionModel, Protocol):
+    """A model whose units are read off a layer of another one, and write there."""
+
+    def lift(self, rewrite: Rewrite) -> AbstractContextManager[Rewrite]:
+        """Within the `with` block, what has `rewrite` done to its units, as a rewrite of the layer below.
+
+        It holds its own lock meanwhile: enter it before the model below runs, and several in the order of their names.
         """
 
 

@@ -100,6 +100,8 @@ class LabSettings:
     """Quantile of a unit's spatial activations over the dataset above which its mask is bright."""
     surroundings: Surroundings = "dim"
     """Look of masked images outside the bright region where a query asks for none."""
+    game_models: str = ""
+    """Folder of `.glb` files, each of which adds a noun to the game engine; empty: none."""
     sentences: str = ""
     """Folder of the sentence-embedding model that compares words; empty: the one that comes with a package."""
     find_sandbox: Callable[[], Sandbox] | None = field(default=None, compare=False, repr=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workers.record.circuits import CircuitFindings
 from workers.record.estimates import NONE, Estimate
 
 MIN_POSITIVES = 20
@@ -116,6 +117,8 @@ class NaturalResult:
     """The brightest images that the label does not describe."""
     dark_with: tuple[CheckImage, ...] = ()
     """The darkest images that it does describe."""
+    circuit: CircuitFindings | None = None
+    """Of a circuit: how its members go together on these images."""
     problem: str = ""
 
 

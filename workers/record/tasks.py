@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from workers.record.circuits import CIRCUIT
 from workers.record.functions import WORD_FAMILIES
 
 
@@ -99,6 +100,7 @@ _ROWS = (
         of_functions=True,
     ),
 )
+_UNIT = "unit {unit} of {layer} in {model}"
 TASKS: Mapping[str, Task] = {row.key: row for row in _ROWS}
 USUAL = "describe"
 
@@ -137,10 +139,14 @@ def explain_mismatch(task: str, kind: str) -> str:
 def questions(kind: str, model: str, layer: str, unit: int | str, name: str = "") -> dict[str, str]:
     """A sensible question for each task about a unit of a layer of this kind, called `name` where units have names.
 
-    It names the class of a logit, and tells nothing of a synthetic neuron.
+    It names the class of a logit, and tells nothing of a synthetic neuron; of a circuit `unit` is how many members it
+    has, and not its name, which may say what it responds to.
     """
     if kind == "concept":
         return {task.key: task.question_of_neuron for task in _ROWS}
+    if kind == CIRCUIT:
+        told = f"a circuit of {unit} member{'' if unit == 1 else 's'} in {model}"
+        return {task.key: task.question.replace(_UNIT, told).format(unit=unit, layer=layer) for task in _ROWS}
     is_class = bool(name) and kind == "logit"
     templates = {task.key: (task.question_of_class if is_class else "") or task.question for task in _ROWS}
     return {key: text.format(model=model, layer=layer, unit=unit, name=name) for key, text in templates.items()}

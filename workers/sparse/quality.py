@@ -69,12 +69,3 @@ def measure_reconstruction(
         of_latents += active.sum(0).cpu()
     unexplained = errors / distances if distances else 1.0
     return Reconstruction(unexplained, torch.cat(at_positions).numpy(), of_latents.numpy())
-
-
-@torch.no_grad()
-def rebuild_maps(network: SparseAutoencoder, maps: Tensor) -> Tensor:
-    """What the network rebuilds of maps (batch, units, height, width), place by place."""
-    places = maps.permute(0, 2, 3, 1)
-    parts = places.reshape(-1, maps.shape[1]).to(network.decoder.device).split(_AT_ONCE)
-    rebuilt = torch.cat([network.reconstruct(each)[1] for each in parts])
-    return rebuilt.reshape(places.shape).permute(0, 3, 1, 2)

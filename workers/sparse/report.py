@@ -20,7 +20,7 @@ from workers.record.sparse_report import ActiveCounts, BinCounts, DecoderSimilar
 from workers.sparse.activations import ActivationBuffer, split_images
 from workers.sparse.autoencoder import SparseAutoencoder
 from workers.sparse.output_effect import measure_effect
-from workers.sparse.quality import measure_reconstruction, rebuild_maps
+from workers.sparse.quality import measure_reconstruction
 from workers.sparse.storage import SparseCard, check_weights
 
 _HELD_OUT_BYTES = 64 << 20
@@ -60,7 +60,8 @@ def measure_report(
     mean = activations.mean(0)[:, None, None].to(settings.device)
     positions = len(activations)
     del activations  # their memory goes before the model runs again
-    rewrites = (partial(rebuild_maps, network), lambda _: mean)
+    rebuild = partial(network.rewrite_maps, rewrite=lambda latents: latents, keeps_error=False)
+    rewrites = (rebuild, lambda _: mean)
     effect = measure_effect(model, card.layer, rewrites, dataset, held_out.tolist(), settings.batch_size, progress)
     return SparseReport(
         name=card.name,

@@ -47,6 +47,20 @@ class SparseSource:
     dataset_key: str
     dataset: Dataset
 
+    def describe(self) -> dict[str, Any]:
+        """What the card of an auto-encoder of it tells."""
+        return {
+            "model": self.model.name,
+            "model_revision": self.model.revision,
+            "model_key": self.key,
+            "layer": self.layer.name,
+            "layer_path": self.layer.path,
+            "units": self.layer.units,
+            "dataset": self.dataset.name,
+            "dataset_revision": self.dataset.revision,
+            "dataset_key": self.dataset_key,
+        }
+
 
 def find_source(key: str, model: VisionModel, layer: str, dataset_key: str, dataset: Dataset) -> SparseSource:
     """Raises UnknownName for a layer that the model does not have."""
@@ -177,15 +191,7 @@ class SparseTraining:
             kind=recipe.kind,
             k=recipe.k,
             latents=recipe.latents,
-            model=source.model.name,
-            model_revision=source.model.revision,
-            model_key=source.key,
-            layer=source.layer.name,
-            layer_path=source.layer.path,
-            units=source.layer.units,
-            dataset=source.dataset.name,
-            dataset_revision=source.dataset.revision,
-            dataset_key=source.dataset_key,
+            **source.describe(),
             seed=recipe.seed,
             steps=self._plan.steps,
             batch=recipe.batch,

@@ -1,5 +1,7 @@
 """Toybox as a game engine: prompts become scenes, which are drawn from any side, at any distance and in any light.
 
+It draws toys of `.glb` files beside its own, if the settings name a folder of them.
+
 A view from which a toy cannot be seen is refused, so that the scene of an image tells what it shows.
 """
 
@@ -10,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from workers.errors import ToolMisuse
 from workers.lab.imaging import refused_picture
 from workers.protocols import LabSettings, Picture, Progress, no_progress
+from workers.toybox.glb.folder import ToyFolder
 from workers.toybox.images import refuse_reading
 from workers.toybox.world.prompts import read_prompt
 from workers.toybox.world.render import render, render_masks
-from workers.toybox.world.scenes import SHAPES, Scene
+from workers.toybox.world.scenes import OWN_COLOUR, Scene
+from workers.toybox.world.surfaces import AddedToys
 from workers.toybox.world.viewing import arrange, find_eye
-from workers.toybox.world.words import describe_vocabulary
+from workers.toybox.world.words import describe_vocabulary, join_words
 
 _MASK_SIZE = 112
 """Width of the masks that tell what is seen, in pixels."""
@@ -26,15 +30,41 @@ _MIN_INSIDE = 0.6
 """Share of a toy's rectangle that must be in the picture."""
 
 
-def load(settings: LabSettings) -> ToyboxEngine:  # noqa: ARG001  every factory takes the settings
-    """The engine. Needs nothing of the installation."""
-    return ToyboxEngine()
+def load(settings: LabSettings) -> ToyboxEngine:
+    """The engine. Files of toys are read when they are first needed."""
+    return ToyboxEngine(ToyFolder(settings.game_models))
 
 
 class ToyboxEngine:
-    """Draws what `ToyboxGenerator` draws, from any view; at the usual one the pixels are the same."""
+    """Draws what `ToyboxGenerator` draws, from any view; at the usual one the pixels are the same.
 
-    vocabulary = describe_vocabulary()
+    See `protocols.GameEngine`.
+    """
+
+    def __init__(self, folder: ToyFolder) -> None:
+        self._folder = folder
+
+    @property
+    def vocabulary(self) -> str:
+        return " ".join(filter(None, [describe_vocabulary(), self.extras]))
+
+    @property
+    def extras(self) -> str:
+        nouns = sorted(self._folder.read().toys)
+        if not nouns:
+            return ""
+        return (
+            f"tools.game_engine, and nothing else, also knows {join_words(nouns)}: each in its own colours, or in "
+            f"shades of a colour that the prompt names. For example: one {nouns[0]} on grass."
+        )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return self._folder.latest.problems
+
+    def find_problems(self) -> tuple[str, ...]:
+        self._folder.read()
+        return self.problems
 
     def render(
         self,
@@ -44,18 +74,18 @@ class ToyboxEngine:
         progress: Progress = no_progress,
     ) -> list[Picture]:
         """See `protocols.GameEngine`."""
-        pictures = []
+        pictures, added = [], self._folder.read().toys
         for done, (prompt, seed, given) in enumerate(zip(prompts, seeds, parameters, strict=True)):
             progress("drawing", done, len(prompts))
-            pictures.append(_draw(prompt, seed, given))
+            pictures.append(_draw(prompt, seed, given, added))
         progress("drawing", len(prompts), len(prompts))
         return pictures
 
 
-def _draw(prompt: str, seed: int, given: Mapping[str, float]) -> Picture:
+def _draw(prompt: str, seed: int, given: Mapping[str, float], added: AddedToys) -> Picture:
     count = given.get("count")
     try:
-        reading = read_prompt(prompt, seed, None if count is None else int(count))
+        reading = read_prompt(prompt, seed, None if count is None else int(count), added)
     except ToolMisuse as refusal:
         return refused_picture(str(refusal).removesuffix("."))
     if refused := refuse_reading(reading):
@@ -63,7 +93,7 @@ def _draw(prompt: str, seed: int, given: Mapping[str, float]) -> Picture:
     scene = arrange(reading.scene, given)
     # At its usual place the camera sees what the generator draws, as the generator draws it
     is_new = scene.view is not None and not scene.view.is_usual
-    if is_new and (unseen := _find_unseen(scene)):
+    if (is_new or scene.added) and (unseen := _find_unseen(scene)):
         return refused_picture(f"{unseen} from there. Try another camera, distance, size or seed")
     return Picture(render(scene), scene.to_json())
 
@@ -72,7 +102,7 @@ def _find_unseen(scene: Scene) -> str:
     """Which toy cannot be seen and why, in words; "" if all can."""
     together = render_masks(scene, _MASK_SIZE)
     for index, thing in enumerate(scene.things):
-        name = f"the {thing.colour} {thing.noun}"
+        name = f"the {thing.noun}" if thing.colour == OWN_COLOUR else f"the {thing.colour} {thing.noun}"
         if _share_inside(scene, index) < _MIN_INSIDE:
             return f"{name} is not wholly in the picture"
         alone = int((render_masks(scene, _MASK_SIZE, index) == index + 1).sum())
@@ -86,7 +116,8 @@ def _share_inside(scene: Scene, index: int) -> float:
     """How much of the rectangle around a toy lies in the picture, 0 to 1."""
     assert scene.view is not None, "an engine's scene has a view"
     thing, scale, foot, eye = scene.things[index], scene.scale(index), scene.foot(index), find_eye(scene.view)
-    reach, top = SHAPES[thing.noun].radius * scale, foot + SHAPES[thing.noun].height * scale
+    shape = scene.shape(index)
+    reach, top = shape.radius * scale, foot + shape.height * scale
     corners = [
         eye.project(thing.x + right * reach, thing.y + away * reach, z)
         for right in (-1, 1)

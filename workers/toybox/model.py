@@ -16,7 +16,7 @@ from workers.errors import UnknownName
 from workers.model_cache import in_batches
 from workers.protocols import LabSettings, LayerInfo, Rewrite, Scale, check_layers, check_rewritable, probabilities
 from workers.toybox.networks import nets
-from workers.vision_models.rewriting import join_outputs, replace_output
+from workers.vision_models.rewriting import join_outputs, replace_outputs
 
 
 def load(settings: LabSettings) -> ToyboxModel:
@@ -61,14 +61,21 @@ class ToyboxModel:
         self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
         """The logits with a layer's maps replaced; see `protocols.RewritableModel`."""
-        check_rewritable(self.name, layer, self.layers())
+        return self.trace(images, {layer: rewrite}, gradients=gradients)
+
+    def trace(
+        self, images: Sequence[Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
+    ) -> torch.Tensor:
+        """The same with several layers' maps replaced; see `protocols.TraceableModel`."""
+        for layer in rewrites:
+            check_rewritable(self.name, layer, self.layers())
 
         def run(batch: Sequence[Image]) -> torch.Tensor:
             pixels = self._prepare(batch)
             with (
                 self._slot as network,
                 torch.set_grad_enabled(gradients),
-                replace_output(network.get_submodule(layer), rewrite),
+                replace_outputs((network.get_submodule(layer), each) for layer, each in rewrites.items()),
             ):
                 logits: torch.Tensor = network(pixels)
             return logits.float()

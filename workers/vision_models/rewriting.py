@@ -1,12 +1,12 @@
-"""Runs a network whose modules give maps while one of these maps is replaced.
+"""Runs a network whose modules give maps while some of these maps are replaced.
 
 For models whose layers are modules of their own; `huggingface.reading` does the same for transformers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 
 import torch
 from PIL.Image import Image
@@ -16,18 +16,23 @@ from workers.model_cache import in_batches
 from workers.protocols import Rewrite
 
 
-def replace_output(module: nn.Module, rewrite: Rewrite | None) -> AbstractContextManager[object]:
-    """Within the `with` block, the module gives what `rewrite` makes of its output; None changes nothing.
+def replace_outputs(rewrites: Iterable[tuple[nn.Module, Rewrite | None]]) -> ExitStack:
+    """Within the `with` block, each module gives what its rewrite makes of its output; None changes nothing.
 
-    `rewrite` takes and returns float32 in whatever precision the network computes. Hold the network's lock.
+    A rewrite takes and returns float32 in whatever precision the network computes. Hold the network's lock.
     """
-    if rewrite is None:
-        return nullcontext()
+    hooked = ExitStack()
+    for module, rewrite in rewrites:
+        if rewrite is not None:
+            hooked.enter_context(module.register_forward_hook(_replace_by(rewrite)))
+    return hooked
 
+
+def _replace_by(rewrite: Rewrite) -> Callable[[nn.Module, object, Tensor], Tensor]:
     def replace(_: nn.Module, __: object, output: Tensor) -> Tensor:
         return torch.empty_like(output).copy_(rewrite(output.float()))
 
-    return module.register_forward_hook(replace)
+    return replace
 
 
 def join_outputs(images: Sequence[Image], size: int, run: Callable[[Sequence[Image]], Tensor]) -> Tensor:

@@ -19,7 +19,7 @@ from workers import hub
 from workers.model_cache import Slot, in_batches
 from workers.protocols import Box, LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable
 from workers.vision_models.centre_crop import CentreCrop
-from workers.vision_models.rewriting import join_outputs, replace_output
+from workers.vision_models.rewriting import join_outputs, replace_outputs
 from workers.weights import check_finite
 
 Network = TypeVar("Network", bound=torch.nn.Module)
@@ -106,7 +106,14 @@ class SingleFileModel(ABC, Generic[Network]):
 
         Raises MachineryError if that is NaN or infinite.
         """
-        check_rewritable(self.name, layer, self.layers())
+        return self.trace(images, {layer: rewrite}, gradients=gradients)
+
+    def trace(
+        self, images: Sequence[Image.Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
+    ) -> torch.Tensor:
+        """The same with several layers' maps replaced; see `protocols.TraceableModel`."""
+        for layer in rewrites:
+            check_rewritable(self.name, layer, self.layers())
         opened = self._open()
 
         def run(batch: Sequence[Image.Image]) -> torch.Tensor:
@@ -114,7 +121,7 @@ class SingleFileModel(ABC, Generic[Network]):
             with (
                 opened.slot as network,
                 torch.set_grad_enabled(gradients),
-                replace_output(self._find_module(network, layer), rewrite),
+                replace_outputs((self._find_module(network, layer), each) for layer, each in rewrites.items()),
             ):
                 found: torch.Tensor = network(self._prepare(pixels, opened.crop)).float()
             check_finite(found, "the output", self.name)

@@ -18,12 +18,13 @@ from experiments.management import options as choices
 from experiments.management.prepared import FetchingCommand
 from experiments.management.supervisor import welcome
 from experiments.models import LabelCheck, Run
-from experiments.runs import actions
+from experiments.runs import actions, drafts
 from experiments.runs.drafts import draft_run
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 from workers import registry
 from workers.record import tasks
+from workers.record.circuits import CIRCUIT
 from workers.record.events import Graded
 from workers.record.grades import summarise_grade
 from workers.record.limits import MOST_REFLECTIONS, USUAL
@@ -150,6 +151,8 @@ def suggest_question(spec: Any, task: str) -> str:
     """The question that the New run page suggests for a `SystemSpec`. Raises UnknownName."""
     from workers.jobs.plugin_keys import layer_of, name_of
 
+    if spec.kind == CIRCUIT:
+        return drafts.suggest_question(spec, task)
     return tasks.questions(layer_of(spec).kind, spec.model, spec.layer, spec.unit, name_of(spec))[task]
 
 

@@ -31,9 +31,10 @@ class RunIn(Body):
     question: str = Field(
         min_length=1, max_length=QUESTION_CHARS, pattern=NO_NUL, examples=["What does unit 7 respond to?"]
     )
-    model: Text = Field(examples=["toybox"])
-    layer: Text = Field(examples=["layer4"])
-    unit: UnitNumber | Text = Field(description="number or name", examples=[7])
+    model: Text = Field("", examples=["toybox"])
+    layer: Text = Field("", examples=["layer4"])
+    unit: UnitNumber | Text = Field("", description="number or name", examples=[7])
+    circuit: Id | None = Field(None, description="a circuit in the place of model, layer and unit")
     task: str = Field(tasks.USUAL, json_schema_extra={"enum": list(tasks.TASKS)})
     dataset: Text = Field("", description="its key; empty for that of the settings")
     surroundings: Literal["", "dim", "dark", "weighted"] = Field(

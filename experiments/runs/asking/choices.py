@@ -12,9 +12,11 @@ from experiments.core.visibility import visible_to
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, VisionModelRow
 from experiments.runs.asking import form as forms
 from experiments.runs.asking import questions
+from experiments.runs.asking.circuits import choose_circuit
 from experiments.runs.asking.estimate import estimate
 from experiments.runs.asking.following import BEFORE
 from workers.record import tasks
+from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT
 
 EARLIER = 3
 """Runs on the same unit that are shown beside its exemplars."""
@@ -30,7 +32,8 @@ def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
     wanted = [values.get("model"), compatibility.TOYBOX]
     model = next((each for name in wanted for each in there if each.name == name), there[0])
     layers = list(model.layers.all())
-    layer = next((each for each in layers if each.name == values.get("layer")), None) or _suggest_layer(layers, values)
+    layer = next((each for each in layers if each.name == values.get("layer")), None) or _find_circuits(model, values)
+    layer = layer or _suggest_layer(layers, values)
     fitting = compatibility.fitting(model.name)
     chosen = {name: values.get(name) or fitting[name] for name in fitting}
     datasets = list(Dataset.objects.all())
@@ -55,8 +58,15 @@ def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
         "before": {name: values.get(name, "") for name in BEFORE},
         "advice": explain_choice(asked, unit.get("numbers", [])),
         "estimate": estimate(asked, len(unit.get("numbers", [])) or 1),
+        "asked_circuit": choose_circuit(layer, unit.get("number"), values.get("circuit")),
         **unit,
     }
+
+
+def _find_circuits(model: VisionModelRow, values: dict[str, Any]) -> Layer | None:
+    """What its circuits are studied as, where the form names one."""
+    rows = Layer.with_circuits.filter(model=model, kind=CIRCUIT)
+    return rows.first() if values.get("layer") == ACTIVATION_LAYER else None
 
 
 def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | None:

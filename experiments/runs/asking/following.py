@@ -10,6 +10,7 @@ from experiments.models import Layer
 from experiments.runs.asking import form as forms
 from experiments.runs.asking.several import find_chosen
 from workers.record import tasks
+from workers.record.circuits import ACTIVATION_LAYER
 from workers.record.tasks import Task
 
 _PLACE = ("model", "layer", "unit")
@@ -20,6 +21,8 @@ BEFORE = tuple(f"{name}_before" for name in _PLACE)
 def follow(values: dict[str, Any]) -> dict[str, Any]:
     """What else changes with the model or the task that was chosen, with all that suits another model. Empty where
     nothing does."""
+    if values.get("layer") == ACTIVATION_LAYER:  # the circuit is what is asked about, whatever the task
+        return {}
     shown = values.get("shown_model", values.get("model"))
     moved = (_follow_model(values) if values.get("model") != shown else {}) or _follow_task(values)
     model = str(moved.get("model", values.get("model")) or "")

@@ -5,6 +5,7 @@ Also the unit over a dataset, which its own page shows too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -17,11 +18,14 @@ from experiments.core import catalogue, compatibility, notify, queue, unit_names
 from experiments.core.catalogue import join_names
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT, MAX_INTEGER
+from experiments.core.units_of_runs import find_unit_of
 from experiments.models import Backbone, Dataset, Layer, Run, Toolset, Unit, UnitProfile, VisionModelRow
+from experiments.runs.asking.circuits import ChosenCircuit, choose_circuit, find_circuit_unit, place_circuit
 from experiments.runs.drafts import draft_run
 from workers import registry
 from workers.errors import UnknownName
 from workers.record import tasks
+from workers.record.circuits import CIRCUIT
 from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL
 from workers.record.systems import SystemSpec
 
@@ -122,10 +126,13 @@ class QueryForm(LimitFields):
     reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_REFLECTIONS)
     ablation = forms.BooleanField(required=False)
     unpriced = forms.BooleanField(label="Run without a known price", required=False)
+    circuit = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
     parent = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: Mapping[str, Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        self._circuit_problem = ""
+        self._chosen: ChosenCircuit | None = None
+        super().__init__(self._place_circuit(data), *args, **kwargs)
         for name, field in self.fields.items():
             field.widget.attrs.setdefault("aria-describedby", f"{name}-note")
         if self.is_bound:
@@ -133,11 +140,26 @@ class QueryForm(LimitFields):
                 if name in self.fields:
                     self.fields[name].widget.attrs["aria-invalid"] = "true"
 
+    def _place_circuit(self, data: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """What was sent; of a circuit alone, with its model, layer and unit."""
+        if not data or not data.get("circuit"):
+            return data
+        try:
+            return {**{name: data[name] for name in data}, **place_circuit(data)}
+        except InvalidInput as error:
+            self._circuit_problem = str(error)
+            return data
+
     def clean_seed(self) -> int:
         return self.cleaned_data["seed"] or 0
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
+        if self._circuit_problem:
+            for name in PLACE:
+                self.errors.pop(name, None)
+            self.add_error("circuit", self._circuit_problem)
+            return data
         self._look_at_availability()
         self._find_unit(data)
         self._match_task(data)
@@ -176,6 +198,7 @@ class QueryForm(LimitFields):
                 self.add_error("ablation", problem)
             if "unit" in data:
                 data["unit"] = find_unit(layer, data["unit"])
+                self._chosen = choose_circuit(layer, data["unit"], data.get("circuit"))
         except InvalidInput as error:
             self.add_error(error.field, str(error))
 
@@ -189,6 +212,7 @@ class QueryForm(LimitFields):
         """The run that a valid form asks for, not saved; `runs.actions` saves it."""
         data = self.cleaned_data
         options = {name: data[name] for name in OPTIONS if data[name]}
+        options |= self._chosen.options if self._chosen else {}
         return draft_run(
             SystemSpec(self.system_kind, data["model"], data["layer"], data["unit"], options),
             owner=owner,
@@ -206,6 +230,7 @@ def find_layer(model: str, layer: str) -> Layer:
     if not found.available:
         raise InvalidInput(f"{model} cannot be used yet. {found.remedy}", "model")
     place = found.layers.filter(name=layer).first()
+    place = place or Layer.with_circuits.filter(model=found, name=layer, kind=CIRCUIT).first()
     if place is None:
         names = join_names(found.layers.values_list("name", flat=True))
         raise InvalidInput(f"{model} has no layer “{layer}”. Choose one of: {names}.", "layer")
@@ -220,6 +245,8 @@ def explain_no_ablation(layer: Layer) -> str:
 
 def find_unit(layer: Layer, written: str) -> int:
     """The number of the unit that somebody means by a number or a name. Raises InvalidInput."""
+    if layer.kind == CIRCUIT:
+        return find_circuit_unit(layer, written).number
     try:
         return unit_names.unit_number(written, f"{layer.name} of {layer.model.name}", layer.units, layer.names)
     except UnknownName as error:
@@ -228,6 +255,8 @@ def find_unit(layer: Layer, written: str) -> int:
 
 def find_units(layer: Layer, written: str) -> list[int]:
     """The numbers of the units that somebody means by "3, 5, 8-12". Raises InvalidInput."""
+    if layer.kind == CIRCUIT:
+        return [find_circuit_unit(layer, written).number]
     try:
         where = f"{layer.name} of {layer.model.name}"
         return unit_names.unit_numbers(written[:UNIT_CHARS], where, layer.units, layer.names)
@@ -287,4 +316,8 @@ def copy_values(run: Run) -> dict[str, Any]:
     limits = {name: run.limits.get(name) for name in USUAL}
     options: dict[str, Any] = {name: run.options.get(name, "") for name in OPTIONS}
     options["ablation"] = "on" if options["ablation"] else ""  # as the form sends it
-    return {name: getattr(run, name) for name in ASKED} | limits | options
+    values = {name: getattr(run, name) for name in ASKED} | limits | options
+    if run.system_kind != CIRCUIT:
+        return values
+    find_unit_of(run)  # an imported one may be the first of its members here
+    return values | {"circuit": run.options.get("circuit", "")}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -26,6 +27,7 @@ from experiments.models import Role, Run
 from experiments.runs import actions
 from experiments.runs.asking import choices, questions, terminal
 from experiments.runs.asking import form as forms
+from experiments.runs.asking.circuits import place_circuit
 from experiments.runs.asking.estimate import estimate
 from experiments.runs.asking.following import BEFORE, follow, match_task
 from experiments.runs.asking.several import find_chosen, sweep_address
@@ -74,10 +76,22 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
     values = forms.first_choice(*(request.GET.get(name) or kept.get(name, "") for name in ("model", "task"))) | kept
     named = ("model", "layer", "unit", "task", "dataset", "toolset", "backbone", "backbone_model")
     values |= {name: request.GET[name] for name in named if name in request.GET}
+    if circuit := request.GET.get("circuit"):
+        values |= _begin_with_circuit(request, circuit)
     values |= match_task(values)
     if values.get("layer"):
         values["question"] = request.GET.get("question") or _suggest_question(values)
     return values
+
+
+def _begin_with_circuit(request: HttpRequest, key: str) -> dict[str, Any]:
+    """The circuit in the place of a unit, with what suits its network; empty, with the reason, where it cannot be."""
+    try:
+        place = place_circuit({"circuit": key})
+    except InvalidInput as error:
+        messages.error(request, str(error))
+        return {}
+    return place | {"circuit": key} | compatibility.fitting(place["model"])
 
 
 def _suggest_question(values: Mapping[str, Any]) -> str:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from experiments.models import Layer
+from experiments.models import Layer, Unit
 from workers.record import tasks
+from workers.record.circuits import CIRCUIT
 
 
 def suggestions(layer: Layer, units: Sequence[int]) -> dict[str, str]:
     """A sensible question for each task; see `tasks.questions`. That about several units has {unit} and its like in the
     places that a sweep fills in."""
+    if layer.kind == CIRCUIT:
+        members = Unit.objects.get(layer=layer, number=units[0]).members or ()
+        return tasks.questions(CIRCUIT, layer.model.name, "", len(members))
     if len(units) > 1:
         return tasks.questions(layer.kind, "{model}", "{layer}", "{unit}", "{name}" if layer.names else "")
     unit = units[0]

@@ -17,7 +17,8 @@ _TICKS = ("ablation", "unpriced")
 def command_line(values: dict[str, Any]) -> str:
     """The command that asks the same on the terminal; values that are the command's defaults are left out."""
     words = ["python", "manage.py", "investigate"]
-    for name in ("model", "layer", "unit"):
+    named = ("circuit",) if values.get("circuit") else ("model", "layer", "unit")
+    for name in named:
         words += [f"--{name}", str(values.get(name) or "0")]
     model = str(values.get("model") or compatibility.TOYBOX)
     by_itself = compatibility.has_functions(model) or compatibility.is_toybox(model)
@@ -38,11 +39,16 @@ def command_line(values: dict[str, Any]) -> str:
 
 def request_body(values: dict[str, Any]) -> dict[str, Any]:
     """The body of a request to the API that asks the same; what is the default is left out."""
-    body: dict[str, Any] = {name: str(values.get(name) or "") for name in ("question", "model", "layer")}
+    body: dict[str, Any] = {"question": str(values.get("question") or "")}
+    if values.get("circuit"):
+        body["circuit"] = parse_number(str(values["circuit"]))
+    else:
+        body |= {name: str(values.get(name) or "") for name in ("model", "layer")}
     body["question"] = " ".join(body["question"].split())
-    unit = str(values.get("unit") or "0")
-    known = parse_number(unit)
-    body["unit"] = unit if known is None else known
+    if "circuit" not in body:
+        unit = str(values.get("unit") or "0")
+        known = parse_number(unit)
+        body["unit"] = unit if known is None else known
     for name, default in COMMAND_DEFAULTS.items():
         value = str(values.get(name) or default)
         if value != default:

@@ -22,6 +22,7 @@ NAMES = {
     "model": "model",
     "layer": "layer",
     "unit": "unit",
+    "circuit": "circuit",
     "dataset": "dataset",
     "toolset": "tools",
     "backbone": "backbone",

@@ -12,8 +12,8 @@ if (form) {
   let own = isOwn();
 
   byId("suggested").value = suggested;
-  random.hidden = false;
-  random.addEventListener("click", () => {
+  if (random) random.hidden = false; // a circuit is chosen on its own page
+  random?.addEventListener("click", () => {
     const unit = byId("id_unit");
     unit.value = Math.floor(Math.random() * Number(byId("unit-note").dataset.units));
     unit.dispatchEvent(new Event("input", { bubbles: true }));

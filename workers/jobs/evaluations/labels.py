@@ -16,7 +16,8 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     options = evaluation.options
     keys = [str(each) for each in options.get("sources") or []]
     require(keys, "a source of labels")
-    units = Unit.objects.select_related("layer__model").order_by("layer__position", "number")
+    rows = Unit.objects.filter(members__isnull=True).select_related("layer__model")
+    units = rows.order_by("layer__position", "number")
     if options.get("model"):
         units = units.filter(layer__model__name=options["model"])
     if options.get("layers"):

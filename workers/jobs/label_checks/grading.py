@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from experiments.core.units_of_runs import find_unit_of
 from experiments.display.label_checks import read_check
 from experiments.label_checks.requests import choose_method, request_check
-from experiments.models import CheckStatus, Layer, Run, Unit
+from experiments.models import CheckStatus, Run
 from experiments.models.evaluation import DEVELOPMENT
 from workers.agent.rules import Grade
 from workers.jobs.label_checks.check import run_or_wait
@@ -37,10 +38,8 @@ class LabelGrader:
 
     def __call__(self, step: Grade) -> Graded:
         label, run = " OR ".join(dict.fromkeys(step.labels)), self.run
-        layer = Layer.objects.filter(model__name=run.model, name=run.layer, units__gt=run.unit).first()
-        if layer is None:
+        if (unit := find_unit_of(run)) is None:
             return Graded(step.round, label, left=step.left, reason="The unit is not in the catalogue.")
-        unit, _ = Unit.objects.get_or_create(layer=layer, number=run.unit)
         method = choose_method(run.model, run.backbone, run.backbone_model, str(run.options.get("dataset") or ""))
         tried = replace(method, split=DEVELOPMENT, seed=TRIAL_SEED)
         check = request_check(unit, label, tried, enqueue=False, unpriced=run.unpriced)

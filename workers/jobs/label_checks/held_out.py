@@ -36,9 +36,10 @@ def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress, coun
 
     Raises MissingPart if the dataset holds no image back, and Cancelled.
     """
-    split = unit.lab.held_out(unit.spec.model, check.dataset, "development" if check.split == DEVELOPMENT else "probe")
-    positions, table = split.activations(unit.spec.layer, count or PILOT, progress)
-    return HeldOut(split, positions, table, table[:, unit.spec.unit].astype(np.float64))
+    split = unit.lab.held_out_of(unit.spec, "development" if check.split == DEVELOPMENT else "probe")
+    place = unit.lab.subject(unit.spec).spec
+    positions, table = split.activations(place.layer, count or PILOT, progress)
+    return HeldOut(split, positions, table, table[:, place.unit].astype(np.float64))
 
 
 def read_controls(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> tuple[float, ...]:

@@ -61,7 +61,7 @@ def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) ->
 def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[str, Measured]:
     """What the system answers to stored images, by key; what was measured before is read. Raises Cancelled."""
     lab = laboratory()
-    revision = lab.model(spec.model).revision
+    revision = lab.find_revision(spec)
     options = {name: value for name, value in spec.options.items() if name in ("dataset", "surroundings")}
     named = json.dumps([spec.kind, spec.model, revision, spec.layer, spec.unit, options], sort_keys=True)
     system = sha256(named.encode()).hexdigest()

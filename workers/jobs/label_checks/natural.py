@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,10 @@ from workers.jobs.label_checks.presence import judge_presence
 from workers.jobs.label_checks.sampling import ask_free_judge
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.lab.measured_splits import PILOT
+from workers.metrics.members import score_members
 from workers.metrics.natural import PRESENT, find_surprises, score_natural
-from workers.protocols import Progress
+from workers.protocols import CircuitSubject, Progress
+from workers.record.circuits import CIRCUIT, MEMBERS_LAYER, CircuitFindings
 from workers.record.label_checks import CheckImage, NaturalResult, Reference
 
 SHOWN = 6
@@ -39,7 +42,8 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
     held, said = judge_presence(check, unit, pilot, progress)
     if said.problem:
         return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem)
-    threshold = lab.index(spec.model, check.dataset).unit(spec.layer, spec.unit, progress).quantile
+    place = lab.subject(spec).spec
+    threshold = lab.index_of(spec).unit(place.layer, place.unit, progress).quantile
     scores = score_natural(
         held.activations, said.answers, said.weights, threshold=threshold, seed=int(check.key[:8], 16)
     )
@@ -66,7 +70,21 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
         expected=tuple(None if np.isnan(each) else round(float(each), 3) for each in said.answers[kept]),
         bright_without=bright,
         dark_with=dark,
+        circuit=_compare_members(check, unit, held, said, progress) if spec.kind == CIRCUIT else None,
     )
+
+
+def _compare_members(
+    check: LabelCheck, unit: CheckedUnit, held: HeldOut, said: JudgeAnswers, progress: Progress
+) -> CircuitFindings:
+    """How the members of a circuit go together on the images that were judged."""
+    count = len(held.positions) if said.weights is None else int(check.kept["sample"]["images"])
+    positions, table = held.split.activations(MEMBERS_LAYER, count, progress)
+    rows = {int(position): row for row, position in enumerate(positions)}
+    found = [rows.get(int(position)) for position in held.positions]
+    members = cast("CircuitSubject", unit.lab.subject(unit.spec))
+    shares = np.array([np.full(table.shape[1], np.nan) if row is None else table[row] for row in found], np.float64)
+    return score_members(members.members, shares / members.find_thresholds(), said.answers, said.weights)
 
 
 def _choose_kept(said: JudgeAnswers) -> NDArray[np.int64]:
@@ -89,7 +107,8 @@ class _Floors:
             found.append(self._refer(f"the label “{other}” of another unit", other, progress))
         rng = random.Random(self._check.key)
         table = self._held.table
-        rivals = [each for each in range(table.shape[1]) if each != self._unit.spec.unit]
+        own = self._unit.lab.subject(self._unit.spec).spec.unit
+        rivals = [each for each in range(table.shape[1]) if each != own]
         alive = [each for each in rivals if float(np.ptp(table[:, each])) > 0]
         if alive:
             rival = rng.choice(alive)

@@ -13,8 +13,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from workers.errors import ToolMisuse
-from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, MAX_THINGS, NOUNS, SIZES, WHEN, Scene, Thing, compose
-from workers.toybox.world.words import Word, join_words, plural, read_words
+from workers.toybox.world.scenes import (
+    COLOURS,
+    GROUNDS,
+    LIGHTS,
+    MAX_THINGS,
+    NOUNS,
+    OWN_COLOUR,
+    SIZES,
+    WHEN,
+    Scene,
+    Thing,
+    compose,
+)
+from workers.toybox.world.surfaces import AddedToys
+from workers.toybox.world.words import Word, add_nouns, join_words, plural, read_words
 
 _REPORTED = 12
 """At most so many words are reported as not understood."""
@@ -66,24 +79,27 @@ class Phrases:
         return not (self.groups or self.ground or self.light)
 
 
-def read_prompt(prompt: str, seed: int, count: int | None = None) -> PromptReading:
+def read_prompt(prompt: str, seed: int, count: int | None = None, added: AddedToys | None = None) -> PromptReading:
     """The scene that a prompt describes. What it does not say is drawn from the seed; nothing is added.
 
     The same prompt and seed give the same scene, and prompts that differ by a word share what neither says. With a
     `count` there are so many of the prompt's one kind, all like the first, on the same ground in the same light.
-    Raises ToolMisuse for a count where the prompt does not name one kind.
+    `added` are toys beside toybox's own; one whose colour is not said has its own. Raises ToolMisuse for a count where
+    the prompt does not name one kind.
     """
-    phrases = parse_words(read_words(prompt))
+    added = added or {}
+    phrases = parse_words(read_words(prompt, add_nouns(tuple(added)) if added else None))
     if count is not None:
         _check_one_kind(phrases)
     if phrases.empty:
         return PromptReading(Scene((), GROUNDS[0], LIGHTS[0]), _limit_report(phrases.ignored), understood=False)
     rng = random.Random(f"toybox {seed}")
-    kinds = _kinds(phrases, rng)
+    kinds = _kinds(phrases, rng, added)
     if count is not None:
         kinds, phrases.groups[0].members = kinds * count, list(range(count))
     on, left_of, sides = _find_relations(phrases)
-    scene = compose(kinds, rng, ground=phrases.ground, light=phrases.light, on=on, left_of=left_of, sides=sides)
+    around = {"ground": phrases.ground, "light": phrases.light}
+    scene = compose(kinds, rng, **around, on=on, left_of=left_of, sides=sides, added=added)
     return PromptReading(scene, _limit_report(phrases.ignored))
 
 
@@ -232,7 +248,7 @@ class _Parser:
         self._next = Group(unwanted=self._next.unwanted)
 
 
-def _kinds(phrases: Phrases, rng: random.Random) -> list[tuple[str, str, str]]:
+def _kinds(phrases: Phrases, rng: random.Random, added: AddedToys) -> list[tuple[str, str, str]]:
     """A (noun, colour, size) for each thing; also numbers the members of the groups.
 
     Every draw is made whether it is needed or not, so that prompts that differ by a word share the others.
@@ -247,7 +263,8 @@ def _kinds(phrases: Phrases, rng: random.Random) -> list[tuple[str, str, str]]:
         for k, (noun, colour, size) in enumerate(drawn):
             if id(group) in lower and id(group) not in crowd:
                 size = "large"
-            said = group.colours[k % len(group.colours)] if group.colours else colour
+            usual = OWN_COLOUR if group.noun in added else colour
+            said = group.colours[k % len(group.colours)] if group.colours else usual
             group.members.append(len(kinds))
             kinds.append((group.noun or noun, said, group.size or size))
     return kinds

@@ -19,7 +19,7 @@ from PIL import Image, ImageFilter
 
 from workers.toybox.world import stage
 from workers.toybox.world.backdrops import backdrop_from
-from workers.toybox.world.meshes import toy_node
+from workers.toybox.world.meshes import added_node, toy_node
 from workers.toybox.world.scenes import Scene, View
 from workers.toybox.world.viewing import find_eye, rotate
 
@@ -148,7 +148,8 @@ class Renderer:
                 path.set_pos(thing.x, thing.y, scene.foot(index))
                 path.set_h(thing.turn)
                 path.set_scale(scene.scale(index))
-                path.attach_new_node(toy_node(thing.noun, thing.colour))
+                added = scene.added.get(thing.noun)
+                path.attach_new_node(added_node(added, thing.colour) if added else toy_node(thing.noun, thing.colour))
 
 
 class _View:
@@ -232,13 +233,21 @@ def _draw(view: View, *cameras: _View) -> None:
 
 def _flat_state(rgb: Rgb) -> Any:
     """Draw in one plain colour, whatever the toy says."""
-    from panda3d.core import ColorAttrib, ColorScaleAttrib, LightAttrib, MaterialAttrib, RenderState
+    from panda3d.core import (
+        ColorAttrib,
+        ColorScaleAttrib,
+        LightAttrib,
+        MaterialAttrib,
+        RenderState,
+        TextureAttrib,
+    )
 
     return RenderState.make(
         ColorAttrib.make_flat((*rgb, 1)),
         ColorScaleAttrib.make_off(),
         LightAttrib.make_all_off(),
         MaterialAttrib.make_off(),
+        TextureAttrib.make_all_off(),
         100,
     )
 

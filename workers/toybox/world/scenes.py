@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from workers.errors import ToolMisuse
 from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.toybox.world import stage
+
+if TYPE_CHECKING:
+    from workers.toybox.world.surfaces import AddedToys
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,9 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "light": LIGHTS,
 }
 """What can be said of a toy, or of what is around it: property -> its words."""
+
+OWN_COLOUR = "own"
+"""Colour of a thing that is as its file has it."""
 
 MAX_THINGS = 6
 BACKDROPS = 16
@@ -143,16 +149,28 @@ class Scene:
     """Which view of the ground, from 0 to `BACKDROPS` - 1."""
     view: View | None = None
     """None for the usual one, where no game engine drew it."""
+    added: AddedToys = field(default_factory=dict, compare=False, repr=False)
+    """Those of its toys that files have added; empty but in a game engine's scene."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for rows and pictures; `from_json` takes it back."""
-        data = asdict(self) | {"things": [asdict(thing) for thing in self.things]}
-        del data["view"]
+        """Plain data for rows and pictures; `from_json` takes it back, unless files have added some of its toys."""
+        data: dict[str, Any] = {"things": [asdict(thing) for thing in self.things]}
+        data |= {"ground": self.ground, "light": self.light, "backdrop": self.backdrop}
+        if self.added:
+            data["added"] = {noun: {"file": toy.file, "sha256": toy.digest} for noun, toy in self.added.items()}
         return data | (self.view.to_json() if self.view else {})
 
     @classmethod
     def from_json(cls, data: Any) -> Scene:
-        """The scene in plain data, which may come from anywhere. Raises ToolMisuse saying what is wrong with it."""
+        """The scene in plain data, which may come from anywhere. Raises ToolMisuse saying what is wrong with it.
+
+        So does a scene with toys that files have added: what reads scenes knows toybox's own alone.
+        """
+        if isinstance(data, Mapping) and data.get("added"):
+            raise ToolMisuse(
+                f"This image shows what files have added to the game engine ({_name_added(data['added'])}), which "
+                "nothing else of toybox knows. Draw another with tools.game_engine."
+            )
         names = ("things", "ground", "light", "backdrop")
         is_viewed = isinstance(data, Mapping) and "parameters" in data
         fields = _fields(data, (*names, "parameters", "about") if is_viewed else names, "scene")
@@ -184,13 +202,21 @@ class Scene:
         below = self.things[index].on
         if below is None:
             return 0.0
-        thing = self.things[below]
-        return self.foot(below) + SHAPES[thing.noun].perch * self.scale(below)
+        return self.foot(below) + self.shape(below).perch * self.scale(below)
+
+    def shape(self, index: int) -> Shape:
+        """What a thing measures, large and at the usual view."""
+        return _find_shape(self.things[index].noun, self.added)
 
     def scale(self, index: int) -> float:
         """How large a thing is drawn, 1 for a large one at the usual view."""
         size = SCALES[self.things[index].size]
         return size if self.view is None else size * self.view.size
+
+
+def _find_shape(noun: str, added: AddedToys) -> Shape:
+    """What the large one of a kind measures, of toybox's own or added."""
+    return added[noun].shape if noun in added else SHAPES[noun]
 
 
 def random_scene(rng: random.Random, things: int | None = None) -> Scene:
@@ -209,19 +235,23 @@ def compose(
     on: Mapping[int, int] | None = None,
     left_of: Sequence[tuple[int, int]] = (),
     sides: Mapping[int, int] | None = None,
+    added: AddedToys | None = None,
 ) -> Scene:
     """A scene of things given as (noun, colour, size), with places and whatever is not said drawn at random.
 
-    `on` maps a thing to the one that it stands on; `left_of` and `sides` are as in `stage.place_boxes`.
+    `on` maps a thing to the one that it stands on; `left_of` and `sides` are as in `stage.place_boxes`. `added` are
+    toys beside toybox's own.
     """
     on = on or {}
+    added = {noun: toy for noun, toy in (added or {}).items() if any(kind[0] == noun for kind in kinds)}
+    shapes = [_find_shape(noun, added) for noun, _, _ in kinds]
     drawn = rng.choice(GROUNDS), rng.choice(LIGHTS)
     backdrop = rng.randrange(BACKDROPS)
     roots = [_root(index, on) for index in range(len(kinds))]
     standing = sorted(set(roots))
     order = {root: position for position, root in enumerate(standing)}
     spots = stage.place_boxes(
-        [_stack(kinds, [k for k, r in enumerate(roots) if r == root], on) for root in standing],
+        [_stack(kinds, shapes, [k for k, r in enumerate(roots) if r == root], on) for root in standing],
         rng,
         [(order[roots[i]], order[roots[j]]) for i, j in left_of if roots[i] != roots[j]],
         {order[roots[i]]: side for i, side in (sides or {}).items()},
@@ -229,8 +259,9 @@ def compose(
     things = []
     for k, (noun, colour, size) in enumerate(kinds):
         x, y = spots[order[roots[k]]]
-        things.append(Thing(noun, colour, size, round(x + _shift(k, kinds, on), 3), y, _turn(noun, rng), on.get(k)))
-    return Scene(tuple(things), ground or drawn[0], light or drawn[1], backdrop)
+        place = round(x + _shift(k, kinds, shapes, on), 3)
+        things.append(Thing(noun, colour, size, place, y, _turn(shapes[k], rng), on.get(k)))
+    return Scene(tuple(things), ground or drawn[0], light or drawn[1], backdrop, added=added)
 
 
 def joined_by(
@@ -253,7 +284,7 @@ def joined_by(
             x, y = stage.place_boxes([box], rng, taken=_frames(things), room=room)[0]
         else:
             x, y = things[support].x, things[support].y
-        things.append(Thing(noun, colour, size, x, y, _turn(noun, rng), support))
+        things.append(Thing(noun, colour, size, x, y, _turn(SHAPES[noun], rng), support))
     return replace(scene, things=tuple(things))
 
 
@@ -262,14 +293,16 @@ def _frames(things: Sequence[Thing]) -> list[stage.Frame]:
     kinds = [(thing.noun, thing.colour, thing.size) for thing in things]
     on = {k: thing.on for k, thing in enumerate(things) if thing.on is not None}
     roots = [_root(k, on) for k in range(len(things))]
+    shapes = [SHAPES[thing.noun] for thing in things]
     return [
-        stage.frame(_stack(kinds, [k for k, r in enumerate(roots) if r == root], on), things[root].x, things[root].y)
+        stage.frame(
+            _stack(kinds, shapes, [k for k, r in enumerate(roots) if r == root], on), things[root].x, things[root].y
+        )
         for root in sorted(set(roots))
     ]
 
 
-def _turn(noun: str, rng: random.Random) -> float:
-    shape = SHAPES[noun]
+def _turn(shape: Shape, rng: random.Random) -> float:
     return round(shape.facing + rng.uniform(-shape.wobble, shape.wobble), 1)
 
 
@@ -280,27 +313,29 @@ def _root(index: int, on: Mapping[int, int]) -> int:
     return index
 
 
-def _shift(index: int, kinds: Sequence[tuple[str, str, str]], on: Mapping[int, int]) -> float:
+def _shift(index: int, kinds: Sequence[tuple[str, str, str]], shapes: Sequence[Shape], on: Mapping[int, int]) -> float:
     """How far a thing stands beside the middle of its stack, since several may share what they stand on."""
     below = on.get(index)
     if below is None:
         return 0.0
     beside = sorted(k for k, support in on.items() if support == below)
-    step = 0.8 * SHAPES[kinds[below][0]].radius * SCALES[kinds[below][2]] / max(1, len(beside) - 1)
-    return _shift(below, kinds, on) + step * (beside.index(index) - (len(beside) - 1) / 2)
+    step = 0.8 * shapes[below].radius * SCALES[kinds[below][2]] / max(1, len(beside) - 1)
+    return _shift(below, kinds, shapes, on) + step * (beside.index(index) - (len(beside) - 1) / 2)
 
 
-def _stack(kinds: Sequence[tuple[str, str, str]], members: Sequence[int], on: Mapping[int, int]) -> stage.Box:
+def _stack(
+    kinds: Sequence[tuple[str, str, str]], shapes: Sequence[Shape], members: Sequence[int], on: Mapping[int, int]
+) -> stage.Box:
     """What a thing and all that stands on it take up together."""
     radius = height = 0.0
     for member in members:
-        noun, _, size = kinds[member]
-        top = SHAPES[noun].height * SCALES[size]
+        scale = SCALES[kinds[member][2]]
+        top = shapes[member].height * scale
         below = on.get(member)
         while below is not None:
-            top += SHAPES[kinds[below][0]].perch * SCALES[kinds[below][2]]
+            top += shapes[below].perch * SCALES[kinds[below][2]]
             below = on.get(below)
-        radius = max(radius, SHAPES[noun].radius * SCALES[size])
+        radius = max(radius, shapes[member].radius * scale)
         height = max(height, top)
     return stage.Box(radius, height)
 
@@ -320,6 +355,11 @@ def _thing(row: Any) -> Thing:
         _number(fields["turn"], -720, 720, "turn"),
         None if on is None else int(_number(on, 0, MAX_THINGS - 1, "on")),
     )
+
+
+def _name_added(added: Any) -> str:
+    nouns = list(added)[:MAX_THINGS] if isinstance(added, Mapping) else []
+    return ", ".join(str(noun)[:40] for noun in nouns) or "unnamed"
 
 
 def _fields(data: Any, names: Sequence[str], what: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.toybox.world import stage
-from workers.toybox.world.scenes import SHAPES, Scene, Thing, View
+from workers.toybox.world.scenes import Scene, Thing, View
 
 Floats = NDArray[np.float64]
 _MIDDLE = 0.5
@@ -84,7 +84,8 @@ def arrange(scene: Scene, parameters: Mapping[str, float]) -> Scene:
     view = View(**given, count=None if count is None else int(count), about=about)
     things = scene.things
     if view.pose is not None:
-        things = tuple(replace(each, turn=_wrap(SHAPES[each.noun].facing + view.pose)) for each in things)
+        facing = [scene.shape(index).facing for index in range(len(things))]
+        things = tuple(replace(each, turn=_wrap(usual + view.pose)) for each, usual in zip(things, facing, strict=True))
     if view.camera % 360:
         things = tuple(_turn(each, about, -view.camera) for each in things)
     arranged = replace(scene, things=things, view=view)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 from workers.toybox.world.scenes import CHOICES, COLOURS, GROUNDS, LIGHTS, NOUNS, SIZES
@@ -103,14 +104,26 @@ _TOKEN = re.compile(
 )
 
 
-def read_words(text: str) -> tuple[Word, ...]:
-    """The text cut into words and phrases, longest first; whatever is not known is kept as "unknown"."""
+@dataclass(frozen=True)
+class Lexicon:
+    """Phrases and what they mean, and how many words the longest has."""
+
+    phrases: Mapping[str, Word]
+    longest: int
+
+
+def read_words(text: str, lexicon: Lexicon | None = None) -> tuple[Word, ...]:
+    """The text cut into words and phrases, longest first; whatever is not known is kept as "unknown".
+
+    The lexicon is toybox's own unless another is given.
+    """
+    known_phrases = lexicon or _LEXICON
     tokens = _TOKEN.findall(text.casefold())
     words: list[Word] = []
     position = 0
     while position < len(tokens):
-        for length in range(min(_LONGEST, len(tokens) - position), 0, -1):
-            if known := _LEXICON.get(" ".join(tokens[position : position + length])):
+        for length in range(min(known_phrases.longest, len(tokens) - position), 0, -1):
+            if known := known_phrases.phrases.get(" ".join(tokens[position : position + length])):
                 words.append(known)
                 break
         else:
@@ -143,6 +156,46 @@ def join_words(words: Iterable[str]) -> str:
     """One, two and three."""
     head = list(words)
     return " and ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
+
+
+# --- nouns that files add ---------------------------------------------------------------------------
+
+
+def list_plurals(noun: str) -> list[str]:
+    """What more than one of an added noun may be called: "cherries" and "cherrys", "tomatoes" and "tomatos"."""
+    found = [plural(noun)]
+    if noun.endswith("y"):
+        found.append(f"{noun[:-1]}ies")
+    if noun.endswith("o"):
+        found.append(f"{noun}es")
+    if noun.endswith(("f", "fe")):
+        found.append(f"{noun.removesuffix('e')[:-1]}ves")
+    return found
+
+
+def explain_clash(noun: str) -> str:
+    """Why a noun cannot be added, since prompts with it mean something already; "" if it can.
+
+    A name of several words that a toy has beside its own, such as "traffic cone", may be taken over.
+    """
+    phrases = _LEXICON.phrases
+    for name in [noun, *list_plurals(noun)]:
+        known = phrases.get(name)
+        if known and not (known.kind == "noun" and " " in name):
+            return f"{name!r} is a word of toybox's own, for the {known.kind} {known.value!r}"
+    if all(word in phrases for word in noun.split()):
+        return f"{noun!r} is made of words of toybox's own, so that prompts with it mean something already"
+    return ""
+
+
+@lru_cache(maxsize=8)
+def add_nouns(nouns: tuple[str, ...]) -> Lexicon:
+    """Toybox's words and these nouns, each free of clashes."""
+    phrases = dict(_LEXICON.phrases)
+    for noun in nouns:
+        phrases |= {name: Word("noun", noun, name, plural=True) for name in list_plurals(noun)}
+        phrases[noun] = Word("noun", noun, noun)
+    return _measure(phrases)
 
 
 def describe_vocabulary() -> str:
@@ -186,5 +239,8 @@ def _lexicon() -> dict[str, Word]:
     return lexicon
 
 
-_LEXICON = _lexicon()
-_LONGEST = max(len(phrase.split()) for phrase in _LEXICON)
+def _measure(phrases: Mapping[str, Word]) -> Lexicon:
+    return Lexicon(phrases, max(len(phrase.split()) for phrase in phrases))
+
+
+_LEXICON = _measure(_lexicon())

@@ -20,7 +20,7 @@ from workers.hub import file_fingerprint
 from workers.model_cache import in_batches
 from workers.protocols import LabSettings, LayerInfo, Rewrite, check_layers, check_rewritable, probabilities
 from workers.vision_models.classifier.network import load_classifier, normalise, read_card, resize
-from workers.vision_models.rewriting import join_outputs, replace_output
+from workers.vision_models.rewriting import join_outputs, replace_outputs
 
 
 def _find_file(settings: LabSettings, name: str) -> Path:
@@ -78,11 +78,22 @@ class TrainedClassifier:
         self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
         """The logits with the features' maps replaced; see `protocols.RewritableModel`."""
-        check_rewritable(self.name, layer, self.layers())
+        return self.trace(images, {layer: rewrite}, gradients=gradients)
+
+    def trace(
+        self, images: Sequence[Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
+    ) -> torch.Tensor:
+        """The same by layer; see `protocols.TraceableModel`. There is one layer before the logits."""
+        for layer in rewrites:
+            check_rewritable(self.name, layer, self.layers())
 
         def run(batch: Sequence[Image]) -> torch.Tensor:
             pixels = self._prepare(batch)
-            with self._slot as network, torch.set_grad_enabled(gradients), replace_output(network.body, rewrite):
+            with (
+                self._slot as network,
+                torch.set_grad_enabled(gradients),
+                replace_outputs((network.body, rewrite) for rewrite in rewrites.values()),
+            ):
                 logits: torch.Tensor = network(pixels)
             return logits.float()
 

@@ -95,14 +95,21 @@ class HuggingFaceModel:
 
         Tokens that stand for no place stay as they are. Raises MachineryError if the output is NaN or infinite.
         """
+        return self.trace(images, {layer: rewrite}, gradients=gradients)
+
+    def trace(
+        self, images: Sequence[Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
+    ) -> torch.Tensor:
+        """The same with several layers' maps replaced; see `protocols.TraceableModel`."""
         parts = self._open()
-        parts.layout.check(self.name, [layer])
-        check_rewritable(self.name, layer, self.layers())
+        parts.layout.check(self.name, list(rewrites))
+        for layer in rewrites:
+            check_rewritable(self.name, layer, self.layers())
 
         def run(batch: Sequence[Image]) -> torch.Tensor:
             pixels = self._prepare(batch)
             with parts.slot as network, torch.set_grad_enabled(gradients):
-                return read_output(network, pixels, parts.layout, layer, rewrite, self.name)
+                return read_output(network, pixels, parts.layout, rewrites, self.name)
 
         return join_outputs(images, self._settings.batch_size, run)
 

@@ -5,7 +5,7 @@ Whoever calls holds the network's lock. Raises MachineryError where a network gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -42,25 +42,29 @@ def read_layers(
 
 
 def read_output(
-    network: Any, pixels: torch.Tensor, layout: NetworkLayers, layer: str, rewrite: Rewrite | None, model: str
+    network: Any,
+    pixels: torch.Tensor,
+    layout: NetworkLayers,
+    rewrites: Mapping[str, Rewrite | None],
+    model: str,
 ) -> torch.Tensor:
     """Logits (batch, classes), or the mean of the last hidden state over its places, float32.
 
-    `rewrite` replaces the maps of the layer; tokens that stand for no place stay. Whether gradients flow is for the
-    caller. Raises MissingPart for a
-    network that gives neither.
+    Each of `rewrites` replaces the maps of its layer; tokens that stand for no place stay. Whether gradients flow is
+    for the caller. Raises MissingPart for a network that gives neither.
     """
-    tap = layout.taps[layer]
 
-    def replace(output: torch.Tensor) -> torch.Tensor | None:
-        if rewrite is None:
-            return None
-        new = output.clone()
-        maps = to_maps(new, tap.layout)  # a view: what is written there stands in `new`
-        maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
-        return new
+    def replace(tap: LayerTap, rewrite: Rewrite) -> Callable[[torch.Tensor], torch.Tensor]:
+        def replace_maps(output: torch.Tensor) -> torch.Tensor:
+            new = output.clone()
+            maps = to_maps(new, tap.layout)  # a view: what is written there stands in `new`
+            maps.copy_(rewrite(maps.to(torch.float32, copy=True)))
+            return new
 
-    with _hook(network, [(tap, replace)]):
+        return replace_maps
+
+    taps = [(layout.taps[layer], rewrite) for layer, rewrite in rewrites.items() if rewrite is not None]
+    with _hook(network, [(tap, replace(tap, rewrite)) for tap, rewrite in taps]):
         result = network(**forward_arguments(network, pixels))
     # Not the pooler's output: checkpoints often lack its weights
     found = getattr(result, "logits" if layout.logits else "last_hidden_state", None)

@@ -6,7 +6,8 @@ Loaded through the registry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -132,11 +133,16 @@ class SparseModel:
         below = cast("RewritableModel", self._below)
         if rewrite is None and self._keeps_error:
             return below.outputs(images, layer, gradients=gradients)
+        with self.lift(rewrite or _keep) as replace:
+            return below.outputs(images, layer, replace, gradients=gradients)
+
+    @contextmanager
+    def lift(self, rewrite: Rewrite) -> Iterator[Rewrite]:
+        """A rewrite of latents as one of the layer below; see `protocols.OverlaidModel`."""
         self._check_file()
         # Taken before the slot of the model below, which calls the rewrite while it holds its own
         with self._slot as network:
-            replace = partial(network.rewrite_maps, rewrite=rewrite or _keep, keeps_error=self._keeps_error)
-            return below.outputs(images, layer, replace, gradients=gradients)
+            yield partial(network.rewrite_maps, rewrite=rewrite, keeps_error=self._keeps_error)
 
     def drop_error(self) -> SparseModel:
         """The same with what latents rebuild in the layer's place, without what they leave unexplained."""

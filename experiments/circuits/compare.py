@@ -1,0 +1,108 @@
+"""Two circuits side by side: which members they share, and what was measured of either on the same class and images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from experiments.circuits.graph import is_of_now, list_graphs, name_class, read_report
+from experiments.circuits.lists import MemberView, list_circuits, view_members
+from experiments.core.system_names import Names
+from experiments.models import Circuit, CircuitGraph
+from workers.record.circuit_graphs import CircuitGraphReport
+from workers.record.circuits import CircuitMember
+from workers.record.estimates import Estimate
+
+OFFERED = 200
+"""Circuits that a form offers, the newest."""
+_READ = 20
+"""Graphs of a circuit that are looked through for one of the same class, the newest."""
+
+
+@dataclass(frozen=True)
+class SharedMember:
+    """A member of both, or of one; an effect is None where its circuit has not been measured so."""
+
+    view: MemberView
+    first: Estimate | None = None
+    second: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class CircuitComparison:
+    """What two circuits have in common."""
+
+    first: Circuit
+    second: Circuit
+    shared: Sequence[SharedMember]
+    first_only: Sequence[SharedMember]
+    second_only: Sequence[SharedMember]
+    similarity: float | None
+    """Jaccard's: shared members over all; None for circuits of two networks."""
+    class_name: str = ""
+    """That effects are of; "" where no graphs of both are of one class and dataset."""
+    dataset: str = ""
+
+
+def compare_circuits(first: Circuit, second: Circuit, names: Names) -> CircuitComparison:
+    """Members in the order of the circuit that they are in, of the first where they are in both."""
+    views = [{each.member: each for each in view_members(row, names)} for row in (first, second)]
+    one, two = views
+    graphs = _find_pair(first, one, second, two)
+    effects = [_read_effects(each[1]) if each else {} for each in graphs or (None, None)]
+
+    def line(view: MemberView) -> SharedMember:
+        return SharedMember(view, effects[0].get(view.member), effects[1].get(view.member))
+
+    everything = len(one.keys() | two.keys())
+    return CircuitComparison(
+        first=first,
+        second=second,
+        shared=[line(view) for member, view in one.items() if member in two],
+        first_only=[line(view) for member, view in one.items() if member not in two],
+        second_only=[line(view) for member, view in two.items() if member not in one],
+        similarity=len(one.keys() & two.keys()) / everything
+        if everything and first.network == second.network
+        else None,
+        class_name=name_class(graphs[0][1]) if graphs else "",
+        dataset=str(graphs[0][0].dataset.label or graphs[0][0].dataset.key) if graphs else "",
+    )
+
+
+def _read_effects(report: CircuitGraphReport) -> Mapping[CircuitMember, Estimate]:
+    return {each.member: each.effect for each in report.nodes}
+
+
+Views = Mapping[CircuitMember, MemberView]
+Measured = tuple[CircuitGraph, CircuitGraphReport]
+
+
+def _find_pair(first: Circuit, one: Views, second: Circuit, two: Views) -> tuple[Measured, Measured] | None:
+    """The newest graphs of both, as they are now, that are of one class of one network and of one dataset."""
+    if first.network != second.network:
+        return None
+    by_question = {_question(each): each for each in reversed(_list_measured(second, two))}
+    for each in _list_measured(first, one):
+        if found := by_question.get(_question(each)):
+            return each, found
+    return None
+
+
+def _list_measured(circuit: Circuit, views: Views) -> list[Measured]:
+    """Those on a class of the weights and members that are there now, the newest first."""
+    rows = [row for row in list_graphs(circuit).exclude(measured=None)[:_READ] if is_of_now(row, list(views.values()))]
+    read = [(row, read_report(row)) for row in rows]
+    return [(row, report) for row, report in read if report is not None and report.class_number is not None]
+
+
+def _question(measured: Measured) -> tuple[int, int | None]:
+    row, report = measured
+    return row.dataset_id, report.class_number
+
+
+def list_others(circuit: Circuit | None = None) -> Sequence[Circuit]:
+    """Circuits to choose from, those of the same network first, then the newest."""
+    rows = list(list_circuits()[:OFFERED])
+    if circuit is None:
+        return rows
+    return sorted((each for each in rows if each.pk != circuit.pk), key=lambda each: each.network != circuit.network)

@@ -1,0 +1,66 @@
+"""The file of a circuit, read back: what its page and `GET /circuits/{id}/file` give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from experiments.circuits.members import MemberDraft
+from experiments.core.errors import InvalidInput
+from experiments.core.params import clean_text
+from workers.record.circuits import MOST_MEMBERS, CircuitMember
+
+MOST_BYTES = 1 << 20
+
+
+class _Member(msgspec.Struct, forbid_unknown_fields=True):
+    model: str
+    layer: str
+    unit: int
+    revision: str = ""
+    label: str = ""
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    members: list[_Member]
+    note: str = ""
+    network: str = ""
+
+
+@dataclass(frozen=True)
+class CircuitDraft:
+    """A circuit that a file tells; nothing of it has been looked for here."""
+
+    name: str
+    note: str
+    network: str
+    members: list[MemberDraft]
+
+
+def read_circuit_file(data: bytes) -> CircuitDraft:
+    """Raises InvalidInput naming what is wrong with the file."""
+    if not data:
+        raise InvalidInput("Choose a file of a circuit first: what “Export as JSON” gives.", "file")
+    if len(data) > MOST_BYTES:
+        raise InvalidInput(f"The file has {len(data):,} bytes; that of a circuit has at most {MOST_BYTES:,}.", "file")
+    try:
+        told = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"This is no file of a circuit: {error}. Export one as JSON, and compare.", "file") from None
+    if too_long := next((each for each in told.members if max(len(each.model), len(each.layer)) > 200), None):
+        raise InvalidInput(f"No layer is called “{too_long.model[:80]} / {too_long.layer[:80]}…”.", "file")
+    if wrong := next((each for each in told.members if not 0 <= each.unit < 2**31), None):
+        raise InvalidInput(f"{wrong.layer} of {wrong.model} has no unit {wrong.unit}.", "file")
+    if len(told.members) > MOST_MEMBERS:
+        raise InvalidInput(f"A circuit has 1 to {MOST_MEMBERS} members, not {len(told.members):,}.", "file")
+    drafts = [
+        MemberDraft(
+            CircuitMember(clean_text(each.model), clean_text(each.layer), each.unit),
+            clean_text(each.revision, 100),
+            each.label,
+        )
+        for each in told.members
+    ]
+    return CircuitDraft(told.name, told.note, clean_text(told.network), drafts)

@@ -1,0 +1,170 @@
+"""The graph of a circuit as its page and the API show it: what can be asked, how far it is, what came of it.
+
+How it is measured is in `workers.circuits.graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from experiments.circuits.graph_actions import explain_unmeasurable, find_class_layer
+from experiments.circuits.graph_drawing import DrawnGraph, draw_graph, judge_effect, rank_edges, write_effect
+from experiments.circuits.lists import MemberView, group_by_layer
+from experiments.core import compatibility, notify
+from experiments.core.params import parse_key
+from experiments.models import Circuit, CircuitGraph, Dataset, JobStatus
+from workers.record.circuit_graphs import CircuitGraphReport, GraphNode, read_circuit_graph
+from workers.record.estimates import Estimate
+
+SHOWN = 10
+"""Graphs of a circuit that its page links to, the newest."""
+SECTION = "graph"
+"""The part of the page that waits for a worker; htmx asks for it by this id."""
+
+
+@dataclass(frozen=True)
+class NodeLine:
+    """A member in the table."""
+
+    name: str
+    url: str
+    label: str
+    effect: str
+    kind: str
+    is_constant: bool
+
+
+@dataclass(frozen=True)
+class EdgeLine:
+    """An effect of a member on another in the table."""
+
+    source: str
+    target: str
+    effect: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class CircuitGraphView:
+    """What the page shows of a result."""
+
+    report: CircuitGraphReport
+    drawing: DrawnGraph
+    nodes: Sequence[NodeLine]
+    edges: Sequence[EdgeLine]
+    figures: Sequence[tuple[str, str]]
+    """What holding all, or all others, comes to: name and words."""
+    class_name: str
+    without_effect: int
+    """Edges that are 0 in every image."""
+
+
+def list_graphs(circuit: Circuit) -> QuerySet[CircuitGraph]:
+    """The newest first."""
+    return CircuitGraph.objects.filter(circuit=circuit).select_related("circuit__base", "dataset", "job")
+
+
+def read_section(
+    circuit: Circuit, members: Sequence[MemberView], asked: str, *, may_ask: bool, typed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Everything that the section shows; `asked` is the key of a graph, `typed` what the form held when it was refused,
+    with `problem`."""
+    rows = list(list_graphs(circuit)[:SHOWN])
+    shown = next((each for each in rows if each.pk == parse_key(asked)), None) or next(iter(rows), None)
+    why_not = explain_unmeasurable(circuit, [each.row for each in members])
+    datasets = list(Dataset.objects.filter(available=True))
+    classes = find_class_layer(circuit)
+    return {
+        "rows": rows,
+        "shown": shown,
+        "is_of_now": shown is not None and is_of_now(shown, members),
+        "view": _view_graph(shown, members) if shown else None,
+        "progress": notify.read_progress(shown.job) if shown else None,
+        "failed": bool(shown and shown.job and shown.job.status == JobStatus.FAILED and not shown.measured),
+        "why_not": why_not,
+        "may_ask": may_ask and not why_not and bool(datasets),
+        "may_stop": may_ask,
+        "datasets": datasets,
+        "has_classes": classes is not None,
+        "class_names": list(classes.names) if classes else [],
+        "typed": {"dataset": compatibility.dataset_for(circuit.network), "class": "", **typed},
+    }
+
+
+def is_of_now(row: CircuitGraph, members: Sequence[MemberView]) -> bool:
+    """Whether the members, the weights and the images are still those that were measured."""
+    return row.key == CircuitGraph.key_of(row.circuit, [each.row for each in members], row.dataset, row.target)
+
+
+def read_report(row: CircuitGraph) -> CircuitGraphReport | None:
+    """None where nothing was measured yet, or what is stored makes no sense."""
+    if row.measured is None:
+        return None
+    stored: Any = row.result
+    try:
+        return read_circuit_graph(stored)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _view_graph(row: CircuitGraph, members: Sequence[MemberView]) -> CircuitGraphView | None:
+    """What was measured, drawn; None as `read_report`."""
+    report = read_report(row)
+    if report is None:
+        return None
+    views = {each.member: each for each in members}
+    names = [_name_member(each, row.circuit.network) for each in report.nodes]
+    ranked = rank_edges(report)
+    return CircuitGraphView(
+        report=report,
+        drawing=draw_graph(report, group_by_layer(row.circuit, members), views),
+        nodes=[_write_node(name, each, views.get(each.member)) for name, each in zip(names, report.nodes, strict=True)],
+        edges=[
+            EdgeLine(names[each.source], names[each.target], write_effect(each.effect), judge_effect(each.effect))
+            for each in ranked
+        ],
+        figures=_write_figures(report),
+        class_name=name_class(report),
+        without_effect=len(report.edges) - len(ranked),
+    )
+
+
+def name_class(report: CircuitGraphReport) -> str:
+    """The class that was measured; "" for none."""
+    return "" if report.class_number is None else report.class_name or f"class {report.class_number}"
+
+
+def _name_member(node: GraphNode, network: str) -> str:
+    """Without the network, which is the same for all."""
+    return f"{node.layer} / unit {node.unit}" if node.model == network else f"{node.model} / {node.layer} / {node.unit}"
+
+
+def _write_node(name: str, node: GraphNode, view: MemberView | None) -> NodeLine:
+    tile = view.tile if view else None
+    label = view.label if view else ""
+    effect, kind = write_effect(node.effect), judge_effect(node.effect)
+    return NodeLine(name, tile.url if tile else "", label, effect, kind, node.is_constant)
+
+
+def _write_figures(report: CircuitGraphReport) -> list[tuple[str, str]]:
+    if report.class_number is None:
+        return []
+    shares = [("Faithfulness", report.faithfulness), ("Completeness", report.completeness)]
+    return [
+        ("Logit", _write_plain(report.logit)),
+        ("Fall with all members held", write_effect(report.all_off)),
+        *((name, _write_plain(each)) for name, each in shares),
+    ]
+
+
+def _write_plain(figure: Estimate) -> str:
+    """Without a sign of its own."""
+    if figure.value is None:
+        return figure.why
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.2f}" + (f" ({figure.why})" if figure.why else "")
+    return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"

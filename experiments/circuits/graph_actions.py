@@ -1,0 +1,82 @@
+"""What may be done with the graph of a circuit: ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from experiments.core.actors import Actor
+from experiments.core.asked_once import ask_unless_answered, find_or_add
+from experiments.core.audit import Verb
+from experiments.core.errors import InvalidInput, StateConflict
+from experiments.models import Circuit, CircuitGraph, CircuitMemberRow, Dataset, JobKind, Layer, Role
+from workers.record.circuit_graphs import find_graph_problem
+from workers.record.decoding import encode
+
+ASKS = Role.RESEARCHER
+_OFFERED = 8
+"""Classes that a message names."""
+
+
+@transaction.atomic
+def ask_for_graph(actor: Actor, circuit: Circuit, key: str, target: str = "") -> CircuitGraph:
+    """Have a worker measure what the members do to a class and to each other over a dataset. The same question is
+    measured once; one that was stopped or failed begins anew. Anybody's circuit may be measured.
+
+    Raises StateConflict for a circuit or dataset that cannot be used, InvalidInput for a class that is not there.
+    """
+    actor.require(ASKS)
+    members = list_members(circuit)
+    if why := explain_unmeasurable(circuit, members):
+        raise StateConflict(why)
+    dataset = Dataset.objects.filter(key=key, available=True).first()
+    if dataset is None:
+        raise StateConflict(f"No worker can use a dataset {key[:200]!r}. List the datasets for its remedy.")
+    target = _check_target(circuit, target)
+    asked = {"circuit": circuit, "dataset": dataset, "target": target}
+    asked["members"] = [encode(each.member) for each in members]
+    row, _ = find_or_add(CircuitGraph, CircuitGraph.key_of(circuit, members, dataset, target), asked)
+    ask_unless_answered(actor, row, JobKind.GRAPH, Verb.GRAPH_ASKED, dataset=key)
+    return row
+
+
+def list_members(circuit: Circuit) -> list[CircuitMemberRow]:
+    return list(circuit.members.select_related("unit__layer__model"))
+
+
+def explain_unmeasurable(circuit: Circuit, members: Sequence[CircuitMemberRow]) -> str:
+    """Why no graph of these members can be measured; "" if nothing is known to be in the way."""
+    if problem := find_graph_problem([each.member for each in members]):
+        return problem
+    if circuit.base is None:
+        return f"{circuit.network} is not here any more, so nothing of it can be measured. Add the model again."
+    gone = next((each for each in members if each.place is None), None)
+    return f"{gone.member} is not here any more. Remove it from the circuit, or add its model again." if gone else ""
+
+
+def find_class_layer(circuit: Circuit) -> Layer | None:
+    """The layer of the network whose units are the classes."""
+    return circuit.base.layers.filter(kind="logit").first() if circuit.base else None
+
+
+def _check_target(circuit: Circuit, typed: str) -> str:
+    """A class by its name, or by its number where others have that name too; "" for none. Raises InvalidInput."""
+    name = typed.strip()
+    if not name:
+        return ""
+    layer = find_class_layer(circuit)
+    if layer is None:
+        raise InvalidInput(f"{circuit.network} knows no classes. Leave the class empty.", "target")
+    names = list(layer.names)
+    if name in names:
+        return name if names.count(name) == 1 else str(names.index(name))
+    if name.isascii() and name.isdigit() and len(name) < 10 and int(name) < layer.units:
+        own = layer.name_of(int(name))
+        return own if own and names.count(own) == 1 else str(int(name))
+    some = ", ".join(names[:_OFFERED])
+    raise InvalidInput(
+        f"{circuit.network} has no class {name[:60]!r}. Choose one such as {some}; or a number up to "
+        f"{layer.units - 1:,}; or leave it empty.",
+        "target",
+    )

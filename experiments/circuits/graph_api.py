@@ -1,0 +1,158 @@
+"""Graphs of circuits for scripts: asking for one, those of a circuit with what came of them; two circuits compared."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema, Status
+
+from experiments.api.cursors import ListPage, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import Body, Id, Name, Progress, Words, find
+from experiments.circuits import compare, graph, graph_actions, lists
+from experiments.core import notify
+from experiments.core.actors import Actor
+from experiments.core.system_names import Names
+from experiments.models import Circuit, CircuitGraph, TokenScope
+from workers.record.estimates import Estimate
+
+router = Router(tags=["Circuits"])
+GRAPHS = CircuitGraph.objects.select_related("circuit__base", "dataset", "job")
+
+
+class CircuitGraphIn(Body):
+    """What the effects of members are measured on."""
+
+    dataset: Name
+    target: Words = Field("", description="name or number of a class; empty: the one that the circuit moves most")
+
+
+class CircuitGraphOut(Schema):
+    """`measured` is null until a worker has measured it."""
+
+    id: int
+    circuit: int
+    dataset: str
+    target: str = Field(description="as it was asked for")
+    status: str = Field(description="queued, running, stopped, failed or done")
+    problem: str = Field(description="why it was stopped or failed")
+    progress: Progress | None
+    measured: datetime | None
+    result: dict[str, Any] = Field(
+        description="empty until it is measured; nodes: the members, each with its effect on the logit of the class "
+        "(how much it falls when the member is held at its mean); edges: places of two nodes, and how much the later "
+        "one's activation falls when the earlier one is held at its mean, over its standard deviation; faithfulness "
+        "and completeness of the circuit; all with 95 % intervals over images"
+    )
+
+
+class EstimateOut(Schema):
+    """A figure with its 95 % interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int = Field(description="images")
+    why: str = Field(description="why there is no value or no interval")
+
+
+class ComparedMemberOut(Schema):
+    """A member; effects are null where no graphs of both circuits are of one class and dataset."""
+
+    model: str
+    layer: str
+    unit: int
+    label: str
+    first: EstimateOut | None = Field(description="its effect on the class, as measured with the first circuit")
+    second: EstimateOut | None = Field(description="the same with the second")
+
+
+class CircuitComparisonOut(Schema):
+    """Two circuits side by side."""
+
+    first: int
+    second: int
+    similarity: float | None = Field(description="Jaccard's: shared members over all; null for two networks")
+    class_name: str = Field(description="that effects are of; empty where nothing of both was measured on one class")
+    dataset: str
+    shared: list[ComparedMemberOut]
+    first_only: list[ComparedMemberOut]
+    second_only: list[ComparedMemberOut]
+
+
+class ComparedCircuits(Schema):
+    first: Id
+    second: Id
+
+
+def _graph_out(row: CircuitGraph) -> CircuitGraphOut:
+    progress = notify.read_progress(row.job)
+    return CircuitGraphOut(
+        id=row.pk,
+        circuit=row.circuit_id,
+        dataset=row.dataset.key,
+        target=row.target,
+        status=row.status,
+        problem=row.problem,
+        progress=Progress(**progress) if progress else None,
+        measured=row.measured,
+        result=row.result,
+    )
+
+
+def _member_out(each: compare.SharedMember) -> ComparedMemberOut:
+    member = each.view.member
+    return ComparedMemberOut(
+        model=member.model,
+        layer=member.layer,
+        unit=member.unit,
+        label=each.view.label,
+        first=_estimate_out(each.first),
+        second=_estimate_out(each.second),
+    )
+
+
+def _estimate_out(effect: Estimate | None) -> EstimateOut | None:
+    return EstimateOut(**vars(effect)) if effect else None
+
+
+@router.get("/circuits/{pk}/graphs", response=ListPage[CircuitGraphOut], summary="List the graphs of a circuit")
+def list_circuit_graphs(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[CircuitGraphOut]:
+    """The newest first."""
+    allow(request)
+    return page(request, graph.list_graphs(find(Circuit.objects.all(), pk=pk)), ["-pk"], paging, _graph_out)
+
+
+@router.get("/circuit-graphs/{pk}", response=CircuitGraphOut, summary="Read a graph of a circuit")
+def read_circuit_graph(request: HttpRequest, pk: Id) -> CircuitGraphOut:
+    allow(request)
+    return _graph_out(find(GRAPHS, pk=pk))
+
+
+@router.post("/circuits/{pk}/graphs", response={202: CircuitGraphOut}, summary="Ask for the graph of a circuit")
+def ask_for_circuit_graph(request: HttpRequest, pk: Id, wish: CircuitGraphIn) -> Status[CircuitGraphOut]:
+    """Have a worker hold each member at its mean and see what becomes of a class and of later members. The same
+    question is measured once."""
+    actor = Actor.behind(request, allow(request, graph_actions.ASKS, TokenScope.RUN))
+    row = find(lists.list_circuits(), pk=pk)
+    return Status(202, _graph_out(graph_actions.ask_for_graph(actor, row, wish.dataset, wish.target)))
+
+
+@router.get("/circuit-comparisons", response=CircuitComparisonOut, summary="Compare two circuits")
+def compare_circuits(request: HttpRequest, asked: Query[ComparedCircuits]) -> CircuitComparisonOut:
+    """Which members they share, and what those do to a class that both were measured on."""
+    names = Names(allow(request))
+    first, second = (find(lists.list_circuits(), pk=key) for key in (asked.first, asked.second))
+    found = compare.compare_circuits(first, second, names)
+    return CircuitComparisonOut(
+        first=first.pk,
+        second=second.pk,
+        similarity=found.similarity,
+        class_name=found.class_name,
+        dataset=found.dataset,
+        shared=[_member_out(each) for each in found.shared],
+        first_only=[_member_out(each) for each in found.first_only],
+        second_only=[_member_out(each) for each in found.second_only],
+    )

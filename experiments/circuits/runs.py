@@ -1,0 +1,152 @@
+"""What is known of a circuit: its runs with their labels, whether a label explains its members, its exemplars.
+
+Labels, checks and exemplars are of its members as they are now; a run that was asked of others says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from experiments.circuits.actions import CHANGES
+from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
+from experiments.core.units_of_runs import keep_circuit
+from experiments.core.visibility import visible_to
+from experiments.display.image_cards import ImageCard
+from experiments.display.label_checks import read_check
+from experiments.display.plots import Scale
+from experiments.models import Circuit, Exemplar, LabelCheck, Run, Unit, UnitProfile
+from experiments.models.evaluation import DEVELOPMENT
+from experiments.units import actions as units
+from workers.record.circuits import CIRCUIT, CircuitFindings, CircuitMember, MemberFinding, find_number
+
+RUNS = 20
+"""Runs that the page of a circuit lists, the newest."""
+CHECKS = 10
+"""Measured labels whose members it offers to compare, the newest."""
+UNSHOWN = ("limits", "versions")
+
+
+@dataclass(frozen=True)
+class StudiedMember:
+    """A member beside what a label explains of it; `explains` is by how much r falls where it is left out."""
+
+    finding: MemberFinding
+    explains: float | None
+
+    @property
+    def member(self) -> CircuitMember:
+        return CircuitMember(self.finding.model, self.finding.layer, self.finding.unit)
+
+
+@dataclass(frozen=True)
+class CheckedMembers:
+    """The members of a circuit on the images of the check of one label."""
+
+    check: LabelCheck
+    findings: CircuitFindings
+    members: Sequence[StudiedMember]
+
+    @classmethod
+    def of(cls, check: LabelCheck) -> CheckedMembers | None:
+        """None where it was not measured, or its row holds something else."""
+        natural = read_check(check).natural
+        if natural is None or natural.circuit is None:
+            return None
+        found, r = natural.circuit, natural.circuit.pearson
+        rows = [
+            StudiedMember(each, None if r is None or each.pearson_without is None else r - each.pearson_without)
+            for each in found.members
+        ]
+        return cls(check, found, rows)
+
+
+@dataclass(frozen=True)
+class CircuitExemplars:
+    """The images that activate a circuit most, over one dataset."""
+
+    profile: UnitProfile
+    images: Sequence[Exemplar]
+
+    @property
+    def cards(self) -> list[ImageCard]:
+        return [ImageCard.exemplar(each) for each in self.images]
+
+    @property
+    def mean(self) -> float | None:
+        return sum(each.activation for each in self.images) / len(self.images) if self.images else None
+
+    @property
+    def scale(self) -> Scale:
+        return Scale.of([each.activation for each in self.images], self.mean)
+
+
+def number_of(row: Circuit) -> int:
+    """The number of the unit that its members are studied as now."""
+    return find_number([each.member for each in row.members.all()])
+
+
+def find_studied(network: str, number: int) -> Unit | None:
+    """What these members are studied as; None where nobody has asked about them."""
+    rows = Unit.objects.filter(layer__model__name=network, layer__kind=CIRCUIT, number=number)
+    return rows.select_related("layer__model").first()
+
+
+def list_runs(network: str, number: int, row: Circuit | None = None) -> QuerySet[Run]:
+    """The runs on these members, and on earlier ones of the circuit; the newest first."""
+    meant = Q(unit=number) | (Q(options__circuit=row.pk) if row else Q())
+    rows = visible_to(Run.objects.filter(meant, system_kind=CIRCUIT, model=network))
+    return rows.select_related("owner", "label_check").defer(*UNSHOWN)
+
+
+def list_checked(unit: Unit | None) -> list[CheckedMembers]:
+    """What the checks of its labels found of the members, the newest first."""
+    if unit is None:
+        return []
+    rows = visible_to(LabelCheck.objects.filter(unit=unit, pearson__isnull=False)).exclude(split=DEVELOPMENT)
+    found = [CheckedMembers.of(each) for each in rows.order_by("-pk")[:CHECKS]]
+    return [each for each in found if each is not None]
+
+
+def read_exemplars(unit: Unit | None) -> CircuitExemplars | None:
+    """Over the dataset that was asked for last; None where nobody asked."""
+    rows = UnitProfile.objects.filter(unit=unit).select_related("dataset") if unit else UnitProfile.objects.none()
+    profile = rows.order_by("-pk").first()
+    if profile is None:
+        return None
+    return CircuitExemplars(profile, list(profile.exemplars.all()) if profile.written else [])
+
+
+def describe_study(network: str, number: int, row: Circuit | None, asked: str = "") -> dict[str, Any]:
+    """What the pages of a circuit show of it. `asked` is the key of the check whose members are compared."""
+    unit, runs = find_studied(network, number), list_runs(network, number, row)
+    checked = list_checked(unit)
+    return {
+        "number": number,
+        "network": network,
+        "unit": unit,
+        "runs": runs[:RUNS],
+        "run_count": runs.count(),
+        "checked": checked,
+        "compared": next((each for each in checked if str(each.check.pk) == asked), next(iter(checked), None)),
+        "exemplars": read_exemplars(unit),
+    }
+
+
+@transaction.atomic
+def ask_for_exemplars(actor: Actor, row: Circuit, dataset: str) -> UnitProfile:
+    """Have a worker find the images that activate the circuit most. Raises StateConflict for a dataset that nobody can
+    use, and for members that are not here."""
+    actor.require(CHANGES)
+    members = list(row.members.select_related("unit__layer__model"))
+    if gone := [each.member for each in members if each.place is None]:
+        raise StateConflict(f"{gone[0]} is not here any more. Remove it from the circuit first.")
+    unit = keep_circuit(row.network, [each.member for each in members]) if members else None
+    if unit is None:
+        raise StateConflict(f"The network {row.network} is not here any more, or the circuit has no member.")
+    return units.ask_for_exemplars(actor, unit.layer, unit.number, dataset)

@@ -1,0 +1,122 @@
+"""Finding circuits: the form with what was looked for before, one search, keeping what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from experiments.circuits import actions, searches
+from experiments.core import access, worker_status
+from experiments.core.access import HtmxRequest
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput
+from experiments.core.paging import Page
+from experiments.core.params import clean_text, parse_key, parse_number
+from experiments.core.system_names import Names
+from experiments.models import CircuitSearch, Dataset, Layer
+
+PAGE_SIZE = 50
+TYPED = 500
+FIELDS = {"layer": "", "target": "", "dataset": "", "images": "100", "seeds": "3"}
+"""What the form holds before somebody fills it."""
+KEPT = 10
+"""Members that are kept, unless somebody says otherwise."""
+CRUMBS = (("Units", "units"), ("Circuits", "circuits"), ("Find", "circuit-searches"))
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """The form, and what was looked for before."""
+    access.require(request)
+    typed = {name: clean_text(request.GET.get(name, ""), TYPED) or usual for name, usual in FIELDS.items()}
+    return _render_searches(request, typed)
+
+
+@require_POST
+def ask(request: HttpRequest) -> HttpResponse:
+    """Have a worker look for a circuit; the form again, with what was typed, where it is refused."""
+    actor = Actor.of(request, actions.CHANGES)
+    typed = {name: clean_text(request.POST.get(name, ""), TYPED) for name in FIELDS}
+    try:
+        layer = Layer.objects.select_related("model").filter(pk=parse_key(typed["layer"])).first()
+        if layer is None:
+            raise InvalidInput("Choose a layer.", "layer")
+        images, seeds = (_read_count(name, typed[name]) for name in ("images", "seeds"))
+        question = searches.CircuitQuestion(typed["target"], images, seeds)
+        dataset = searches.find_dataset(layer, typed["dataset"])
+        return redirect(actions.search_circuit(actor, layer, dataset, question))
+    except InvalidInput as refusal:
+        return _render_searches(request, typed | {"problem": str(refusal), "field": refusal.field or ""}, status=400)
+
+
+def _read_count(name: str, text: str) -> int:
+    found = parse_number(text)
+    if found is None:
+        raise InvalidInput(f"Write the number of {name} as a whole number.", name)
+    return found
+
+
+def _render_searches(request: HttpRequest, typed: Mapping[str, str], status: int = 200) -> HttpResponse:
+    rows = searches.list_searches()
+    page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE)
+    context = {
+        "rows": rows[page.start : page.end],
+        "page": page,
+        "typed": typed,
+        "layers": searches.list_layers(),
+        "classes": searches.list_classes(),
+        "datasets": Dataset.objects.filter(available=True).defer("broken"),
+        "may_ask": (access.role_in(request) or 0) >= actions.CHANGES,
+        "breadcrumbs": _crumbs(),
+    }
+    return render(request, "circuits/searches.html", context, status=status)
+
+
+def _crumbs() -> list[tuple[str, str]]:
+    return [(words, reverse(name)) for words, name in CRUMBS]
+
+
+@require_safe
+def search(request: HtmxRequest, pk: int) -> HttpResponse:
+    """What was found; htmx is sent that part, while a worker measures."""
+    access.require(request)
+    return _render_search(request, get_object_or_404(searches.list_searches(), pk=pk), {})
+
+
+def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, Any], status: int = 200) -> HttpResponse:
+    may_ask = (access.role_in(request) or 0) >= actions.CHANGES
+    drawn = searches.draw_search(row, Names(access.require(request)))
+    context = {
+        "search": row,
+        "drawn": drawn,
+        "may_ask": may_ask,
+        "may_stop": may_ask,
+        "worker": worker_status.is_here(),
+        "max_name": actions.MAX_NAME,
+        "typed": {"name": row.target, "count": min(KEPT, len(drawn.members) if drawn else KEPT)} | typed,
+        "breadcrumbs": [*_crumbs(), (str(row), row.get_absolute_url())],
+        **searches.read_state(row),
+    }
+    template = "circuits/found.html" if request.htmx.target == "found" else "circuits/search.html"
+    return render(request, template, context, status=status)
+
+
+@require_POST
+def keep(request: HtmxRequest, pk: int) -> HttpResponse:
+    """The strongest members, as a circuit of one's own."""
+    actor = Actor.of(request, actions.CHANGES)
+    row = get_object_or_404(searches.list_searches(), pk=pk)
+    name, count = request.POST.get("name", ""), request.POST.get("count", "")
+    try:
+        circuit = actions.keep_found(actor, row, name, _read_count("members", count))
+    except InvalidInput as refusal:
+        typed = {"name": name[:TYPED], "count": count[:TYPED], "problem": str(refusal)}
+        return _render_search(request, row, typed, status=400)
+    messages.success(request, f"Created “{circuit.name}”.")
+    return redirect(circuit)

@@ -1,0 +1,142 @@
+"""What is known of a circuit, for scripts: its runs, whether labels explain its members, its exemplars."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.http import HttpRequest
+from ninja import Field, Schema, Status
+
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Id, find
+from experiments.circuits import actions, lists, runs
+from experiments.circuits.api import router
+from experiments.core.actors import Actor
+from experiments.models import Exemplar, Run, TokenScope
+from workers.record.circuits import MemberStates
+
+
+class CircuitRunOut(Schema):
+    """A run on the circuit; read it for all that it took."""
+
+    id: int
+    status: str
+    question: str
+    labels: list[str]
+    description: str
+    check: int | None = Field(description="key of the check of its labels")
+    pearson: float | None = Field(description="r of that check")
+    same_members: bool = Field(description="false if it was asked when the circuit had other members")
+
+
+class StatesOut(Schema):
+    """Shares of images; null where there are none."""
+
+    images: int
+    all_on: float | None
+    one_off: float | None
+    all_off: float | None
+    otherwise: float | None
+
+
+class ComparedMemberOut(Schema):
+    model: str
+    layer: str
+    unit: int
+    off_with: float | None = Field(description="share of the images that the label describes on which it alone is off")
+    off_without: float | None = Field(description="the same of the images that the label does not describe")
+    pearson_without: float | None = Field(description="r of the label and the circuit without this member")
+
+
+class ComparedOut(Schema):
+    """The members on the images of the check of a label."""
+
+    check: int
+    label: str
+    pearson: float | None
+    described: StatesOut
+    others: StatesOut
+    members: list[ComparedMemberOut]
+
+
+class CircuitExemplarOut(Schema):
+    rank: int
+    image: str | None
+    masked: str | None
+    activation: float
+
+
+class CircuitStudyOut(Schema):
+    """`number` is the unit of the layer "circuit" that the members are studied as."""
+
+    number: int
+    runs: list[CircuitRunOut] = Field(description="the newest")
+    run_count: int
+    compared: list[ComparedOut] = Field(description="by label, the newest check first")
+    dataset: str | None = Field(description="of the exemplars; null where nobody asked for them")
+    problem: str = Field(description="why exemplars could not be found")
+    exemplars: list[CircuitExemplarOut]
+
+
+class CircuitOver(Body):
+    dataset: Annotated[str, Field(max_length=500, pattern=NO_NUL, description="its key", examples=["toybox"])]
+
+
+def _run_out(run: Run, number: int) -> CircuitRunOut:
+    check = run.label_check
+    return CircuitRunOut(
+        id=run.pk,
+        status=run.status,
+        question=run.question,
+        labels=run.labels,
+        description=run.statement,
+        check=check.pk if check else None,
+        pearson=check.pearson if check else None,
+        same_members=run.unit == number,
+    )
+
+
+def _states_out(states: MemberStates) -> StatesOut:
+    return StatesOut(**vars(states))
+
+
+def _compared_out(each: runs.CheckedMembers) -> ComparedOut:
+    return ComparedOut(
+        check=each.check.pk,
+        label=each.check.text,
+        pearson=each.findings.pearson,
+        described=_states_out(each.findings.described),
+        others=_states_out(each.findings.others),
+        members=[ComparedMemberOut(**vars(member.finding)) for member in each.members],
+    )
+
+
+def _exemplar_out(row: Exemplar) -> CircuitExemplarOut:
+    return CircuitExemplarOut(rank=row.rank, image=row.image_id, masked=row.masked_id, activation=row.activation)
+
+
+@router.get("/circuits/{pk}/study", response=CircuitStudyOut, summary="What is known of a circuit")
+def read_circuit_study(request: HttpRequest, pk: Id) -> CircuitStudyOut:
+    """Its runs, how its members go together where labels say, and the images that activate it most."""
+    allow(request)
+    row = find(lists.list_circuits(), pk=pk)
+    number = runs.number_of(row)
+    listed, unit = runs.list_runs(row.network, number, row), runs.find_studied(row.network, number)
+    shown = runs.read_exemplars(unit)
+    return CircuitStudyOut(
+        number=number,
+        runs=[_run_out(run, number) for run in listed[: runs.RUNS]],
+        run_count=listed.count(),
+        compared=[_compared_out(each) for each in runs.list_checked(unit)],
+        dataset=shown.profile.dataset.key if shown else None,
+        problem=shown.profile.problem if shown else "",
+        exemplars=[_exemplar_out(each) for each in shown.images] if shown else [],
+    )
+
+
+@router.post("/circuits/{pk}/exemplars", response={202: None}, summary="Ask for the exemplars of a circuit")
+def ask_for_circuit_exemplars(request: HttpRequest, pk: Id, over: CircuitOver) -> Status[None]:
+    """Have a worker find the images of a dataset that activate it most. Asking again is harmless."""
+    actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.RUN))
+    runs.ask_for_exemplars(actor, find(lists.list_circuits(), pk=pk), over.dataset)
+    return Status(202, None)

@@ -1,0 +1,45 @@
+"""Questions that are asked once, whoever asks again: a worker writes the answer, and a job tells how far it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+
+from experiments.models import stored
+
+
+class AskedOnce(models.Model):
+    """What all such questions have."""
+
+    key = models.CharField(max_length=64, unique=True, help_text="hash of all that the answer depends on")
+    created = models.DateTimeField(default=timezone.now)
+    job = models.ForeignKey("experiments.Job", models.SET_NULL, null=True, related_name="%(class)ss")
+    result = stored.ShapedJSONField(default=dict, blank=True, help_text="plain JSON of the report in workers.record")
+    measured = models.DateTimeField(null=True, help_text="empty until a worker has measured it")
+
+    class Meta:
+        abstract = True
+        ordering = ["-pk"]
+
+    @property
+    def status(self) -> str:
+        """That of its job; "done" once it is measured."""
+        return "done" if self.measured else self.job.status if self.job else "stopped"
+
+    @property
+    def is_moving(self) -> bool:
+        return self.measured is None and self.job is not None and self.job.is_moving
+
+    @property
+    def problem(self) -> str:
+        """Why it was stopped or failed; "" otherwise."""
+        return self.job.result if self.job and self.status in ("stopped", "failed") else ""
+
+
+def hash_question(*of: Any) -> str:
+    """The key of a question, of plain JSON."""
+    return hashlib.sha256(json.dumps(of).encode()).hexdigest()
