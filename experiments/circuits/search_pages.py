@@ -25,8 +25,6 @@ PAGE_SIZE = 50
 TYPED = 500
 FIELDS = {"layer": "", "target": "", "dataset": "", "images": "100", "seeds": "3"}
 """What the form holds before somebody fills it."""
-KEPT = 10
-"""Members that are kept, unless somebody says otherwise."""
 CRUMBS = (("Units", "units"), ("Circuits", "circuits"), ("Find", "circuit-searches"))
 
 
@@ -99,7 +97,7 @@ def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, An
         "may_stop": may_ask,
         "worker": worker_status.is_here(),
         "max_name": actions.MAX_NAME,
-        "typed": {"name": row.target, "count": min(KEPT, len(drawn.members) if drawn else KEPT)} | typed,
+        "typed": {"name": row.target, "count": drawn.kept if drawn else 0} | typed,
         "breadcrumbs": [*_crumbs(), (str(row), row.get_absolute_url())],
         **searches.read_state(row),
     }
