@@ -71,12 +71,12 @@ def _render_searches(request: HttpRequest, typed: Mapping[str, str], status: int
         "classes": searches.list_classes(),
         "datasets": Dataset.objects.filter(available=True).defer("broken"),
         "may_ask": (access.role_in(request) or 0) >= actions.CHANGES,
-        "breadcrumbs": _crumbs(),
+        "breadcrumbs": _list_breadcrumbs(),
     }
     return render(request, "circuits/searches.html", context, status=status)
 
 
-def _crumbs() -> list[tuple[str, str]]:
+def _list_breadcrumbs() -> list[tuple[str, str]]:
     return [(words, reverse(name)) for words, name in CRUMBS]
 
 
@@ -98,7 +98,7 @@ def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, An
         "worker": worker_status.is_here(),
         "max_name": actions.MAX_NAME,
         "typed": {"name": row.target, "count": drawn.kept if drawn else 0} | typed,
-        "breadcrumbs": [*_crumbs(), (str(row), row.get_absolute_url())],
+        "breadcrumbs": [*_list_breadcrumbs(), (str(row), row.get_absolute_url())],
         **searches.read_state(row),
     }
     template = "circuits/found.html" if request.htmx.target == "found" else "circuits/search.html"

@@ -42,7 +42,7 @@ class CircuitQuestion:
 
 
 @dataclass(frozen=True)
-class FoundUnit:
+class FoundMemberView:
     """A member of what was found; `tile` is None where the catalogue has no such unit."""
 
     found: FoundMember
@@ -58,7 +58,7 @@ class DrawnSearch:
     methods: Sequence[str]
     rows: Sequence[tuple[str, Sequence[str], Sequence[str]]]
     """Size, then faithfulness and completeness by method, in words."""
-    members: Sequence[FoundUnit]
+    members: Sequence[FoundMemberView]
     """Those with an effect."""
 
     @property
@@ -169,7 +169,7 @@ def draw_search(row: CircuitSearch, names: Names) -> DrawnSearch | None:
             )
             for at, size in enumerate(sizes)
         ],
-        members=[FoundUnit(each, by_unit.get(each.unit)) for each in members],
+        members=[FoundMemberView(each, by_unit.get(each.unit)) for each in members],
     )
 
 
