@@ -25,8 +25,6 @@ PAGE_SIZE = 50
 TYPED = 500
 FIELDS = {"layer": "", "target": "", "dataset": "", "images": "100", "seeds": "3"}
 """What the form holds before somebody fills it."""
-KEPT = 10
-"""Members that are kept, unless somebody says otherwise."""
 CRUMBS = (("Units", "units"), ("Circuits", "circuits"), ("Find", "circuit-searches"))
 
 
@@ -73,12 +71,12 @@ def _render_searches(request: HttpRequest, typed: Mapping[str, str], status: int
         "classes": searches.list_classes(),
         "datasets": Dataset.objects.filter(available=True).defer("broken"),
         "may_ask": (access.role_in(request) or 0) >= actions.CHANGES,
-        "breadcrumbs": _crumbs(),
+        "breadcrumbs": _list_breadcrumbs(),
     }
     return render(request, "circuits/searches.html", context, status=status)
 
 
-def _crumbs() -> list[tuple[str, str]]:
+def _list_breadcrumbs() -> list[tuple[str, str]]:
     return [(words, reverse(name)) for words, name in CRUMBS]
 
 
@@ -99,8 +97,8 @@ def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, An
         "may_stop": may_ask,
         "worker": worker_status.is_here(),
         "max_name": actions.MAX_NAME,
-        "typed": {"name": row.target, "count": min(KEPT, len(drawn.members) if drawn else KEPT)} | typed,
-        "breadcrumbs": [*_crumbs(), (str(row), row.get_absolute_url())],
+        "typed": {"name": row.target, "count": drawn.kept if drawn else 0} | typed,
+        "breadcrumbs": [*_list_breadcrumbs(), (str(row), row.get_absolute_url())],
         **searches.read_state(row),
     }
     template = "circuits/found.html" if request.htmx.target == "found" else "circuits/search.html"

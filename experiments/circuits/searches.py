@@ -28,6 +28,7 @@ MAX_IMAGES = 500
 MAX_SEEDS = 20
 MAX_TARGET = 200
 _OFFERED_CLASSES = 300
+_KEPT = 10
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class CircuitQuestion:
 
 
 @dataclass(frozen=True)
-class FoundUnit:
+class FoundMemberView:
     """A member of what was found; `tile` is None where the catalogue has no such unit."""
 
     found: FoundMember
@@ -57,7 +58,14 @@ class DrawnSearch:
     methods: Sequence[str]
     rows: Sequence[tuple[str, Sequence[str], Sequence[str]]]
     """Size, then faithfulness and completeness by method, in words."""
-    members: Sequence[FoundUnit]
+    members: Sequence[FoundMemberView]
+    """Those with an effect."""
+
+    @property
+    def kept(self) -> int:
+        """Members that the form offers to keep: those with a hundredth of the strongest effect, at most `_KEPT`."""
+        effects = [abs(each.found.effect) for each in self.members]
+        return min(_KEPT, sum(each >= 0.01 * effects[0] for each in effects)) if effects else 0
 
 
 def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
@@ -145,8 +153,8 @@ def draw_search(row: CircuitSearch, names: Names) -> DrawnSearch | None:
     report = read_found(row)
     if report is None:
         return None
-    curves = report.curves
-    tiles = read_tiles([(row.layer, each.unit) for each in report.members], names, MEMBER_PICTURES)
+    curves, members = report.curves, [each for each in report.members if each.effect]
+    tiles = read_tiles([(row.layer, each.unit) for each in members], names, MEMBER_PICTURES)
     by_unit = {tile.number: tile for tile in tiles}
     sizes = curves[0].sizes if curves else ()
     return DrawnSearch(
@@ -161,7 +169,7 @@ def draw_search(row: CircuitSearch, names: Names) -> DrawnSearch | None:
             )
             for at, size in enumerate(sizes)
         ],
-        members=[FoundUnit(each, by_unit.get(each.unit)) for each in report.members],
+        members=[FoundMemberView(each, by_unit.get(each.unit)) for each in members],
     )
 
 

@@ -39,7 +39,7 @@ class StatesOut(Schema):
     otherwise: float | None
 
 
-class ComparedMemberOut(Schema):
+class MemberStatesOut(Schema):
     model: str
     layer: str
     unit: int
@@ -56,7 +56,7 @@ class ComparedOut(Schema):
     pearson: float | None
     described: StatesOut
     others: StatesOut
-    members: list[ComparedMemberOut]
+    members: list[MemberStatesOut]
 
 
 class CircuitExemplarOut(Schema):
@@ -107,7 +107,7 @@ def _compared_out(each: runs.CheckedMembers) -> ComparedOut:
         pearson=each.findings.pearson,
         described=_states_out(each.findings.described),
         others=_states_out(each.findings.others),
-        members=[ComparedMemberOut(**vars(member.finding)) for member in each.members],
+        members=[MemberStatesOut(**vars(member.finding)) for member in each.members],
     )
 
 

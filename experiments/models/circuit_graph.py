@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 from django.db import models
 from django.urls import reverse
@@ -15,12 +14,6 @@ from experiments.models.dataset import Dataset
 from workers.record.circuits import CircuitMember
 
 
-class StoredMember(TypedDict):
-    model: str
-    layer: str
-    unit: int
-
-
 class CircuitGraph(AskedOnce):
     """Asked of a circuit; `result` is a workers.record.circuit_graphs.CircuitGraphReport."""
 
@@ -29,7 +22,9 @@ class CircuitGraph(AskedOnce):
     target = models.CharField(
         max_length=200, blank=True, help_text="name or number of a class; empty: the one that the circuit moves most"
     )
-    members = stored.ShapedJSONField(shape=list[StoredMember], default=list, help_text="of the circuit, when asked")
+    members = stored.ShapedJSONField(
+        shape=list[stored.StoredMember], default=list, help_text="of the circuit, when asked"
+    )
 
     class Meta(AskedOnce.Meta):
         verbose_name = "graph of a circuit"

@@ -28,6 +28,7 @@ RUN = {
     "ask_for_layer_exemplars",
     "ask_for_causal_check",
     "ask_for_circuit_graph",
+    "ask_for_circuit_exemplars",
     "search_circuit",
     "pause_run",
     "resume_run",

@@ -58,7 +58,7 @@ def test_it_is_asked_for_once(as_owner: Client, circuit: Circuit, photos: Datase
     assert response["Location"] == row.get_absolute_url()
     assert [each.unit for each in row.asked_members] == [7, 8, 1, 2]
     job = Job.objects.get()
-    assert (job.kind, job.options, row.target) == ("graph", {"graph": row.pk}, "ball")
+    assert (job.kind, job.options, row.target) == ("graph", {"row": row.pk}, "ball")
     ask(as_owner, circuit, **{"class": "0"})
     assert Job.objects.count() == 1, "the same class by its number"
     Job.objects.update(status=JobStatus.STOPPED)
