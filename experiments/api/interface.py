@@ -49,7 +49,14 @@ OPERATIONS = (
     ),
     *("circuits.api", "circuits.study_api", "circuits.graph_api", "circuits.search_api"),
     *("reviews.api", "pairwise.api", "exchange.api"),
-    *("sweeps.api", "label_checks.api", "judging.api", "evaluations.api", "evaluations.score_api"),
+    *(
+        "sweeps.api",
+        "label_checks.api",
+        "judging.api",
+        "evaluations.api",
+        "evaluations.score_api",
+        "evaluations.claim_api",
+    ),
 )
 """Modules that hold operations, by name: they stand on this folder. Some add theirs to the router of another."""
 

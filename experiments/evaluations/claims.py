@@ -89,9 +89,9 @@ _CLAIMS = (
         0.52,
         (),
         _is_of_people,
-        "People have to label circuits first. Keep some (manage.py circuits CLASS --save NAME), label their members, "
-        "by the agent and by people (backbone Person), then compare: Review, Pairwise trials, New trial, with the "
-        "sources Any agent and Person.",
+        "Pairwise trials take no circuits yet. Ask about a circuit on its page, as the agent and as a person (agent "
+        "Person), and read both labels' checks there; or compare the labels of its members: Review, Pairwise trials, "
+        "New trial, with the sources Any agent and Person.",
     ),
     _Claim(
         "maia-people",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from experiments.evaluations import pages, score_pages
+from experiments.evaluations import claim_pages, pages, score_pages
 
 urlpatterns: list[URLPattern] = [
     path("evaluations/", pages.index, name="evaluations"),
     path("evaluations/new/", pages.new, name="evaluation-new"),
     path("evaluations/compare/", pages.compare, name="evaluations-compare"),
+    path("evaluations/claims/", claim_pages.page, name="evaluation-claims"),
     path("evaluations/scores/", score_pages.page, name="evaluation-scores"),
     path("evaluations/source/", pages.check_source, name="evaluation-of-source"),
     path("evaluations/<int:pk>/", pages.evaluation, name="evaluation"),

@@ -122,6 +122,7 @@ SAME: dict[str, str] = {
     "evaluation": "read_evaluation list_evaluation_items",
     "evaluation-file": "read_evaluation",
     "evaluations-compare": "compare_two_evaluations",
+    "evaluation-claims": "read_claims",
     "evaluation-scores": "read_scores",
     "evaluation-stop": "stop_evaluation",
     "evaluation-resume": "resume_evaluation",

@@ -40,6 +40,7 @@ READ = {
     "evaluation": "/evaluations/{evaluation}/",
     "evaluation-file": "/evaluations/{evaluation}/figures.csv",
     "evaluations-compare": "/evaluations/compare/",
+    "evaluation-claims": "/evaluations/claims/",
     "evaluation-scores": "/evaluations/scores/",
     "sweeps": "/sweeps/",
     "sweep": "/sweeps/{sweep}/",

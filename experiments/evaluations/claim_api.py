@@ -1,0 +1,61 @@
+"""AIM's claims, with ours beside, for scripts."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Field, Schema
+
+from experiments.api.entry import allow
+from experiments.evaluations import claims
+from experiments.evaluations.api import router
+
+
+class OwnFigureOut(Schema):
+    """What an evaluation of this installation found."""
+
+    evaluation: int
+    key: str
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+class ClaimOut(Schema):
+    """A claim of the paper; `claimed` is null where it gives no number."""
+
+    key: str
+    words: str
+    claimed: float | None
+    ours: list[OwnFigureOut] = Field(description="of the newest evaluation of each kind; empty where nothing measured")
+    note: str = Field(description="what to know of the two side by side, and how to measure what is not measured yet")
+
+
+@router.get("/claims", response=list[ClaimOut], summary="Read AIM's claims beside ours")
+def read_claims(request: HttpRequest) -> list[ClaimOut]:
+    """Absence of evidence is not evidence of absence."""
+    allow(request)
+    return [
+        ClaimOut(
+            key=row.key,
+            words=row.words,
+            claimed=row.claimed,
+            ours=[_figure_out(each) for each in row.own],
+            note=row.note,
+        )
+        for row in claims.set_beside(claims.find_newest())
+    ]
+
+
+def _figure_out(own: claims.OwnFigure) -> OwnFigureOut:
+    found = own.figure
+    return OwnFigureOut(
+        evaluation=own.evaluation,
+        key=found.key,
+        label=found.label,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=found.n,
+    )

@@ -1,0 +1,25 @@
+"""AIM's claims, with what the newest evaluations found beside each."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from experiments.core import access
+from experiments.evaluations import claims
+from workers.record.evaluations import CAVEAT
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """All claims; what was not measured yet says how to."""
+    access.require(request)
+    context = {
+        "breadcrumbs": [("Evaluations", reverse("evaluations")), ("AIM’s claims", request.path)],
+        "rows": claims.set_beside(claims.find_newest()),
+        "limits": claims.LIMITS,
+        "caveat": CAVEAT,
+    }
+    return render(request, "evaluations/claims.html", context)
