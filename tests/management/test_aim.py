@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from experiments.evaluations.claims import find_newest, set_beside
 from experiments.management import aim
@@ -67,6 +68,17 @@ def test_figures_stand_beside_the_claim_that_they_are_of() -> None:
     assert "0.700 [0.600, 0.800] n=4  evaluation" in text
     assert "ours: nothing yet" in text
     assert text.endswith(CAVEAT)
+
+
+def test_page_and_script_show_the_same_beside_each_claim(as_owner: Client) -> None:
+    latents = measure(EvaluationKind.LATENTS, ("by_latent.few.pearson", 0.125))
+    page = as_owner.get("/evaluations/claims/").content.decode()
+    assert f'href="{latents.get_absolute_url()}">evaluation {latents.pk}</a>' in page
+    assert "0.125" in page
+    assert page.count("Nothing was measured here yet.") == 7
+    told = {each["key"]: each for each in as_owner.get("/api/v1/claims").json()}
+    assert [each["value"] for each in told["aim-maia"]["ours"]] == [0.125]
+    assert (told["table2"]["claimed"], told["table2"]["ours"]) == (0.852, [])
 
 
 def test_one_of_the_last_layer_is_taken_again_and_steps_are_found_again(autoencoder: str) -> None:
