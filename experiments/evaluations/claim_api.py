@@ -11,9 +11,10 @@ from experiments.evaluations.api import router
 
 
 class OwnFigureOut(Schema):
-    """What an evaluation of this installation found."""
+    """What was found here, in an evaluation or in a pairwise trial; the other is null."""
 
-    evaluation: int
+    evaluation: int | None
+    trial: int | None
     key: str
     label: str
     value: float | None
@@ -52,6 +53,7 @@ def _figure_out(own: claims.OwnFigure) -> OwnFigureOut:
     found = own.figure
     return OwnFigureOut(
         evaluation=own.evaluation,
+        trial=own.trial,
         key=found.key,
         label=found.label,
         value=found.value,

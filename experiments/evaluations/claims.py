@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.urls import reverse
+
 from experiments.evaluations.results import read_result
-from experiments.models import Evaluation, EvaluationKind
+from experiments.models import Evaluation, EvaluationKind, PairwiseTrial
+from experiments.pairwise.results import trial_results
+from experiments.pairwise.sources import AGENT, PERSON, words
 from workers.record.evaluations import Figure
 
 LIMITS = (
@@ -26,10 +30,21 @@ _PREFERENCE = "A preference needs judges; differences of r beside it are another
 
 @dataclass(frozen=True)
 class OwnFigure:
-    """What was measured here, in which evaluation."""
+    """What was measured here, and where: in an evaluation, or by people in a pairwise trial."""
 
-    evaluation: int
     figure: Figure
+    evaluation: int | None = None
+    trial: int | None = None
+
+    @property
+    def words(self) -> str:
+        return f"trial {self.trial}" if self.evaluation is None else f"evaluation {self.evaluation}"
+
+    @property
+    def url(self) -> str:
+        if self.evaluation is None:
+            return reverse("pairwise-trial", args=[self.trial])
+        return reverse("evaluation", args=[self.evaluation])
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,7 @@ def _is_of_circuits(key: str) -> bool:
     return key.startswith("planted.all.") or ("faithfulness_10." in key and not key.endswith((".lift", ".bare")))
 
 
+_OF_CIRCUITS = "aim-people"
 _CLAIMS = (
     _Claim(
         "aim-milan",
@@ -84,14 +100,13 @@ _CLAIMS = (
         _PREFERENCE + "The label by the latent that adds most stands for AIM, the agent's for MAIA. " + _ASK,
     ),
     _Claim(
-        "aim-people",
+        _OF_CIRCUITS,
         "AIM over people, labels of circuits preferred",
         0.52,
         (),
         _is_of_people,
-        "Pairwise trials take no circuits yet. Ask about a circuit on its page, as the agent and as a person (agent "
-        "Person), and read both labels' checks there; or compare the labels of its members: Review, Pairwise trials, "
-        "New trial, with the sources Any agent and Person.",
+        "Ask about circuits on their pages, once as the agent and once as a person (agent Person); then Review, "
+        "Pairwise trials, New trial: tick Any agent, Person and Circuits. The newest closed trial stands here.",
     ),
     _Claim(
         "maia-people",
@@ -148,15 +163,32 @@ def set_beside(evaluations: Mapping[EvaluationKind, Evaluation]) -> list[ClaimRo
             claim.words,
             claim.claimed,
             [
-                OwnFigure(evaluations[kind].pk, figure)
+                OwnFigure(figure, evaluations[kind].pk)
                 for kind in claim.kinds
                 for figure in found.get(kind, ())
                 if claim.measures(figure.key)
-            ],
+            ]
+            + (_read_circuit_trial() if claim.key == _OF_CIRCUITS else []),
             claim.note,
         )
         for claim in _CLAIMS
     ]
+
+
+def _read_circuit_trial() -> list[OwnFigure]:
+    """What people preferred in the newest closed trial of circuits that has labels of the agent and of people."""
+    rows = PairwiseTrial.objects.filter(closed__isnull=False, pairs__unit__members__isnull=False).order_by("-pk")
+    wanted = {AGENT, PERSON}
+    trial = next((row for row in rows.distinct() if wanted <= set(row.sources)), None)
+    if trial is None:
+        return []
+    names = words(AGENT), words(PERSON)
+    cells = (cell for _, row in trial_results(trial).together.rows for cell in row if cell)
+    found = next(cell.preferred for cell in cells if (cell.row, cell.column) == names)
+    label = "The agent's labels of circuits preferred to people's"
+    why = "" if found.n else "nobody has decided a pair"
+    figure = Figure("trial.circuits.agent-person", label, found.value, found.low, found.high, found.n, note=why)
+    return [OwnFigure(figure, trial=trial.pk)]
 
 
 def find_newest() -> dict[EvaluationKind, Evaluation]:

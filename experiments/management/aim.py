@@ -95,7 +95,7 @@ def write_text(rows: Sequence[ClaimRow]) -> str:
     for row in rows:
         claimed = "claimed without a number" if row.claimed is None else f"claimed {row.claimed:g}"
         lines += ["", f"{row.words}: {claimed}"]
-        lines += [f"  {_write(each.figure)}  evaluation {each.evaluation}" for each in row.own]
+        lines += [f"  {_write(each.figure)}  {each.words}" for each in row.own]
         lines += [] if row.own else ["  ours: nothing yet"]
         lines.append(f"  {row.note}")
     return "\n".join([*lines[1:], "", claims.LIMITS, CAVEAT])
@@ -115,7 +115,7 @@ def write_plain(rows: Sequence[ClaimRow], autoencoder: str, undone: Sequence[str
             "claim": row.key,
             "words": row.words,
             "claimed": row.claimed,
-            "ours": [{"evaluation": each.evaluation, **encode(each.figure)} for each in row.own],
+            "ours": [{"evaluation": each.evaluation, "trial": each.trial, **encode(each.figure)} for each in row.own],
             "note": row.note,
         }
         for row in rows

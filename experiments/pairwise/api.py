@@ -36,6 +36,7 @@ class TrialIn(Body):
     sources: list[Text] = Field(
         min_length=2, max_length=50, description="as import:milan, agent or agent:openai:gpt-4o"
     )
+    circuits: bool = Field(False, description="labels of circuits, in place of those of units")
     model: Text = ""
     layer: Text = ""
     unit: Whole | None = None

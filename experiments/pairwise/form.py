@@ -18,7 +18,7 @@ from experiments.pairwise.sources import LabelsBySource, LabelSource
 MOST, USUAL = 2_000, 100
 """Pairs of two sources that a trial may have, and has unless somebody says otherwise."""
 USUALLY = {"most": str(USUAL), "repeats": "10", "known_answers": "10", "seed": "0"}
-OF_UNITS = ("model", "layer", "unit", "q")
+OF_UNITS = ("circuits", "model", "layer", "unit", "q")
 WORDS = 10
 CONCEPT = "concept"
 """Kind of a layer whose units respond to what their names say."""
@@ -29,6 +29,7 @@ class NewTrial(forms.Form):
 
     name = forms.CharField(max_length=80)
     source = forms.MultipleChoiceField(error_messages={"required": "Choose two sources or more."})
+    circuits = forms.BooleanField(required=False)
     model = forms.CharField(required=False, max_length=200)
     layer = forms.CharField(required=False, max_length=200)
     unit = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
@@ -73,7 +74,7 @@ class NewTrial(forms.Form):
     def trial(self) -> PairwiseTrial:
         """The trial that a form without problems asks for, not saved."""
         given, units = self.cleaned_data, QueryDict(mutable=True)
-        units.update({name: str(self.data[name]) for name in OF_UNITS if self.data.get(name)})
+        units.update({name: str(given[name]) for name in OF_UNITS if given[name] not in (None, "", False)})
         return PairwiseTrial(
             name=given["name"],
             sources=given["source"],
@@ -84,10 +85,10 @@ class NewTrial(forms.Form):
         )
 
     def units(self) -> QuerySet[Unit]:
-        """The units that the filter chooses, by their place and the words of any of their labels."""
+        """The units that the filter chooses, or circuits, by their place and the words of any of their labels."""
         columns = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
         given = {column: self.cleaned_data[name] for name, column in columns.items()}
-        found = Unit.objects.filter(members__isnull=True)
+        found = Unit.objects.filter(members__isnull=not self.cleaned_data["circuits"])
         found = found.filter(**{column: value for column, value in given.items() if value not in (None, "")})
         for word in self.cleaned_data["q"].split()[:WORDS]:
             found = found.filter(pk__in=Unit.objects.filter(labels__text__icontains=word).order_by().values("pk"))
