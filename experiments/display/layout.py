@@ -71,6 +71,8 @@ ELSEWHERE = (
     ),
     MenuEntry("units-beside", "Two layers side by side", "", words="compare models units"),
     MenuEntry("circuits", "Circuits", "", words="sets of units latents"),
+    MenuEntry("circuit-searches", "Find a circuit", "", words="which units a class rests on"),
+    MenuEntry("circuits-compare", "Compare circuits", "", words="two circuits side by side"),
     MenuEntry("glossary", "Glossary", "", words="words, what they mean, help"),
     MenuEntry("notifications", "Notifications", ""),
     MenuEntry("presets", "Presets", "", words="new run settings", least=Role.RESEARCHER),

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Field, Status
+from pydantic import ValidationInfo, field_validator
 
 from experiments.api.entry import allow
-from experiments.api.fields import NO_NUL, Body, Id, RunLimitsIn, UnitNumber, Whole, find
+from experiments.api.fields import NO_NUL, Body, Id, RowNumber, RunLimitsIn, UnitNumber, Whole, find
 from experiments.api.once import answer_once
 from experiments.core import access
 from experiments.core.actors import Actor
@@ -31,10 +32,10 @@ class RunIn(Body):
     question: str = Field(
         min_length=1, max_length=QUESTION_CHARS, pattern=NO_NUL, examples=["What does unit 7 respond to?"]
     )
-    model: Text = Field("", examples=["toybox"])
-    layer: Text = Field("", examples=["layer4"])
-    unit: UnitNumber | Text = Field("", description="number or name", examples=[7])
-    circuit: Id | None = Field(None, description="a circuit in the place of model, layer and unit")
+    circuit: RowNumber | None = Field(None, description="a circuit in the place of model, layer and unit")
+    model: Text = Field("", examples=["toybox"], validate_default=True)
+    layer: Text = Field("", examples=["layer4"], validate_default=True)
+    unit: UnitNumber | Text = Field("", description="number or name", examples=[7], validate_default=True)
     task: str = Field(tasks.USUAL, json_schema_extra={"enum": list(tasks.TASKS)})
     dataset: Text = Field("", description="its key; empty for that of the settings")
     surroundings: Literal["", "dim", "dark", "weighted"] = Field(
@@ -55,6 +56,14 @@ class RunIn(Body):
     unpriced: bool = Field(
         False, description="run though no price of the model is known: the limit of the cost is then left out"
     )
+
+    @field_validator("model", "layer", "unit")
+    @classmethod
+    def _need_place(cls, given: int | str, asked: ValidationInfo) -> int | str:
+        """Raises ValueError where neither this nor a circuit is named."""
+        if given == "" and asked.data.get("circuit") is None:
+            raise ValueError(f"Name the {asked.field_name}, or a circuit.")
+        return given
 
 
 @router.post("/runs", response={201: RunOut}, summary="Create a run")
