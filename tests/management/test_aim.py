@@ -86,7 +86,8 @@ def test_one_of_the_last_layer_is_taken_again_and_steps_are_found_again(autoenco
     assert aim.choose_autoencoder(["few"], no_progress) == (autoencoder, "as named")
     owner = welcome.owner()[0]
     steps = aim.plan(owner, autoencoder, OPTIONS)
-    assert [step.kind for step in steps] == list(aim.PER_UNIT)
+    assert [step.kind for step in steps] == [*aim.PER_UNIT, EvaluationKind.SPURIOUS]
+    assert [step.evaluation.options.get("latents") for step in steps] == [None, None, None, None, 64]
     circuits = steps[0].evaluation
     assert (circuits.backbone, circuits.options["autoencoders"], circuits.options["units"]) == ("", [autoencoder], 2)
     circuits.owner = owner
@@ -124,4 +125,4 @@ def test_the_whole_is_measured_and_pays_nothing_twice(autoencoder: str) -> None:
     ours = {claim["claim"]: claim["ours"] for claim in told["claims"]}
     assert all(ours[key] for key in ("aim-milan", "aim-maia", "table2", "figure5", "circuits"))
     assert ask() == told
-    assert Evaluation.objects.count() == 4
+    assert Evaluation.objects.count() == 5
