@@ -70,6 +70,17 @@ def test_figures_stand_beside_the_claim_that_they_are_of() -> None:
     assert text.endswith(CAVEAT)
 
 
+def test_a_table_of_latents_stands_beside_one_of_units() -> None:
+    latents = measure(EvaluationKind.SPURIOUS, ("accuracy.agent_refit", 0.6))
+    latents.options = {"units": 10, "latents": 64}
+    latents.save()
+    units = measure(EvaluationKind.SPURIOUS, ("accuracy.agent_refit", 0.7))
+    rows = {row.key: row for row in set_beside(find_newest())}
+    found = [(each.evaluation, each.figure.value) for each in rows["table2"].own]
+    assert found == [(units.pk, 0.7), (latents.pk, 0.6)]
+    assert rows["table2"].claimed == 0.852
+
+
 def test_page_and_script_show_the_same_beside_each_claim(as_owner: Client) -> None:
     latents = measure(EvaluationKind.LATENTS, ("by_latent.few.pearson", 0.125))
     page = as_owner.get("/evaluations/claims/").content.decode()

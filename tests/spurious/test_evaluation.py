@@ -125,6 +125,7 @@ def of_latents(settings, prepared):
     return prepare(settings, replace(SMALL, latents=32), 0)
 
 
+@pytest.mark.more
 def test_latents_take_the_place_of_units_but_for_the_classifiers_own_head(settings, prepared, of_latents):
     assert of_latents.model == prepared.model
     assert of_latents.studied.startswith("sae:")
@@ -136,6 +137,7 @@ def test_latents_take_the_place_of_units_but_for_the_classifiers_own_head(settin
     assert not [what for what in seen if "raining" in what or "easuring" in what]
 
 
+@pytest.mark.more
 def test_a_latent_is_studied_as_its_activation_in_the_biased_data(settings, of_latents):
     latent = of_latents.units[0]
     spec = of_latents.system(latent)
@@ -147,6 +149,7 @@ def test_a_latent_is_studied_as_its_activation_in_the_biased_data(settings, of_l
     assert f"Is latent {latent} of a sparse auto-encoder of its features selective" in of_latents.question(latent)
 
 
+@pytest.mark.more
 def test_rows_of_latents_say_so_and_are_fitted_on_them(of_latents):
     first, second, *_ = of_latents.units
     table = score(of_latents, {first: True, second: True})

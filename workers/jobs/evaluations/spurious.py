@@ -48,8 +48,8 @@ _prepared: dict[tuple[str, int, int, int], PreparedUnits] = {}
 
 
 _scored: dict[tuple[str, int], tuple[dict[int, bool], Table2]] = {}
-"""By model, or auto-encoder, and units: the latest verdicts with their table, whose fits take seconds, while figures are written again
-and again as later seeds are judged."""
+"""By model, or auto-encoder, and units: the latest verdicts with their table, whose fits take seconds, while figures
+are written again and again as later seeds are judged."""
 
 
 def _prepare_seed(evaluation: Evaluation, seed: int, progress: Progress) -> PreparedUnits:
@@ -138,9 +138,9 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
 def _tell_latents(card: SparseCard) -> str:
     quality = card.quality
     return (
-        f"{card.latents:,} latents (k {card.k}) of {card.model}, sae:{card.name}: {quality.unexplained:.1%} of variance "
-        f"unexplained, {quality.dead:.1%} of latents dead. The original classifier answers by its own units. Nothing is "
-        "repaired: its head weighs units, not latents."
+        f"{card.latents:,} latents (k {card.k}) of {card.model}, sae:{card.name}: {quality.unexplained:.1%} of "
+        f"variance unexplained, {quality.dead:.1%} of latents dead. The original classifier answers by its own units. "
+        "Nothing is repaired: its head weighs units, not latents."
     )
 
 
