@@ -147,6 +147,8 @@ def repair(by: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
     _require_own(by, evaluation)
     if not evaluation.row_of_kind.repairs:
         raise StateConflict("Only an evaluation of spurious features has units to repair.")
+    if evaluation.options.get("latents"):
+        raise StateConflict("The classifier's head weighs units, not latents: repair one whose units were judged.")
     if not 0 <= factor < HEAVIEST:
         raise InvalidInput(
             f"A factor of {factor:g} repairs nothing: 0 leaves the units out, 0.5 halves them.", "factor"

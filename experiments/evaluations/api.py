@@ -26,6 +26,7 @@ from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, EvaluationKind, TokenScope
 from experiments.pairwise import sources
 from workers.record.decoding import encode
+from workers.record.evaluation_kinds import MOST_LATENTS
 from workers.record.evaluations import CAVEAT, Figure
 
 router = Router(tags=["Evaluations"])
@@ -43,6 +44,9 @@ class EvaluationIn(Body):
     batch: Literal["", "fresh", "paper"] = ""
     images: str = Field("", max_length=480, pattern=NO_NUL, description="of spurious features: toybox, or a dataset")
     units: Annotated[int, Field(ge=1, le=MOST_UNITS)] | None = None
+    latents: Annotated[int, Field(ge=0, le=MOST_LATENTS)] | None = Field(
+        None, description="of spurious features: of an auto-encoder of each classifier, in the place of its units"
+    )
     dataset: str = Field("", max_length=500, pattern=NO_NUL)
     toolset: Words = ""
     backbone: str = Field("", max_length=300, pattern=NO_NUL, examples=["openai:gpt-4o"])

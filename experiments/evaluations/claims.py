@@ -25,6 +25,8 @@ _ASK = (
     "Ask people: on the page of the evaluation, Labels two by two, tick the sources and Compare; judge under Review; "
     "close the trial."
 )
+Sort = tuple[EvaluationKind, bool]
+"""Kind of an evaluation, and whether latents take the place of units."""
 _PREFERENCE = "A preference needs judges; differences of r beside it are another measure. "
 
 
@@ -126,12 +128,13 @@ _CLAIMS = (
     ),
     _Claim(
         "table2",
-        "Table 2: accuracy with the agent's selective units (MAIA: 0.837)",
+        "Table 2: accuracy with what the agent calls selective (MAIA, of units: 0.837)",
         0.852,
         (EvaluationKind.SPURIOUS,),
         lambda key: key in ("accuracy.agent_refit", "accuracy.original_refit", "accuracy.l1_top", "accuracy.l1_all"),
-        "AIM's text says ResNet-152, its table 512 units, as ResNet-18 has; all other rows are MAIA's. A row of "
-        "latents is left out here: it takes an auto-encoder of each classifier, and a run for each latent.",
+        "AIM's text says ResNet-152, its table 512 units, as ResNet-18 has; all other rows are MAIA's. Ours are the "
+        "newest of units and the newest of latents, each judged in a run: manage.py evaluate spurious, and the same "
+        "with --latents 64.",
     ),
     _Claim(
         "figure5",
@@ -154,18 +157,25 @@ KINDS = tuple(dict.fromkeys(kind for claim in _CLAIMS for kind in claim.kinds))
 """Kinds of evaluations that say something of a claim."""
 
 
-def set_beside(evaluations: Mapping[EvaluationKind, Evaluation]) -> list[ClaimRow]:
-    """Every claim, with the figures of these evaluations."""
-    found = {kind: read_result(row).figures for kind, row in evaluations.items() if row.pk}
+def sort_of(evaluation: Evaluation) -> Sort:
+    """What it measures: one of units and one of latents stand side by side."""
+    return EvaluationKind(evaluation.kind), bool(evaluation.options.get("latents"))
+
+
+def set_beside(evaluations: Mapping[Sort, Evaluation]) -> list[ClaimRow]:
+    """Every claim, with the figures of these evaluations; those of units before those of latents."""
+    found = {sort: read_result(evaluations[sort]).figures for sort in sorted(evaluations) if evaluations[sort].pk}
     return [
         ClaimRow(
             claim.key,
             claim.words,
             claim.claimed,
             [
-                OwnFigure(figure, evaluations[kind].pk)
+                OwnFigure(figure, evaluations[sort].pk)
                 for kind in claim.kinds
-                for figure in found.get(kind, ())
+                for sort, figures in found.items()
+                if sort[0] == kind
+                for figure in figures
                 if claim.measures(figure.key)
             ]
             + (_read_circuit_trial() if claim.key == _OF_CIRCUITS else []),
@@ -191,7 +201,7 @@ def _read_circuit_trial() -> list[OwnFigure]:
     return [OwnFigure(figure, trial=trial.pk)]
 
 
-def find_newest() -> dict[EvaluationKind, Evaluation]:
-    """The newest evaluation of each kind that has found anything."""
+def find_newest() -> dict[Sort, Evaluation]:
+    """The newest evaluation of each sort that has found anything."""
     rows = Evaluation.objects.filter(kind__in=KINDS, planned=True).exclude(result={}).order_by("created", "pk")
-    return {EvaluationKind(row.kind): row for row in rows}
+    return {sort_of(row): row for row in rows}

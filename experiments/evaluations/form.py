@@ -15,7 +15,7 @@ from experiments.evaluations.autoencoders import compare_options, find_compared
 from experiments.models import Dataset, Evaluation, Layer, Toolset, VisionModelRow
 from experiments.pairwise.lists import JudgeBackbone, judge_backbones
 from experiments.pairwise.sources import LabelSource
-from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS, PAPER, KindRow
+from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS, PAPER, KindRow, explain_latents
 from workers.record.limits import explain_unpriced
 from workers.record.tasks import FUNCTION
 
@@ -41,6 +41,7 @@ class NewEvaluation(forms.Form):
     toolset = forms.CharField(required=False, max_length=100)
     backbone = forms.CharField(required=False, max_length=300)
     judge = forms.CharField(required=False, max_length=300)
+    latents = forms.IntegerField(required=False, min_value=0)
     repeats = forms.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
     reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
     hints = forms.BooleanField(required=False)
@@ -60,6 +61,7 @@ class NewEvaluation(forms.Form):
         "batch": "Batch",
         "images": "Images",
         "units": "How many",
+        "latents": "Latents",
         "dataset": "Dataset",
         "toolset": "Toolset",
         "backbone": "Backbone",
@@ -103,6 +105,8 @@ class NewEvaluation(forms.Form):
                 self.add_error(name, words)
         self._check_model(kind, given)
         self._check_autoencoders(kind, given)
+        if "latents" in kind.asks and (why := explain_latents(given.get("latents") or 0)):
+            self.add_error("latents", why)
         for name, rows in (("dataset", Dataset.objects), ("toolset", Toolset.objects)):
             if name in kind.asks and given.get(name) and not rows.filter(key=given[name]).exists():
                 self.add_error(name, f"There is no {name} “{given[name][:60]}”. Choose one of the list.")
@@ -184,6 +188,7 @@ class NewEvaluation(forms.Form):
             options |= compare_options(given["autoencoders"])
         options |= {"hints": True} if given["hints"] and "hints" in kind.asks else {}
         options |= {"reflections": given["reflections"]} if given["reflections"] and "reflections" in kind.asks else {}
+        options |= {"latents": given["latents"]} if given["latents"] and "latents" in kind.asks else {}
         name = given["name"] or _name(kind, options, given["backbone_model"] or given["backbone"])
         return Evaluation(
             kind=kind.key,
@@ -221,6 +226,8 @@ def _name(kind: KindRow, options: dict[str, Any], backbone: str) -> str:
         families = options.get("layers") or kind.families
         named = f"{kind.count_noun(options['units'] * len(families))} of {', '.join(families)}"
         named += f" of {about}" if about else ""
+    elif latents := options.get("latents"):
+        named = f"{options['units']:,} of {latents:,} latents of {about or 'toybox'}"
     elif about or "batch" not in options:
         named = f"{kind.count_noun(options['units'])} of {about or 'toybox'}"
     elif options["batch"] == "paper":

@@ -34,6 +34,8 @@ PER_UNIT = {
     EvaluationKind.SPURIOUS: 10,
 }
 """What is done, in order, and how many units of each one of `--units` stands for."""
+TABLE_LATENTS = 64
+"""Of the auto-encoder of Table 2's classifier, whose units have a row as well."""
 _SMALL, _SMALL_GROUNDS = 5, "toybox-grounds:seed-{seed}-of-600"
 """Below so many `--units` the classifier of Table 2 is trained on a tenth of its images."""
 
@@ -68,12 +70,13 @@ def plan(owner: User, autoencoder: str, options: Mapping[str, Any]) -> list[Step
     model = options["backbone_model"]
     backbone = f"{options['backbone']}:{model}" if model else options["backbone"]
     steps = []
-    for kind, each in PER_UNIT.items():
-        asked: dict[str, Any] = {"units": units * each}
+    for kind, more in [*((kind, {}) for kind in PER_UNIT), (EvaluationKind.SPURIOUS, {"latents": TABLE_LATENTS})]:
+        asked: dict[str, Any] = {"units": units * PER_UNIT[kind], **more}
         asked |= latents if "autoencoders" in KINDS[kind].asks else {}
         asked |= {"dataset": _SMALL_GROUNDS} if kind == EvaluationKind.SPURIOUS and units < _SMALL else {}
         asking = backbone if KINDS[kind].runs else ""
-        title = f"AIM's claims, seed {options['seed']}: {kind.label.lower()}, {backbone}"
+        words = f"{kind.label.lower()}{' of latents' if more else ''}"
+        title = f"AIM's claims, seed {options['seed']}: {words}, {backbone}"
         step = find_or_draft(owner, asking, kind, asked, options["seed"], title)
         step.evaluation.unpriced = options["unpriced"]
         steps.append(step)
@@ -82,10 +85,10 @@ def plan(owner: User, autoencoder: str, options: Mapping[str, Any]) -> list[Step
 
 def tabulate(steps: Sequence[Step]) -> list[ClaimRow]:
     """The claims beside what these evaluations found, and the newest of other kinds that say something of them."""
-    own = {step.kind: step.evaluation for step in steps}
-    for evaluation in own.values():
-        if evaluation.pk:
-            evaluation.refresh_from_db()
+    for step in steps:
+        if step.evaluation.pk:
+            step.evaluation.refresh_from_db()
+    own = {claims.sort_of(step.evaluation): step.evaluation for step in steps}
     return claims.set_beside({**claims.find_newest(), **own})
 
 

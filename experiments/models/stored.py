@@ -87,6 +87,7 @@ class EvaluationOptions(TypedDict, total=False):
     people: bool
     hints: bool
     autoencoders: list[str]
+    latents: int
 
 
 class StoredConclusion(TypedDict, total=False):

@@ -174,6 +174,9 @@ def test_only_spurious_units_are_repaired(owner: User, every_kind: list[Evaluati
     assert row.job.status == "queued"
     with pytest.raises(StateConflict, match="at work"):
         actions.repair(Actor(owner), row, 0.0)
+    row.options = {**row.options, "latents": 64}
+    with pytest.raises(StateConflict, match="weighs units, not latents"):
+        actions.repair(Actor(owner), row, 0.0)
 
 
 def test_a_deleted_one_leaves_its_runs_and_checks(owner: User, evaluation: Evaluation, runs: list[Run]) -> None:
@@ -251,6 +254,15 @@ def test_the_form_shows_what_it_would_take_and_starts_it(
     refused = as_owner.post("/evaluations/new/", {"kind": "synthetic", "backbone": "none"})
     assert refused.status_code == 400
     assert "There is no backbone" in refused.content.decode()
+
+
+def test_latents_are_a_field_of_spurious_features_alone(as_owner: Client, scripted: Backbone) -> None:
+    assert 'name="latents"' not in as_owner.get("/evaluations/new/?kind=units").content.decode()
+    address = "/evaluations/new/?kind=spurious&backbone=scripted&latents="
+    page = as_owner.get(f"{address}64").content.decode()
+    assert 'name="latents" inputmode="numeric" value="64"' in page
+    for wrong in ("1", "100000", "-1", "many"):
+        assert "Latents: " in as_owner.get(f"{address}{wrong}").content.decode()
 
 
 def test_pages_act_and_say_why_they_do_not(as_owner: Client, evaluation: Evaluation, redis_url: str) -> None:

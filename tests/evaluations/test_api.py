@@ -52,12 +52,26 @@ def test_one_is_started_stopped_resumed_and_deleted(script: Script, scripted: Ba
         ({"kind": "units", "backbone": "scripted", "model": "own"}, "model"),
         ({"kind": "synthetic", "backbone": "scripted", "units": 0}, "units"),
         ({"kind": "labels"}, "source"),
+        ({"kind": "spurious", "backbone": "scripted", "latents": 1}, "latents"),
+        ({"kind": "spurious", "backbone": "scripted", "latents": 100_000}, "latents"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_field(script: Script, scripted: Backbone, body: dict, field: str) -> None:
     refused = script.post("/evaluations", body)
     assert refused.status_code == 422, refused.content
     assert [each["field"] for each in refused.json()["errors"]] == [field]
+
+
+def test_latents_count_where_they_are_asked_for(script: Script, scripted: Backbone, redis_url: str) -> None:
+    for body, kept, name in (
+        ({"kind": "spurious", "latents": 64, "units": 5}, 64, "5 of 64 latents of toybox by scripted"),
+        ({"kind": "spurious", "latents": 0, "units": 5}, None, "5 units of toybox by scripted"),
+        ({"kind": "synthetic", "latents": 64, "units": 5}, None, "5 fresh synthetic neurons by scripted"),
+    ):
+        made = script.post("/evaluations", {**body, "backbone": "scripted"})
+        assert made.status_code == 201, made.content
+        row = Evaluation.objects.get(pk=made.json()["id"])
+        assert (row.options.get("latents"), row.name) == (kept, name)
 
 
 def test_a_result_says_how_much_of_it_is_done(script: Script, evaluation: Evaluation) -> None:

@@ -70,6 +70,17 @@ def test_figures_stand_beside_the_claim_that_they_are_of() -> None:
     assert text.endswith(CAVEAT)
 
 
+def test_a_table_of_latents_stands_beside_one_of_units() -> None:
+    latents = measure(EvaluationKind.SPURIOUS, ("accuracy.agent_refit", 0.6))
+    latents.options = {"units": 10, "latents": 64}
+    latents.save()
+    units = measure(EvaluationKind.SPURIOUS, ("accuracy.agent_refit", 0.7))
+    rows = {row.key: row for row in set_beside(find_newest())}
+    found = [(each.evaluation, each.figure.value) for each in rows["table2"].own]
+    assert found == [(units.pk, 0.7), (latents.pk, 0.6)]
+    assert rows["table2"].claimed == 0.852
+
+
 def test_page_and_script_show_the_same_beside_each_claim(as_owner: Client) -> None:
     latents = measure(EvaluationKind.LATENTS, ("by_latent.few.pearson", 0.125))
     page = as_owner.get("/evaluations/claims/").content.decode()
@@ -86,7 +97,8 @@ def test_one_of_the_last_layer_is_taken_again_and_steps_are_found_again(autoenco
     assert aim.choose_autoencoder(["few"], no_progress) == (autoencoder, "as named")
     owner = welcome.owner()[0]
     steps = aim.plan(owner, autoencoder, OPTIONS)
-    assert [step.kind for step in steps] == list(aim.PER_UNIT)
+    assert [step.kind for step in steps] == [*aim.PER_UNIT, EvaluationKind.SPURIOUS]
+    assert [step.evaluation.options.get("latents") for step in steps] == [None, None, None, None, 64]
     circuits = steps[0].evaluation
     assert (circuits.backbone, circuits.options["autoencoders"], circuits.options["units"]) == ("", [autoencoder], 2)
     circuits.owner = owner
@@ -124,4 +136,4 @@ def test_the_whole_is_measured_and_pays_nothing_twice(autoencoder: str) -> None:
     ours = {claim["claim"]: claim["ours"] for claim in told["claims"]}
     assert all(ours[key] for key in ("aim-milan", "aim-maia", "table2", "figure5", "circuits"))
     assert ask() == told
-    assert Evaluation.objects.count() == 4
+    assert Evaluation.objects.count() == 5

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from experiments.core import notify
-from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run
+from experiments.core.actors import Actor
+from experiments.core.errors import StateConflict
+from experiments.evaluations import actions
+from experiments.models import Evaluation, EvaluationItem, ItemStatus, Run, SparseAutoencoderRow
 from workers.jobs import laboratory as place
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.more]
@@ -51,6 +54,39 @@ def test_units_of_a_classifier_are_judged_and_its_head_is_repaired() -> None:
     assert again["accuracy"] == told["accuracy"]
     row.refresh_from_db()
     assert any(each["key"].startswith("repair") for each in row.result["tables"])
+
+
+def test_latents_of_a_classifier_are_judged_in_the_place_of_its_units() -> None:
+    small = "toybox-grounds:seed-{seed}-of-240"
+    told = evaluate("spurious", "--dataset", small, "--units", "4", "--latents", "32")
+    assert told["items"]["failed"] == 0
+    assert told["items"]["done"] == told["items"]["of"] > 0
+    card = SparseAutoencoderRow.objects.get().card
+    assert (card["latents"], card["layer"]) == (32, "features")
+    assert card["model_key"].startswith("classifier:")
+    for run in Run.objects.all():
+        assert (run.status, run.model, run.system_kind) == ("concluded", f"sae:{card['name']}", "latent")
+        assert "latent" in run.question
+    row = Evaluation.objects.get()
+    tables = {each["key"]: each for each in row.result["tables"]}
+    assert not [key for key in tables if key.startswith("repair")]
+    assert tables["table2"]["columns"][:2] == ["Latents chosen by", "Latents"]
+    assert any("Nothing is repaired" in json.dumps(note) for note in row.result["notes"])
+    with pytest.raises(StateConflict, match="weighs units, not latents"):
+        actions.repair(Actor(row.owner), row, 0.0)
+
+
+def test_latents_are_asked_for_in_a_sensible_number_and_of_spurious_features_alone() -> None:
+    for options, why in (
+        (("spurious", "--latents", "1"), "1 latents cannot take the place of units"),
+        (("spurious", "--latents", "100000"), "100,000 latents cannot"),
+        (("spurious", "--latents", "-3"), "-3 latents cannot"),
+        (("bias", "--latents", "64"), "for spurious features alone"),
+        (("aim", "--latents", "64"), "take no --latents"),
+    ):
+        with pytest.raises(CommandError, match=why):
+            call_command("evaluate", *options, stdout=StringIO(), stderr=StringIO())
+    assert not Evaluation.objects.exists()
 
 
 def test_a_planted_bias_is_found_with_its_two_image_sets() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from workers import registry
-from workers.errors import Cancelled, MissingPart, UnknownName
+from workers.errors import Cancelled, MissingPart, RequestError, UnknownName
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings
 from workers.spurious.evaluation import SpuriousSpec, prepare, repair, score
+from workers.spurious.regression import fit
 from workers.spurious.training import choose_recipe, train_classifier
 
 SMALL = SpuriousSpec("toybox-grounds:seed-{seed}-of-240", units=8)
@@ -115,3 +118,57 @@ def test_a_classifier_that_was_never_trained_is_missing(settings):
         registry.load(registry.VISION_MODELS, "classifier:nobody")(settings)
     with pytest.raises(UnknownName, match="no name"):
         registry.load(registry.VISION_MODELS, "classifier:../../etc")(settings)
+
+
+@pytest.fixture(scope="module")
+def of_latents(settings, prepared):
+    return prepare(settings, replace(SMALL, latents=32), 0)
+
+
+@pytest.mark.more
+def test_latents_take_the_place_of_units_but_for_the_classifiers_own_head(settings, prepared, of_latents):
+    assert of_latents.model == prepared.model
+    assert of_latents.studied.startswith("sae:")
+    assert of_latents.splits.test.values.shape == (len(prepared.splits.test), 32)
+    assert of_latents.fixed.rows[0] == prepared.fixed.rows[0]
+    seen = []
+    again = prepare(settings, replace(SMALL, latents=32), 0, lambda what, _done, _total: seen.append(what))
+    assert (again.units, again.card) == (of_latents.units, of_latents.card)
+    assert not [what for what in seen if "raining" in what or "easuring" in what]
+
+
+@pytest.mark.more
+def test_a_latent_is_studied_as_its_activation_in_the_biased_data(settings, of_latents):
+    latent = of_latents.units[0]
+    spec = of_latents.system(latent)
+    assert (spec.kind, spec.model, spec.layer) == ("latent", of_latents.studied, "features")
+    best = Laboratory(settings).subject(spec).exemplars()[0]
+    values = of_latents.splits.validation.values[:, latent]
+    assert best.activation == pytest.approx(values.max(), rel=1e-4)
+    assert best.index == int(values.argmax())
+    assert f"Is latent {latent} of a sparse auto-encoder of its features selective" in of_latents.question(latent)
+
+
+@pytest.mark.more
+def test_rows_of_latents_say_so_and_are_fitted_on_them(of_latents):
+    first, second, *_ = of_latents.units
+    table = score(of_latents, {first: True, second: True})
+    assert table.selective == (first, second)
+    agent = table.row("agent", regularised=False)
+    assert (agent.units, agent.title) == (2, "The agent's selective latents")
+    validation, test = of_latents.splits.validation, of_latents.splits.test
+    found = fit(validation.values, validation.classes, [first, second]).predict(test.values)
+    assert agent.accuracy == pytest.approx(float((found == test.classes).mean()))
+
+
+@pytest.mark.parametrize(("latents", "why"), [(1, "1 latents cannot"), (100_000, "100,000 latents cannot")])
+def test_numbers_of_latents_that_make_no_sense_are_refused(settings, latents, why):
+    with pytest.raises(RequestError, match=why):
+        prepare(settings, replace(SMALL, latents=latents), 0)
+
+
+@pytest.mark.more
+def test_too_few_images_for_latents_are_told_by_number(settings):
+    few = replace(settings, dataset_images=80)
+    with pytest.raises(RequestError, match="has 80 images; at least 100 are needed"):
+        prepare(few, replace(SMALL, latents=32), 0)

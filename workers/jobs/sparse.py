@@ -41,7 +41,7 @@ def train(
     """
     source = _find_source(model, layer, dataset)
     card = asdict(train_sparse(laboratory().settings, source, SparseRecipe(**recipe), name, progress))
-    _register(card, by)
+    register(card, by)
     return card
 
 
@@ -54,7 +54,7 @@ def add(
     """
     source = _find_source(model, layer, dataset)
     card = asdict(add_published(laboratory().settings, source, path, name, progress))
-    _register(card, by)
+    register(card, by)
     return card
 
 
@@ -77,7 +77,7 @@ def _refuse_stack(key: str, model: VisionModel) -> None:
 
 
 @transaction.atomic
-def _register(card: Facts, by: User | None) -> None:
+def register(card: Facts, by: User | None) -> None:
     """Write down the model "sae:NAME" with its layer, and its card for the pages."""
     row = registration.model(f"sae:{card['name']}", by)
     known = SparseAutoencoderRow.objects.filter(model=row, card__fingerprint=card["fingerprint"]).exists()
@@ -118,7 +118,7 @@ def report(name: str, progress: Progress) -> Facts:
     network, card = storage.load_autoencoder(lab.settings.state, name)
     model, dataset = lab.model(card.model_key), lab.dataset(card.dataset_key)
     found: Facts = encode(measure_report(lab.settings, model, dataset, network, card, progress))
-    _register(asdict(card), None)
+    register(asdict(card), None)
     SparseAutoencoderRow.objects.filter(model__name=f"sae:{name}").update(report=found, measured=timezone.now())
     progress(f"Measured sae:{name}", 1, 1)
     return found

@@ -178,7 +178,7 @@ KINDS: Mapping[str, KindRow] = {
             "know?",
             noun="units",
             units=50,
-            asks=_AGENT | {"images", "units", "repeats"},
+            asks=_AGENT | {"images", "latents", "units", "repeats"},
             repairs=True,
             quick=50,
             compared=1,
@@ -251,5 +251,19 @@ def find_kind(key: str) -> KindRow:
 BATCHES: Mapping[str, str] = {"fresh": "fresh neurons, drawn by the seed", "paper": "the 85 neurons of the paper"}
 PAPER = "synthetic:grounding-dino:paper"
 """The model whose units are the neurons of the paper."""
+LEAST_LATENTS, MOST_LATENTS = 8, 4_096
+"""Of an auto-encoder in a spurious evaluation; 0 for none."""
+
+
+def explain_latents(count: int) -> str:
+    """What is wrong with a number of latents in the place of units; "" if nothing is."""
+    if count == 0 or LEAST_LATENTS <= count <= MOST_LATENTS:
+        return ""
+    return (
+        f"{count:,} latents cannot take the place of units. Ask for {LEAST_LATENTS} to {MOST_LATENTS:,}, or 0 for the "
+        "units themselves."
+    )
+
+
 IMAGES: Mapping[str, str] = {"toybox": "toybox: four toys, grounds that go with them"}
 """Where the images of a spurious evaluation come from; else the folder of a dataset."""

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from workers import registry
 from workers.protocols import GroupedDataset, GroupSplit, LabSettings, Progress, no_progress
 from workers.record.systems import SystemSpec
-from workers.spurious.features import FeatureReader, GroupedFeatures, measure_features
+from workers.sparse.storage import SparseCard
+from workers.spurious.features import FeatureReader, GroupedFeatures, ReadsFeatures, measure_features
+from workers.spurious.latents import LatentReader, train_latents
 from workers.spurious.regression import l1_units
 from workers.spurious.repair import Repair, repair_head
 from workers.spurious.table import FixedRows, Splits, Table2, compute_fixed_rows, compute_rows, trace_units
@@ -34,6 +36,9 @@ class SpuriousSpec:
     start: str = ""
     """A file of weights that training starts from; "" for what the dataset suggests."""
     units: int = UNITS
+    """Or latents."""
+    latents: int = 0
+    """Of a sparse auto-encoder of the classifier, which take the place of its units; 0 for these."""
 
     def key(self, seed: int, split: GroupSplit) -> str:
         """Key of a split in the registry."""
@@ -54,17 +59,25 @@ class PreparedUnits:
     splits: Splits
     head: tuple[NDArray[np.float32], NDArray[np.float32]]
     fixed: FixedRows
+    card: SparseCard | None = None
+    """Of the auto-encoder whose latents take the place of units."""
+
+    @property
+    def studied(self) -> str:
+        """Key of the model whose units, or latents, are judged."""
+        return f"sae:{self.card.name}" if self.card else self.model
 
     def system(self, unit: int) -> SystemSpec:
         """What a run studies to judge a unit: its exemplars come from the unbalanced validation split."""
-        return SystemSpec("unit", self.model, LAYER, unit, {"dataset": self.dataset})
+        return SystemSpec("latent" if self.card else "unit", self.studied, LAYER, unit, {"dataset": self.dataset})
 
     def question(self, unit: int | str) -> str:
         """What the agent is asked: classes and settings by name, nothing of how the settings were dealt."""
         classes, grounds = (", ".join(each) for each in (self.splits.classes, self.splits.grounds[: self._owned]))
+        named = f"latent {unit} of a sparse auto-encoder" if self.card else f"unit {unit}"
         return (
             f"A classifier tells these classes apart: {classes}. It has seen them in these settings: {grounds}. Is "
-            f"unit {unit} of its features selective for a class, or does it rely on a spurious feature?"
+            f"{named} of its features selective for a class, or does it rely on a spurious feature?"
         )
 
     @property
@@ -76,22 +89,54 @@ class PreparedUnits:
 def prepare(settings: LabSettings, spec: SpuriousSpec, seed: int, progress: Progress = no_progress) -> PreparedUnits:
     """Train the classifier, measure its features and choose the units; what was done before is read from disk.
 
-    Raises UnknownName, MissingPart for a dataset that is not there or wrongly laid out, Cancelled if `progress` does.
+    Raises UnknownName, MissingPart for a dataset that is not there or wrongly laid out, RequestError for latents that
+    cannot be learnt, Cancelled if `progress` does.
     """
     train = _load_split(settings, spec, seed, "train")
     recipe = choose_recipe(train, spec.start)
     name = train_classifier(settings, train, seed, progress, recipe)
     model: FeatureReader = registry.load(registry.VISION_MODELS, f"classifier:{name}")(settings)
-    found: dict[GroupSplit, GroupedFeatures] = {}
-    for split in ("validation", "balanced", "test"):
-        found[split] = measure_features(settings.state, model, _load_split(settings, spec, seed, split), progress)
-    splits = Splits(found["validation"], found["balanced"], found["test"], tuple(train.classes), tuple(train.grounds))
+    card, reader = _find_reader(settings, spec, seed, model, train, progress)
+    splits = _measure_splits(settings, spec, seed, reader, train, progress)
+    own = None
+    if card:
+        own = measure_features(settings.state, model, _load_split(settings, spec, seed, "test"), progress).values
     progress("choosing units", 0, 1)
     chosen = l1_units(splits.validation.values, splits.validation.classes, min(spec.units, _count_units(splits)))
     head = model.read_head()
-    fixed = compute_fixed_rows(splits, head, chosen, seed, progress)
+    fixed = compute_fixed_rows(splits, head, chosen, seed, progress, own)
     units = tuple(int(unit) for unit in chosen.used)
-    return PreparedUnits(spec.key(seed, "validation"), model.name, seed, units, splits, head, fixed)
+    return PreparedUnits(spec.key(seed, "validation"), model.name, seed, units, splits, head, fixed, card)
+
+
+def _find_reader(
+    settings: LabSettings,
+    spec: SpuriousSpec,
+    seed: int,
+    model: FeatureReader,
+    train: GroupedDataset,
+    progress: Progress,
+) -> tuple[SparseCard | None, ReadsFeatures]:
+    """What features are read by: the classifier, or latents of it with their card."""
+    if not spec.latents:
+        return None, model
+    card = train_latents(settings, model, LAYER, spec.key(seed, "train"), train, spec.latents, seed, progress)
+    return card, LatentReader(registry.load(registry.VISION_MODELS, f"sae:{card.name}")(settings), LAYER)
+
+
+def _measure_splits(
+    settings: LabSettings,
+    spec: SpuriousSpec,
+    seed: int,
+    reader: ReadsFeatures,
+    train: GroupedDataset,
+    progress: Progress,
+) -> Splits:
+    found: dict[GroupSplit, GroupedFeatures] = {}
+    for split in ("validation", "balanced", "test"):
+        found[split] = measure_features(settings.state, reader, _load_split(settings, spec, seed, split), progress)
+    words = tuple(train.classes), tuple(train.grounds), "latents" if spec.latents else "units"
+    return Splits(found["validation"], found["balanced"], found["test"], *words)
 
 
 def score(prepared: PreparedUnits, verdicts: Mapping[int, bool], progress: Progress = no_progress) -> Table2:
@@ -111,6 +156,7 @@ def score(prepared: PreparedUnits, verdicts: Mapping[int, bool], progress: Progr
         (*prepared.fixed.rows, *rows),
         prepared.fixed.l1_curve,
         trace_units(splits, selective),
+        splits.noun,
     )
 
 

@@ -19,11 +19,18 @@ from workers.protocols import GroupedDataset, Progress, VisionModel, no_progress
 _PART = 64
 
 
-class FeatureReader(VisionModel, Protocol):
-    """A vision model whose logits are linear in features that it can tell."""
+class ReadsFeatures(Protocol):
+    """What tells features of images: units of a classifier, or latents of them."""
+
+    name: str
+    revision: str
 
     def read_features(self, images: list[Image]) -> NDArray[np.float32]:
         """(images, units)."""
+
+
+class FeatureReader(ReadsFeatures, VisionModel, Protocol):
+    """A vision model whose logits are linear in features that it can tell."""
 
     def read_head(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Weights (classes, units) and bias (classes,)."""
@@ -52,7 +59,7 @@ class GroupedFeatures:
 
 
 def measure_features(
-    state: Path, model: FeatureReader, dataset: GroupedDataset, progress: Progress = no_progress
+    state: Path, model: ReadsFeatures, dataset: GroupedDataset, progress: Progress = no_progress
 ) -> GroupedFeatures:
     """The features of a split, from disk or measured now. An exception of `progress` passes through."""
     facts = f"{model.name} {model.revision} {dataset.name} {dataset.revision}"

@@ -27,14 +27,14 @@ PER_CELL = 20
 """Images of each class on each ground in a balanced set: 320 of four and four."""
 
 RowKey = Literal["original", "l1_all", "random", "l1_top", "agent", "balanced_all", "balanced_top"]
-TITLES: Mapping[RowKey, str] = {
+_TITLES: Mapping[RowKey, str] = {
     "original": "Original classifier",
-    "l1_all": "l1: all units that it chose",
-    "random": "Random units of these",
-    "l1_top": "l1: as many units as the agent kept",
-    "agent": "The agent's selective units",
+    "l1_all": "l1: all {noun} that it chose",
+    "random": "Random {noun} of these",
+    "l1_top": "l1: as many {noun} as the agent kept",
+    "agent": "The agent's selective {noun}",
     "balanced_all": "l1 tuned on balanced data",
-    "balanced_top": "l1 on balanced data: as many units as the agent kept",
+    "balanced_top": "l1 on balanced data: as many {noun} as the agent kept",
 }
 
 
@@ -91,6 +91,7 @@ class Table2:
     rows: tuple[TableRow, ...]
     l1_curve: tuple[CurvePoint, ...]
     agent_curve: tuple[CurvePoint, ...]
+    noun: str = "units"
 
     def row(self, key: RowKey, *, regularised: bool) -> TableRow | None:
         """A row by its key; None where there is none."""
@@ -106,6 +107,8 @@ class Splits:
     test: GroupedFeatures
     classes: tuple[str, ...]
     grounds: tuple[str, ...]
+    noun: str = "units"
+    """What the features are: units, or latents in their place."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,15 @@ def compute_fixed_rows(
     chosen: FittedRegression,
     seed: int,
     progress: Progress = no_progress,
+    own: NDArray[np.float32] | None = None,
 ) -> FixedRows:
-    """The original, l1 with all its units, the best on balanced data, and the curve of l1."""
+    """The original, l1 with all its units, the best on balanced data, and the curve of l1.
+
+    `own`: the test as the head takes it, where the splits hold something else.
+    """
     units, validation, test = chosen.used, splits.validation, splits.test
     weights, bias = head
-    original = np.asarray((test.values @ weights.T + bias).argmax(1), dtype=np.int64)
+    original = np.asarray(((test.values if own is None else own) @ weights.T + bias).argmax(1), dtype=np.int64)
     plain = fit(validation.values, validation.classes, units)
     whole, bare = [], []
     for at in range(SETS):
@@ -238,7 +245,16 @@ def _row(
     spread = float(right.std(ddof=1)) if len(right) > 1 else 0.0
     mean = float(right.mean())
     return TableRow(
-        key, TITLES[key], float(np.mean(units)), data, regularised, mean, spread, len(right), groups, groups[0]
+        key,
+        _TITLES[key].format(noun=splits.noun),
+        float(np.mean(units)),
+        data,
+        regularised,
+        mean,
+        spread,
+        len(right),
+        groups,
+        groups[0],
     )
 
 

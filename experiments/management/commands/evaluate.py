@@ -25,13 +25,14 @@ from experiments.management.supervisor import welcome
 from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobStatus
 from workers import registry
 from workers.record.decoding import encode
-from workers.record.evaluation_kinds import KINDS
+from workers.record.evaluation_kinds import KINDS, explain_latents
 from workers.record.evaluations import CAVEAT
 
 ALL = "all"
 NOT_COMPARED = (
     *("backbone", "backbone_model", "model", "layers", "dataset", "toolset", "source", "repeats", "reflections"),
     *("judge", "people", "seconds", "resume", "families", "published", "hints", "autoencoders"),
+    "latents",
 )
 """Options that `compare` has no use for: it decides all that by itself."""
 NOT_OF_AIM = tuple(name for name in NOT_COMPARED if name not in ("backbone", "backbone_model", "autoencoders"))
@@ -80,6 +81,13 @@ class Command(FetchingCommand):
         )
         parser.add_argument(
             "--autoencoders", nargs="+", default=[], metavar="NAME", help="latents: of one layer, as sae:NAME"
+        )
+        parser.add_argument(
+            "--latents",
+            type=int,
+            default=0,
+            metavar="N",
+            help="spurious: of an auto-encoder of each classifier, in the place of its units",
         )
         parser.add_argument("--people", action="store_true", help="have people write labels of a quarter of the units")
         parser.add_argument(
@@ -201,11 +209,13 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
         asked |= _ask_autoencoders(options)
     if "toolset" in KINDS[kind].asks:
         asked["toolset"] = choices.toolset_of(options["model"] or compatibility.TOYBOX, options)
+    asked |= _ask_latents(kind, options["latents"])
     backbone = _find_backbone(kind, options["backbone"])
     asked |= {"judge": _check_judge(kind, options["judge"]), "people": options["people"] and KINDS[kind].people_label}
+    label = f"{kind.label}, {asked['latents']} latents" if asked.get("latents") else kind.label
     return Evaluation(
         kind=kind,
-        name=", ".join(filter(None, [kind.label, f"seed {options['seed']}", options["backbone_model"] or backbone])),
+        name=", ".join(filter(None, [label, f"seed {options['seed']}", options["backbone_model"] or backbone])),
         backbone=backbone,
         backbone_model=options["backbone_model"],
         seed=options["seed"],
@@ -246,6 +256,19 @@ def _ask_autoencoders(options: dict[str, Any]) -> dict[str, Any]:
         raise CommandError(
             f"{error} They are named by --autoencoders; manage.py sae list says which there are."
         ) from error
+
+
+def _ask_latents(kind: EvaluationKind, latents: int) -> dict[str, Any]:
+    """How many latents take the place of units. Raises CommandError."""
+    if not latents:
+        return {}
+    if "latents" not in KINDS[kind].asks:
+        raise CommandError(
+            f"--latents {latents} is for spurious features alone: manage.py evaluate spurious --latents …"
+        )
+    if why := explain_latents(latents):
+        raise CommandError(f"--latents: {why}")
+    return {"latents": latents}
 
 
 def _check_judge(kind: EvaluationKind, judge: str) -> str:

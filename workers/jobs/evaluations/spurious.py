@@ -1,19 +1,21 @@
 """Spurious features (paper, section 5.1, Table 2): the agent judges units of a classifier from unbalanced data alone.
 
 For each seed a classifier is trained, l1 picks the units, and each is judged in a run of its own. A seed has figures
-once all its units are judged: a part of them would be another question.
+once all its units are judged: a part of them would be another question. With the option `latents` those of a sparse
+auto-encoder of each classifier take the place of its units (AIM).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from statistics import fmean
 
 from experiments.core.params import clean_line
 from experiments.models import Evaluation, EvaluationItem, ItemStatus
 from workers.errors import RequestError
-from workers.jobs import catalogue
+from workers.jobs import catalogue, sparse
 from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, read_run
 from workers.jobs.laboratory import laboratory
@@ -29,6 +31,7 @@ from workers.record.evaluations import (
     ResultTable,
     Series,
 )
+from workers.sparse.storage import SparseCard
 from workers.spurious.evaluation import PreparedUnits, SpuriousSpec, prepare, repair, score
 from workers.spurious.table import Table2, TableRow, compute_headline
 
@@ -40,23 +43,26 @@ REASON = 500
 """Characters of the agent's reasons that stand in a table."""
 
 _preparing = threading.Lock()
-_prepared: dict[tuple[str, int, int], PreparedUnits] = {}
+_prepared: dict[tuple[str, int, int, int], PreparedUnits] = {}
 """Seeds that this process has made ready; another reads them from disk, but for the rows that no verdict changes."""
 
 
 _scored: dict[tuple[str, int], tuple[dict[int, bool], Table2]] = {}
-"""By model and units: the latest verdicts with their table, whose fits take seconds, while figures are written again
-and again as later seeds are judged."""
+"""By model, or auto-encoder, and units: the latest verdicts with their table, whose fits take seconds, while figures
+are written again and again as later seeds are judged."""
 
 
 def _prepare_seed(evaluation: Evaluation, seed: int, progress: Progress) -> PreparedUnits:
     """Dataset, classifier, features and units of a seed; what was done before is read."""
     dataset, units = str(evaluation.options.get("dataset") or ""), int(evaluation.options.get("units") or USUAL)
-    spec = SpuriousSpec(dataset, units=units) if dataset else SpuriousSpec(units=units)
+    latents = int(evaluation.options.get("latents") or 0)
+    named = {"dataset": dataset} if dataset else {}
+    key = dataset, units, latents, seed
     with _preparing:
-        if (dataset, units, seed) not in _prepared:
-            _prepared[dataset, units, seed] = prepare(laboratory().settings, spec, seed, progress)
-        return _prepared[dataset, units, seed]
+        if key not in _prepared:
+            spec = SpuriousSpec(**named, units=units, latents=latents)
+            _prepared[key] = prepare(laboratory().settings, spec, seed, progress)
+        return _prepared[key]
 
 
 def _list_seeds(evaluation: Evaluation) -> list[int]:
@@ -68,7 +74,9 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
     for seed in _list_seeds(evaluation):
         ready = _prepare_seed(evaluation, seed, progress)
         catalogue.look_at_dataset(ready.dataset)
-        layers = {layer.name: layer for layer in find_layers(ready.model)}
+        if ready.card:
+            sparse.register(asdict(ready.card), evaluation.owner)
+        layers = {layer.name: layer for layer in find_layers(ready.studied)}
         for unit in ready.units:
             system = ready.system(unit)
             options = {"seed": str(seed), "dataset": ready.dataset}
@@ -106,23 +114,38 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             ready = _prepare_seed(evaluation, seed, no_progress)
             found.append((ready, judged, _score_once(ready, judged)))
         elif own:
-            notes.append(f"Seed {seed} is unfinished: {len(judged)} of {len(own)} units are judged.")
+            noun = "latents" if evaluation.options.get("latents") else "units"
+            notes.append(f"Seed {seed} is unfinished: {len(judged)} of {len(own)} {noun} are judged.")
     if not found:
         return EvaluationResult(notes=tuple(map(ResultNote, notes)))
     tables = [table for _, _, table in found]
     figures = [*_list_headlines(tables, notes), *_list_accuracies(tables)]
-    factor = float(evaluation.options.get("repair") or 0.0)
     seeds = (_write_seeds(tables),) if len(tables) > 1 else ()
+    factor, repairs = float(evaluation.options.get("repair") or 0.0), []
+    for ready, judged, _ in found:
+        if ready.card:
+            notes.append(_tell_latents(ready.card))
+        else:
+            repairs.append(_write_repair(ready, judged, factor))
     return EvaluationResult(
         tuple(figures),
-        (_write_table(tables), *seeds, *(_write_repair(ready, judged, factor) for ready, judged, _ in found)),
+        (_write_table(tables), *seeds, *repairs),
         (_plot_curves(tables[0]),),
         tuple(map(ResultNote, notes)),
     )
 
 
+def _tell_latents(card: SparseCard) -> str:
+    quality = card.quality
+    return (
+        f"{card.latents:,} latents (k {card.k}) of {card.model}, sae:{card.name}: {quality.unexplained:.1%} of "
+        f"variance unexplained, {quality.dead:.1%} of latents dead. The original classifier answers by its own units. "
+        "Nothing is repaired: its head weighs units, not latents."
+    )
+
+
 def _score_once(ready: PreparedUnits, judged: dict[int, bool]) -> Table2:
-    key = ready.model, len(ready.units)
+    key = ready.studied, len(ready.units)
     verdicts, table = _scored.get(key, (None, None))
     if table is None or verdicts != judged:
         table = score(ready, judged)
@@ -131,16 +154,16 @@ def _score_once(ready: PreparedUnits, judged: dict[int, bool]) -> Table2:
 
 
 def _list_headlines(tables: Sequence[Table2], notes: list[str]) -> list[Figure]:
-    figures = []
+    figures, noun = [], tables[0].noun
     for key, regularised, words in (
-        ("headline", False, "refits of as many units, without penalty as its own"),
+        ("headline", False, "refits of as many {noun}, without penalty as its own"),
         ("headline_penalised", True, "l1 fits, as in the paper"),
     ):
         found = compute_headline(tables, regularised=regularised)
         if found is None:
-            notes.append("No seed has a selective unit, so there is no headline.")
+            notes.append(f"No seed has selective {tables[0].noun}, so there is no headline.")
             return []
-        label = f"Share of the gap that the agent's units close, against {words}"
+        label = f"Share of the gap that the agent's {noun} close, against {words.format(noun=noun)}"
         goal = None if regularised else GOAL
         share = found.share
         figures.append(Figure(key, label, share.value, share.low, share.high, share.n, goal, share.why))
@@ -181,9 +204,18 @@ def _write_table(tables: Sequence[Table2]) -> ResultTable:
                 Cell(f"{worst.accuracy:.2f}: {worst.class_name} on {worst.ground}"),
             )
         )
-    columns = ("Units chosen by", "Units", "Data", "Penalty", "Accuracy", "Worst group", "The worst of any seed")
+    noun = tables[0].noun
+    columns = (
+        _title_chosen(tables),
+        noun.capitalize(),
+        "Data",
+        "Penalty",
+        "Accuracy",
+        "Worst group",
+        "The worst of any seed",
+    )
     title = "Table 2: accuracy where classes stand on other grounds"
-    return ResultTable("table2", title, columns, tuple(rows), "n counts the seeds; units and worst group are means.")
+    return ResultTable("table2", title, columns, tuple(rows), f"n counts the seeds; {noun} and worst group are means.")
 
 
 def _write_seeds(tables: Sequence[Table2]) -> ResultTable:
@@ -196,8 +228,12 @@ def _write_seeds(tables: Sequence[Table2]) -> ResultTable:
         for row in _list_rows(tables)
         if len(_find_rows(tables, row)) == len(tables)
     ]
-    columns = ("Units chosen by", *(f"Seed {table.seed}" for table in tables))
+    columns = (_title_chosen(tables), *(f"Seed {table.seed}" for table in tables))
     return ResultTable("seeds", "Accuracy by seed", columns, tuple(rows), "n counts the fits of a row.")
+
+
+def _title_chosen(tables: Sequence[Table2]) -> str:
+    return f"{tables[0].noun.capitalize()} chosen by"
 
 
 def _list_rows(tables: Sequence[Table2]) -> list[TableRow]:
@@ -241,14 +277,15 @@ def _write_repair(ready: PreparedUnits, judged: dict[int, bool], factor: float) 
 
 
 def _plot_curves(table: Table2) -> ResultPlot:
-    """Accuracy against the number of units."""
-    curves = (("l1", table.l1_curve), ("The agent's units", table.agent_curve))
+    """Accuracy against the number of units, or latents."""
+    noun = table.noun
+    curves = (("l1", table.l1_curve), (f"The agent's {noun}", table.agent_curve))
     series = tuple(
         Series(name, tuple(Point(float(each.units), each.accuracy) for each in curve))
         for name, curve in curves
         if curve
     )
-    return ResultPlot("curves", f"Accuracy by number of units, seed {table.seed}", "line", "units", "accuracy", series)
+    return ResultPlot("curves", f"Accuracy by number of {noun}, seed {table.seed}", "line", noun, "accuracy", series)
 
 
 PROCEDURE = Procedure(_plan, _summarise, _score, task="spurious", question=_ask, checks_labels=False)
