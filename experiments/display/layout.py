@@ -82,7 +82,7 @@ ELSEWHERE = (
     MenuEntry("sweep-new", "New sweep", "", words="ask about many units", least=Role.RESEARCHER),
     MenuEntry("evaluation-new", "New evaluation", "", words="measure labels", least=Role.RESEARCHER),
     MenuEntry("evaluation-scores", "Scores of labels", "", words="evaluations distribution agents layers models"),
-    MenuEntry("evaluation-claims", "AIM’s claims", "", words="evaluations paper tables"),
+    MenuEntry("evaluation-claims", "What AIM claims", "", words="evaluations paper tables"),
     MenuEntry("evaluations-compare", "Compare two evaluations", "", words="measure labels"),
     MenuEntry("pairwise", "Pairwise trials", "", words="votes, labels side by side"),
     MenuEntry("pairwise-new", "New trial", "", words="pairwise trial of labels", least=Role.ADMIN),

@@ -17,7 +17,7 @@ def page(request: HttpRequest) -> HttpResponse:
     """All claims; what was not measured yet says how to."""
     access.require(request)
     context = {
-        "breadcrumbs": [("Evaluations", reverse("evaluations")), ("AIM's claims", request.path)],
+        "breadcrumbs": [("Evaluations", reverse("evaluations")), ("What AIM claims", request.path)],
         "rows": claims.set_beside(claims.find_newest()),
         "limits": claims.LIMITS,
         "caveat": CAVEAT,
