@@ -153,7 +153,7 @@ BAD = {
         circuit_spec(options={"members": [{"model": "tiny", "layer": "patches", "unit": 0, "note": ""}]}),
         "nothing else",
     ),
-    "another layer": (circuit_spec(RED_UNIT, layer="patches"), "unit 0 of the layer 'circuit'"),
+    "another layer": (circuit_spec(RED_UNIT, layer="patches"), "of the layer 'circuit', not 0 of 'patches'"),
 }
 
 

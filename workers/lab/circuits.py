@@ -58,7 +58,8 @@ def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
     members = [_read_member(each) for each in given]
     if problem := find_size_problem(members):
         raise UnknownName(problem)
-    if spec.layer != ACTIVATION_LAYER or spec.unit not in (0, number := find_number(members)):
+    number = find_number(members)
+    if spec.layer != ACTIVATION_LAYER or spec.unit not in (0, number):
         raise UnknownName(
             f"These members are unit 0 or {number} of the layer {ACTIVATION_LAYER!r}, not {spec.unit!r} of "
             f"{spec.layer!r}."
