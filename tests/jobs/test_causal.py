@@ -42,7 +42,7 @@ def work(check: CausalCheck) -> Job:
 
 def test_one_is_measured_on_probe_images_and_kept(owner: User, layer: Layer) -> None:
     check = ask(owner, layer, 3, 5)
-    assert (check.status, check.job.kind, check.job.options) == ("queued", "causal", {"check": check.pk})
+    assert (check.status, check.job.kind, check.job.options) == ("queued", "causal", {"row": check.pk})
     job = work(check)
     assert (job.status, check.status) == (JobStatus.DONE, "done"), job.result
     assert job.result == "toybox / layer4 / unit 3, 5 ablated: measured on 20 images."
@@ -93,7 +93,7 @@ def test_a_layer_that_nothing_follows_from_is_remembered(owner: User, layer: Lay
 
 
 def test_one_whose_row_is_gone_says_so(owner: User, layer: Layer) -> None:
-    job = Job.objects.create(kind="causal", subject="gone", options={"check": 99})
+    job = Job.objects.create(kind="causal", subject="gone", options={"row": 99})
     long.work(job.pk)
     job.refresh_from_db()
     assert (job.status, "causal check is gone" in job.result) == (JobStatus.FAILED, True)

@@ -98,7 +98,7 @@ def test_a_network_that_cannot_be_traced_says_so(owner: User, toybox: VisionMode
 
 
 def test_one_whose_row_is_gone_says_so(owner: User, toybox: VisionModelRow) -> None:
-    job = Job.objects.create(kind="graph", subject="gone", options={"graph": 99})
+    job = Job.objects.create(kind="graph", subject="gone", options={"row": 99})
     long.work(job.pk)
     job.refresh_from_db()
     assert (job.status, "graph is gone" in job.result) == (JobStatus.FAILED, True)
