@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 
-FINE = ("ERR_INTERNET_DISCONNECTED", "htmx:sendAbort", "htmx:afterRequest")
+FINE = ("ERR_INTERNET_DISCONNECTED", *LEFT_ON_ITS_WAY)
 """What a console may say: a link that a test cut, and a question that ended with the part of the page that asked it."""
 PROGRAM = """def run_experiment(system, tools):
 prompts = ["a red ball on grass", "a blue ball on grass"]

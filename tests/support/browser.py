@@ -19,6 +19,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DEADLINE = 60_000
 """Milliseconds in which a page has to show what is expected of it: enough for a machine ten times slower."""
+LEFT_ON_ITS_WAY = ("htmx:afterRequest", "htmx:sendError", "htmx:sendAbort")
+"""What htmx logs as an error when a page is left while a part of it is on its way."""
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="No Chromium found: `apt-get install chromium` brings it.")
 
 
@@ -50,8 +52,8 @@ def new_page(
 
 
 def _is_error(message: ConsoleMessage) -> bool:
-    """htmx calls it an error when a page is left while a part of it is on its way; what a server refuses is another."""
-    return message.type == "error" and not message.text.startswith(("htmx:afterRequest", "htmx:sendError"))
+    """A part of a page that is left on its way is none; what a server refuses is one."""
+    return message.type == "error" and not message.text.startswith(LEFT_ON_ITS_WAY)
 
 
 @contextmanager

@@ -59,7 +59,8 @@ def test_toybox_edits_an_exemplar_through_the_scene_behind_it(toybox):
     assert activations == sorted(activations, reverse=True)
     assert context.tools.exemplar_mean == pytest.approx(sum(activations) / len(activations))
     images, _ = context.tools.edit_images(masked[:1] * 3, ["make it day", "make it sunset", "make it night"])
-    assert context.system.neuron(images[:1])[0] == activations[:1]
+    # The index measured it in a batch of others: the last bit of a sum may differ.
+    assert context.system.neuron(images[:1])[0] == pytest.approx(activations[:1], rel=1e-6)
     known = [memory.recall(image_key(image)) for image in images[1::2]]
     edited = [each for each in known if each is not None and each.origin == "edited"]
     assert [each.original for each in edited] == [image_key(images[0])] * 2  # it was one of the three before
