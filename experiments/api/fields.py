@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Any, Self, TypeVar
 
 from django.contrib.auth.models import User
@@ -89,6 +89,18 @@ class Progress(Schema):
 JobProgress = Annotated[
     Progress | None, BeforeValidator(lambda job: notify.read_progress(job) if isinstance(job, Job) else job)
 ]
+
+
+class AskedOnceOut(RowOut):
+    """A question that is measured once; `measured` is null until a worker has answered it."""
+
+    id: int
+    dataset: str = Field(validation_alias="dataset.key")
+    status: str = Field(description="queued, running, stopped, failed or done")
+    problem: str = Field(description="why it was stopped or failed")
+    progress: JobProgress = Field(validation_alias="job")
+    created: datetime
+    measured: datetime | None
 
 
 class Body(Schema):

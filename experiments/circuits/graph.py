@@ -16,7 +16,7 @@ from experiments.circuits.graph_drawing import DrawnGraph, draw_graph, judge_eff
 from experiments.circuits.lists import MemberView, group_by_layer
 from experiments.core import compatibility, notify
 from experiments.core.params import parse_key
-from experiments.models import Circuit, CircuitGraph, Dataset, JobStatus
+from experiments.models import Circuit, CircuitGraph, Dataset
 from workers.record.circuit_graphs import CircuitGraphReport, GraphNode, read_circuit_graph
 from workers.record.estimates import Estimate
 
@@ -84,7 +84,6 @@ def read_section(
         "is_of_now": shown is not None and is_of_now(shown, members),
         "view": _view_graph(shown, members) if shown else None,
         "progress": notify.read_progress(shown.job) if shown else None,
-        "failed": bool(shown and shown.job and shown.job.status == JobStatus.FAILED and not shown.measured),
         "why_not": why_not,
         "may_ask": may_ask and not why_not and bool(datasets),
         "may_stop": may_ask,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -10,9 +9,8 @@ from ninja import Field, Query, Router, Schema, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import Body, Id, Name, Progress, Words, find
+from experiments.api.fields import AskedOnceOut, Body, Id, Name, Words, find
 from experiments.circuits import compare, graph, graph_actions, lists
-from experiments.core import notify
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.models import Circuit, CircuitGraph, TokenScope
@@ -29,17 +27,11 @@ class CircuitGraphIn(Body):
     target: Words = Field("", description="name or number of a class; empty: the one that the circuit moves most")
 
 
-class CircuitGraphOut(Schema):
-    """`measured` is null until a worker has measured it."""
+class CircuitGraphOut(AskedOnceOut):
+    """The effects of a circuit's members on a class, and on each other."""
 
-    id: int
-    circuit: int
-    dataset: str
+    circuit: int = Field(validation_alias="circuit_id")
     target: str = Field(description="as it was asked for")
-    status: str = Field(description="queued, running, stopped, failed or done")
-    problem: str = Field(description="why it was stopped or failed")
-    progress: Progress | None
-    measured: datetime | None
     result: dict[str, Any] = Field(
         description="empty until it is measured; nodes: the members, each with its effect on the logit of the class "
         "(how much it falls when the member is held at its mean); edges: places of two nodes, and how much the later "
@@ -87,21 +79,6 @@ class ComparedCircuits(Schema):
     second: Id
 
 
-def _graph_out(row: CircuitGraph) -> CircuitGraphOut:
-    progress = notify.read_progress(row.job)
-    return CircuitGraphOut(
-        id=row.pk,
-        circuit=row.circuit_id,
-        dataset=row.dataset.key,
-        target=row.target,
-        status=row.status,
-        problem=row.problem,
-        progress=Progress(**progress) if progress else None,
-        measured=row.measured,
-        result=row.result,
-    )
-
-
 def _member_out(each: compare.SharedMember) -> ComparedMemberOut:
     member = each.view.member
     return ComparedMemberOut(
@@ -122,13 +99,14 @@ def _estimate_out(effect: Estimate | None) -> EstimateOut | None:
 def list_circuit_graphs(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[CircuitGraphOut]:
     """The newest first."""
     allow(request)
-    return page(request, graph.list_graphs(find(Circuit.objects.all(), pk=pk)), ["-pk"], paging, _graph_out)
+    rows = graph.list_graphs(find(Circuit.objects.all(), pk=pk))
+    return page(request, rows, ["-pk"], paging, CircuitGraphOut.from_orm)
 
 
 @router.get("/circuit-graphs/{pk}", response=CircuitGraphOut, summary="Read a graph of a circuit")
 def read_circuit_graph(request: HttpRequest, pk: Id) -> CircuitGraphOut:
     allow(request)
-    return _graph_out(find(GRAPHS, pk=pk))
+    return CircuitGraphOut.from_orm(find(GRAPHS, pk=pk))
 
 
 @router.post("/circuits/{pk}/graphs", response={202: CircuitGraphOut}, summary="Ask for the graph of a circuit")
@@ -137,7 +115,7 @@ def ask_for_circuit_graph(request: HttpRequest, pk: Id, wish: CircuitGraphIn) ->
     question is measured once."""
     actor = Actor.behind(request, allow(request, graph_actions.ASKS, TokenScope.RUN))
     row = find(lists.list_circuits(), pk=pk)
-    return Status(202, _graph_out(graph_actions.ask_for_graph(actor, row, wish.dataset, wish.target)))
+    return Status(202, CircuitGraphOut.from_orm(graph_actions.ask_for_graph(actor, row, wish.dataset, wish.target)))
 
 
 @router.get("/circuit-comparisons", response=CircuitComparisonOut, summary="Compare two circuits")

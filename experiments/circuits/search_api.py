@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Router, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import Body, Id, Name, Progress, Whole, Words, find
+from experiments.api.fields import AskedOnceOut, Body, Id, Name, Whole, Words, find
 from experiments.circuits import actions, searches
-from experiments.core import notify
 from experiments.core.actors import Actor
-from experiments.models import CircuitSearch, Layer, TokenScope
+from experiments.models import Layer, TokenScope
 
 router = Router(tags=["Circuits"])
 
@@ -30,21 +28,14 @@ class CircuitSearchIn(Body):
     seeds: Whole = Field(3, description="halvings of the images, 1 to 20")
 
 
-class CircuitSearchOut(Schema):
-    """`measured` is null until a worker has measured it."""
+class CircuitSearchOut(AskedOnceOut):
+    """The units or latents of a layer that a class rests on."""
 
-    id: int
-    model: str
-    layer: str
-    dataset: str
+    model: str = Field(validation_alias="layer.model.name")
+    layer: str = Field(validation_alias="layer.name")
     target: str
     images: int
     seeds: int
-    status: str = Field(description="queued, running, stopped, failed or done")
-    problem: str = Field(description="why it was stopped or failed")
-    progress: Progress | None
-    created: datetime
-    measured: datetime | None
     result: dict[str, Any] = Field(
         description="empty until it is measured; curves: faithfulness and completeness by size for each way of finding "
         "a circuit, with intervals over seeds; members: the strongest, with effect on the logit and lift. "
@@ -52,36 +43,17 @@ class CircuitSearchOut(Schema):
     )
 
 
-def _search_out(row: CircuitSearch) -> CircuitSearchOut:
-    progress = notify.read_progress(row.job)
-    return CircuitSearchOut(
-        id=row.pk,
-        model=row.layer.model.name,
-        layer=row.layer.name,
-        dataset=row.dataset.key,
-        target=row.target,
-        images=row.images,
-        seeds=row.seeds,
-        status=row.status,
-        problem=row.problem,
-        progress=Progress(**progress) if progress else None,
-        created=row.created,
-        measured=row.measured,
-        result=row.result,
-    )
-
-
 @router.get("/circuit-searches", response=ListPage[CircuitSearchOut], summary="List circuit searches")
 def list_circuit_searches(request: HttpRequest, paging: Query[Paging]) -> ListPage[CircuitSearchOut]:
     """The newest first."""
     allow(request)
-    return page(request, searches.list_searches(), ["-pk"], paging, _search_out)
+    return page(request, searches.list_searches(), ["-pk"], paging, CircuitSearchOut.from_orm)
 
 
 @router.get("/circuit-searches/{pk}", response=CircuitSearchOut, summary="Read a circuit search")
 def read_circuit_search(request: HttpRequest, pk: Id) -> CircuitSearchOut:
     allow(request)
-    return _search_out(find(searches.list_searches(), pk=pk))
+    return CircuitSearchOut.from_orm(find(searches.list_searches(), pk=pk))
 
 
 @router.post("/circuit-searches", response={202: CircuitSearchOut}, summary="Look for a circuit")
@@ -91,4 +63,4 @@ def search_circuit(request: HttpRequest, wish: CircuitSearchIn) -> Status[Circui
     layer = find(Layer.objects.select_related("model"), model__name=wish.model, name=wish.layer)
     dataset = searches.find_dataset(layer, wish.dataset)
     question = searches.CircuitQuestion(wish.target, wish.images, wish.seeds)
-    return Status(202, _search_out(actions.search_circuit(actor, layer, dataset, question)))
+    return Status(202, CircuitSearchOut.from_orm(actions.search_circuit(actor, layer, dataset, question)))

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.circuits import actions, searches
-from experiments.core import access, worker_status
+from experiments.core import access, notify, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput
@@ -99,7 +99,7 @@ def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, An
         "max_name": actions.MAX_NAME,
         "typed": {"name": row.target, "count": drawn.kept if drawn else 0} | typed,
         "breadcrumbs": [*_list_breadcrumbs(), (str(row), row.get_absolute_url())],
-        **searches.read_state(row),
+        "progress": notify.read_progress(row.job),
     }
     template = "circuits/found.html" if request.htmx.target == "found" else "circuits/search.html"
     return render(request, template, context, status=status)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
 
 from experiments.circuits.lists import MEMBER_PICTURES
-from experiments.core import notify
 from experiments.core.compatibility import dataset_for, explain_unchangeable
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_line
@@ -17,7 +16,7 @@ from experiments.core.system_names import Names
 from experiments.display.plots.curves import Curve, draw_curves
 from experiments.display.plots.dots import PlotValue
 from experiments.display.plots.geometry import Plot
-from experiments.models import CircuitSearch, Dataset, JobStatus, Layer
+from experiments.models import CircuitSearch, Dataset, Layer
 from experiments.units.tiles import UnitTile, read_tiles
 from workers.record.circuits import METHODS, MIN_IMAGES, CircuitCurve, CircuitReport, FoundMember, read_circuit_report
 from workers.record.estimates import Estimate
@@ -128,14 +127,6 @@ def find_dataset(layer: Layer, key: str) -> Dataset:
 def list_searches() -> QuerySet[CircuitSearch]:
     """The newest first."""
     return CircuitSearch.objects.select_related("layer__model", "dataset", "job").defer("layer__names")
-
-
-def read_state(row: CircuitSearch) -> Mapping[str, Any]:
-    """How far it is, for the page."""
-    return {
-        "progress": notify.read_progress(row.job),
-        "failed": bool(row.job and row.job.status == JobStatus.FAILED and not row.measured),
-    }
 
 
 def read_found(row: CircuitSearch) -> CircuitReport | None:

@@ -10,6 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from experiments.models import stored
+from experiments.models.job import JobStatus
 
 
 class AskedOnce(models.Model):
@@ -33,6 +34,10 @@ class AskedOnce(models.Model):
     @property
     def is_moving(self) -> bool:
         return self.measured is None and self.job is not None and self.job.is_moving
+
+    @property
+    def has_failed(self) -> bool:
+        return self.status == JobStatus.FAILED
 
     @property
     def problem(self) -> str:

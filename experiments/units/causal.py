@@ -17,7 +17,7 @@ from experiments.core.params import parse_float, parse_key
 from experiments.display.number_format import percent
 from experiments.display.plots.geometry import Plot
 from experiments.display.plots.rows import IntervalRow, draw_intervals
-from experiments.models import CausalCheck, Dataset, JobStatus, Layer
+from experiments.models import CausalCheck, Dataset, Layer
 from experiments.units.stretches import format_stretches
 from workers.record.causal import CausalQuestion, CausalReport, ImageEffect, find_problem, read_causal_report
 from workers.record.estimates import Estimate
@@ -129,7 +129,6 @@ def read_section(
         "with_others": format_stretches(others),
         "drawn": draw_check(shown) if shown else None,
         "progress": notify.read_progress(shown.job) if shown else None,
-        "failed": bool(shown and shown.job and shown.job.status == JobStatus.FAILED and not shown.measured),
         "why_not": why_not,
         "may_ask": may_ask and not why_not and dataset is not None and dataset.available,
         "may_stop": may_ask,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Router, Status
 
 from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
-from experiments.api.fields import Body, Finite, Id, Name, Number, Progress, Whole, Words, find
-from experiments.core import notify
+from experiments.api.fields import AskedOnceOut, Body, Finite, Id, Name, Number, Whole, Words, find
 from experiments.core.actors import Actor
 from experiments.models import CausalCheck, Role, TokenScope
 from experiments.units import actions
@@ -33,44 +31,19 @@ class CausalCheckIn(Body):
     seed: Whole = Field(0, description="of the draw of control units")
 
 
-class CausalCheckOut(Schema):
-    """`measured` is null until a worker has measured it."""
+class CausalCheckOut(AskedOnceOut):
+    """What became of the model's output as units were changed."""
 
-    id: int
-    model: str
-    layer: str
+    model: str = Field(validation_alias="layer.model.name")
+    layer: str = Field(validation_alias="layer.name")
     units: list[int]
-    dataset: str
     factor: float
     reference: str
     seed: int
-    status: str = Field(description="queued, running, stopped, failed or done")
-    problem: str = Field(description="why it was stopped or failed")
-    progress: Progress | None
-    measured: datetime | None
     result: dict[str, Any] = Field(
         description="empty until it is measured; everywhere and most_active: what changes over all probe images, and "
         "over the tenth that activates the units most: divergence from the model's own output, share of images with "
         "the same answer, the classes that fall and rise most, and the same of control units"
-    )
-
-
-def _check_out(row: CausalCheck) -> CausalCheckOut:
-    progress = notify.read_progress(row.job)
-    return CausalCheckOut(
-        id=row.pk,
-        model=row.layer.model.name,
-        layer=row.layer.name,
-        units=row.units,
-        dataset=row.dataset.key,
-        factor=row.factor,
-        reference=row.reference,
-        seed=row.seed,
-        status=row.status,
-        problem=row.problem,
-        progress=Progress(**progress) if progress else None,
-        measured=row.measured,
-        result=row.result,
     )
 
 
@@ -84,13 +57,13 @@ def list_causal_checks(request: HttpRequest, pk: Id, number: Number, paging: Que
     allow(request)
     layer = find_layer(pk, number)
     rows = CHECKS.filter(changed_units__layer=layer, changed_units__number=number)
-    return page(request, rows, ["-pk"], paging, _check_out)
+    return page(request, rows, ["-pk"], paging, CausalCheckOut.from_orm)
 
 
 @router.get("/causal-checks/{pk}", response=CausalCheckOut, summary="Read a causal check")
 def read_causal_check(request: HttpRequest, pk: Id) -> CausalCheckOut:
     allow(request)
-    return _check_out(find(CHECKS, pk=pk))
+    return CausalCheckOut.from_orm(find(CHECKS, pk=pk))
 
 
 @router.post(
@@ -102,4 +75,4 @@ def ask_for_causal_check(request: HttpRequest, pk: Id, number: Number, wish: Cau
     layer = find_layer(pk, number)
     units = read_units(layer, number, wish.others)
     question = check_question(layer, CausalQuestion(units, wish.factor, wish.reference, wish.seed))
-    return Status(202, _check_out(actions.ask_for_causal_check(actor, layer, wish.dataset, question)))
+    return Status(202, CausalCheckOut.from_orm(actions.ask_for_causal_check(actor, layer, wish.dataset, question)))

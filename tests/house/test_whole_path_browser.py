@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.support.browser import needs_chromium, open_browser, wait_for_end
+from tests.support.browser import LEFT_ON_ITS_WAY, needs_chromium, open_browser, wait_for_end
 from tests.support.installation import Installation, installed
 
 pytestmark = [

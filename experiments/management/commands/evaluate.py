@@ -116,7 +116,7 @@ class Command(FetchingCommand):
         if options["backbones"] or options["kinds"]:
             raise CommandError("--backbones and --kinds are for a comparison: manage.py evaluate compare …")
         if options["kind"] == AIM:
-            self.test_claims(options)
+            self.measure_claims(options)
             return
         if options["resume"] is not None:
             found = Evaluation.objects.filter(pk=options["resume"]).first()
@@ -146,7 +146,7 @@ class Command(FetchingCommand):
             json.dumps(told, ensure_ascii=False) if options["json"] else comparison_table.write_text(rows)
         )
 
-    def test_claims(self, options: dict[str, Any]) -> None:
+    def measure_claims(self, options: dict[str, Any]) -> None:
         """What AIM claims, with small evaluations of the same set beside it."""
         self.refuse(options, NOT_OF_AIM, "AIM's claims take no {}: what is measured follows from them.")
         line = ProgressLine(piped=TELL_EVERY)
