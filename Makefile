@@ -15,7 +15,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo screenshots test test-more lint bench lock clean
+.PHONY: help setup run demo screenshots test test-more lint bench bench-gpu lock clean
 
 help:
 	@echo "MAIA Web. Targets:"
@@ -49,6 +49,9 @@ lint: $(STAMP)  ## check format, style, types, migrations and settings
 
 bench: $(STAMP)  ## measure, and print the figures as tables
 	@$(BIN)/python -m pytest -m bench -s --timeout 0 tests/benches/bench_*.py tests $(ARGS)
+
+bench-gpu: $(STAMP)  ## measure networks and pipelines of the true shapes on a GPU, in about ten minutes; without one, small shapes
+	@$(BIN)/python -m pytest -m bench -s --timeout 0 tests/benches/bench_gpu.py $(ARGS)
 
 lock: $(STAMP)  ## pin again, after a change of the dependencies in pyproject.toml
 	$(BIN)/python .ci/lock

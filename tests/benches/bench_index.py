@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import transformers
 from PIL import Image
 
 from tests import ROOT
+from tests.support import checkpoints
 from workers import registry
 from workers.lab.exemplars import ExemplarIndex
 from workers.protocols import Dataset, LabSettings, Picture, VisionModel
@@ -53,17 +53,6 @@ def photos(count: int) -> list[Image.Image]:
     return found
 
 
-def resnet_152(folder: Path) -> str:
-    """A checkpoint of ResNet-152 with random weights; returns its key."""
-    torch.manual_seed(0)
-    config = transformers.ResNetConfig(depths=[3, 8, 36, 3], layer_type="bottleneck")
-    transformers.logging.disable_progress_bar()
-    transformers.ResNetForImageClassification(config).save_pretrained(folder)
-    processor = transformers.ConvNextImageProcessorPil(size={"shortest_edge": 224}, crop_pct=0.875)
-    processor.save_pretrained(folder)
-    return f"hf:{folder}"
-
-
 def seconds(work: Callable[[], object]) -> tuple[float, float]:
     """By the clock, and of processor time, which depends less on what else the machine does."""
     began, used = time.perf_counter(), time.process_time()
@@ -76,7 +65,7 @@ def seconds(work: Callable[[], object]) -> tuple[float, float]:
 @pytest.mark.parametrize(("name", "batch", "images"), [("toybox-net", 64, 640), ("ResNet-152", 8, 48)])
 def test_indexing_against_the_bare_forward_pass(tmp_path: Path, name: str, batch: int, images: int) -> None:
     """The bare pass is `model.maps` on decoded images, one batch after the other."""
-    key = "toybox" if name == "toybox-net" else resnet_152(tmp_path / "resnet-152")
+    key = "toybox" if name == "toybox-net" else f"hf:{checkpoints.resnet_152(tmp_path / 'resnet-152')}"
     model: VisionModel = registry.load(registry.VISION_MODELS, key)(LabSettings(tmp_path, batch_size=batch))
     shown = photos(batch)
     sources: dict[str, Dataset] = {"decoded images": InMemory(shown, images)}

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 
 from tests.support import checkpoints
 from workers import registry
@@ -48,7 +47,7 @@ def test_what_a_measurement_costs(tmp_path: Path) -> None:
     with toybox._slot as small:
         pass
     report("toybox", toybox, small, (96, 96), runs=9)
-    resnet = registry.load(registry.VISION_MODELS, f"hf:{resnet_152(tmp_path / 'resnet-152')}")(SETTINGS)
+    resnet = registry.load(registry.VISION_MODELS, f"hf:{checkpoints.resnet_152(tmp_path / 'resnet-152')}")(SETTINGS)
     with resnet._open().slot as large:
         pass
     report("ResNet-152", resnet, large, (224, 224), runs=1 if DEVICE == "cpu" else 9)
@@ -85,10 +84,3 @@ def in_turn(works: list[Callable[[], object]], runs: int) -> list[float]:
             if run:  # the first is for warming up
                 seconds.append(time.perf_counter() - began)
     return [statistics.median(seconds) for seconds in taken]
-
-
-def resnet_152(folder: Path) -> Path:
-    """The shape of microsoft/resnet-152 with random weights, and its processor."""
-    config = transformers.ResNetConfig(depths=[3, 8, 36, 3], num_labels=1000)
-    processor = transformers.ConvNextImageProcessorPil(size={"shortest_edge": 224}, crop_pct=0.875)
-    return checkpoints.saved(transformers.ResNetForImageClassification, config, processor, folder, spread=0)

@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
-from tests.benches import bench_bias, bench_metrics, bench_spurious, bench_synthetic
+from tests.benches import bench_bias, bench_gpu, bench_metrics, bench_spurious, bench_synthetic
+from tests.support import pipelines
 from tests.support.quick_laboratory import QUICK_IMAGES
 from tests.support.sanity import make_units, read_real_units
 from workers.lab.laboratory import Laboratory
@@ -65,3 +67,25 @@ def test_table_two(settings, sandbox, capsys):
     assert 0 < len(table.unfinished) < TINY.units
     assert [row.title for row in table.rows]
     assert "repair" in capsys.readouterr().out
+
+
+@pytest.mark.more
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_gpu_is_measured_on(tmp_path: Path) -> None:
+    size = bench_gpu.SMALL
+    networks = list(bench_gpu.measure_networks(tmp_path, size, "cpu"))
+    assert [each[:2] for each in networks] == [(name, kind) for name in size.networks for kind in size.precisions]
+    errors = {kind: [cost.error for _, each, cost in networks if each == kind] for kind in size.precisions}
+    assert max(errors["float32"]) < 1e-5 < min(errors["bfloat16"]) < max(errors["bfloat16"]) < 0.2
+    assert all(min(cost.bare, cost.indexed, cost.neuron, cost.two_threads) > 0 for *_, cost in networks)
+    made = list(bench_gpu.measure_pipelines(tmp_path, size, "cpu"))
+    assert [each[0] for each in made] == ["draws", "draws", "edits", "edits"]
+    assert all(cost.error < 1 / 255 for *_, cost in made), "ours draw what the bare pipeline draws of a seed"
+
+
+def test_the_shapes_are_the_published_ones() -> None:
+    with torch.device("meta"):
+        found = pipelines.published_networks(4)
+    sizes = {name: sum(each.numel() for each in network.parameters()) for name, network in found.items()}
+    assert sizes == {"unet": 859_520_964, "vae": 83_653_863, "text_encoder": 123_060_480}

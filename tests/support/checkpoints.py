@@ -34,6 +34,21 @@ def resnet(folder: Path, seed: int = 0) -> Path:
     return saved(transformers.ResNetForImageClassification, config, CROPPED, folder, seed)
 
 
+def resnet_152(folder: Path) -> Path:
+    """The shape of microsoft/resnet-152, as it is at the start of training."""
+    config = transformers.ResNetConfig(depths=[3, 8, 36, 3], layer_type="bottleneck", num_labels=1000)
+    processor = transformers.ConvNextImageProcessorPil(size={"shortest_edge": 224}, crop_pct=0.875)
+    return saved(transformers.ResNetForImageClassification, config, processor, folder, spread=0)
+
+
+def vit_base(folder: Path) -> Path:
+    """The shape of google/vit-base-patch16-224, as it is at the start of training."""
+    processor = transformers.ViTImageProcessorPil(size={"height": 224, "width": 224})
+    return saved(
+        transformers.ViTForImageClassification, transformers.ViTConfig(num_labels=1000), processor, folder, spread=0
+    )
+
+
 def dino(folder: Path, seed: int = 0) -> Path:
     """A ViT without a pooler, 4 x 4 patches, as facebook/dino-vits8 is one."""
     config = transformers.ViTConfig(**BLOCKS, image_size=32, patch_size=8)

@@ -78,6 +78,45 @@ def pix2pix(folder: Path, *, threshold: float | None = None) -> Path:
     return folder
 
 
+def published(folder: Path, *, edits: bool = False) -> Path:
+    """The shapes of Stable Diffusion 1.5, or of InstructPix2Pix, with random weights in half precision: 2 GB.
+
+    Made where PyTorch makes tensors by default, which is much faster on a GPU.
+    """
+    torch.manual_seed(3)
+    kind = StableDiffusionInstructPix2PixPipeline if edits else StableDiffusionPipeline
+    pipeline = kind(
+        **published_networks(8 if edits else 4),
+        tokenizer=tokenizer(),
+        scheduler=EulerAncestralDiscreteScheduler() if edits else PNDMScheduler(skip_prk_steps=True, steps_offset=1),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+    pipeline.to(dtype=torch.float16).save_pretrained(folder)
+    return folder
+
+
+def published_networks(channels: int) -> dict[str, torch.nn.Module]:
+    """Networks of the shapes that Stable Diffusion 1.5 has; its U-Net takes so many channels."""
+    stages = (128, 256, 512, 512)
+    words = CLIPTextConfig(
+        hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12, projection_dim=768,
+        bos_token_id=0, eos_token_id=1, pad_token_id=1,
+    )  # fmt: skip
+    return {
+        "unet": UNet2DConditionModel(sample_size=64, in_channels=channels, cross_attention_dim=768),
+        "vae": AutoencoderKL(
+            block_out_channels=stages,
+            down_block_types=("DownEncoderBlock2D",) * len(stages),
+            up_block_types=("UpDecoderBlock2D",) * len(stages),
+            layers_per_block=2,
+            sample_size=512,
+        ),
+        "text_encoder": CLIPTextModel(words),
+    }
+
+
 def flux(folder: Path, *, kontext: bool = False) -> Path:
     """A FluxPipeline or a FluxKontextPipeline."""
     torch.manual_seed(2)
