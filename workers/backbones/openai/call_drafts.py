@@ -13,7 +13,7 @@ _KEPT = 60
 
 
 class CallDraft:
-    """The texts of one call so far, each behind its tag. For whoever watches: what is recorded is read from the whole."""
+    """The texts of one call so far, each behind its tag. It is for people alone: the record is read from the whole."""
 
     def __init__(self) -> None:
         self._rest = ""

@@ -30,7 +30,7 @@ def write(reply: Written) -> str:
 
 def strip_unstorable(text: str) -> str:
     """The text without what no database takes: half characters, and zero bytes."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    return re.sub("[\x00\ud800-\udfff]", "\ufffd", text)
 
 
 def join_lines(text: str) -> str:

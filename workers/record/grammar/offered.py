@@ -96,7 +96,7 @@ def _read_hypotheses(given: Any, problems: list[str]) -> tuple[Hypothesis, ...]:
         if not (isinstance(text, str) and text.strip()):
             problems.append(f"number {place} of `hypotheses` ({_quote(each)}) has no text")
             continue
-        numbered = number if isinstance(number, int) and 0 < number < 10_000 else place
+        numbered = int(number) if isinstance(number, int) and 0 < number < 10_000 else place  # True is an int
         known: HypothesisStatus = status if status in get_args(HypothesisStatus) else "open"
         why = join_lines(reason) if isinstance(reason, str) else ""
         found.append(Hypothesis(numbered, join_lines(text), known, why))

@@ -12,6 +12,7 @@ from workers.record.replies import FunctionSchema, HypothesisStatus
 from workers.record.tasks import find_task, list_needs
 
 RUN, CONCLUDE = "run_experiment", "conclude"
+_RUNS = "Run one program, in place of the tags of a reply. Its result comes in the next message. Call one function."
 _TEXT: dict[str, Any] = {"type": "string"}
 
 
@@ -38,14 +39,14 @@ def list_functions(task: str, layer: str, *, last: bool = False) -> tuple[Functi
     """What may be called in a reply about a unit of this layer; in the `last` one only the conclusion."""
     needs = (tags[0] for tags in list_needs(task, layer))
     named = dict.fromkeys([*find_task(task).answer, *("labels" if tag == "LABEL" else tag.lower() for tag in needs)])
-    about = "Conclude, as by tags."
+    about = "Conclude, in place of the tags of a reply."
     conclude = FunctionSchema(CONCLUDE, about, _object({"hypotheses": _HYPOTHESES} | {it: _field(it) for it in named}))
     if last:
         return (conclude,)
     parts = {"hypotheses": _HYPOTHESES, "code": _TEXT | {"description": "The program of [CODE], without a fence."}}
     if find_task(task).confirms:  # a program that tests statements comes with them
         parts["bias"] = _TEXT | {"description": "[BIAS], if the program tests it; else empty."}
-    run = FunctionSchema(RUN, "Run one program, as by [CODE]. Call one function in a reply.", _object(parts))
+    run = FunctionSchema(RUN, _RUNS, _object(parts))
     return run, conclude
 
 
