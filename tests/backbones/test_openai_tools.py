@@ -16,7 +16,6 @@ from workers.backbones.openai.options import wants_functions
 from workers.lab.laboratory import Laboratory
 from workers.protocols import LabSettings, Message, StatusNote
 from workers.protocols import Provider as Settings
-from workers.record.events import Replied
 from workers.record.grammar.schemas import CONCLUDE, RUN, list_functions
 from workers.record.limits import Limits
 from workers.record.replies import FunctionCall
@@ -149,10 +148,8 @@ def test_a_malformed_call_costs_no_round_of_its_own_and_is_told():
     assert "There are no functions" not in told
 
 
-@pytest.mark.parametrize(
-    "text", ["<tool_call>\n{}\n</tool_call>".format(json.dumps({"name": RUN, "arguments": PLAYED[1]}))]
-)
-def test_a_call_that_a_server_left_in_the_text_is_read_without_a_denial(text):
+def test_a_call_that_a_server_left_in_the_text_is_read_without_a_denial():
+    text = f"<tool_call>\n{json.dumps({'name': RUN, 'arguments': PLAYED[1]})}\n</tool_call>"
     with Provider(says(text), says(CONCLUSION)) as server:
         run_log = play(backbone(server, tools="yes"), Lab(logged(3.5)))
     assert replies(run_log)[0].code == PROGRAM
@@ -176,34 +173,31 @@ def test_endless_arguments_end_no_run(arguments):
     assert len(json.dumps(server.asked[-1])) < 60_000
 
 
+@pytest.mark.more
 def test_a_run_on_toybox_by_calls_finds_what_the_same_run_by_tags_finds(quick_laboratory, sandbox):
     laboratory = Laboratory(LabSettings(quick_laboratory, dataset_images=QUICK_IMAGES))
-    spec = SystemSpec("unit", "toybox", "layer4", 12)
-    written = play_on_toybox(laboratory, sandbox, spec, seed=3)
-    answers = [calls(_as_call(event.payload)) for event in written if event.kind == "reply"]
-    with Provider(*answers) as server:
-        called = play_on_toybox(laboratory, sandbox, spec, seed=3, backbone=backbone(server, tools="yes"))
-    assert all(offered(body) == [RUN, CONCLUDE] for body in server.asked)
+    programs = [choose_example("", "dataset_exemplars"), choose_example("", "text2image")]
+    list_of = [{"number": 1, "text": "red balls", "status": "open", "reason": ""}]
+    by_tags = [f"[HYPOTHESIS LIST]:\nH1: red balls [open]\n\n[CODE]:\n```python\n{each}\n```" for each in programs]
+    by_calls = [calls((RUN, {"hypotheses": list_of, "code": each})) for each in programs]
+    found = []
+    for answers in ([*map(says, by_tags), says(CONCLUSION)], [*by_calls, calls(CONCLUDED)]):
+        with Provider(*answers) as server:
+            it = backbone(server, tools="yes")
+            found.append(
+                play_on_toybox(laboratory, sandbox, SystemSpec("unit", "toybox", "layer4", 12), seed=3, backbone=it)
+            )
+        assert all(offered(body) == [RUN, CONCLUDE] for body in server.asked)
+    written, called = found
     assert [each.kind for each in called] == [each.kind for each in written]
-    assert called[-1].kind == "concluded"
-    assert called[-1].payload.conclusion == written[-1].payload.conclusion
+    assert (called[-1].kind, called[-1].payload.conclusion) == ("concluded", RED_BALLS)
     for one, two in zip(called, written, strict=True):
         if one.kind == "reply":
             assert (one.payload.hypotheses, one.payload.code) == (two.payload.hypotheses, two.payload.code)
+            assert one.payload.calls
         if one.kind == "result":
+            assert len(one.payload.observations) > 1
             assert one.payload.observations == two.payload.observations
-
-
-def _as_call(reply: Replied):
-    hypotheses = [vars(each) for each in reply.hypotheses]
-    if reply.code is not None:
-        return RUN, {"hypotheses": hypotheses, "code": reply.code}
-    concluded = reply.conclusion
-    return CONCLUDE, {
-        "hypotheses": hypotheses,
-        "description": concluded.description,
-        "labels": [*concluded.labels] or ["none"],
-    }
 
 
 # --- what is shown while a call is written ----------------------------------------------------------------
