@@ -11,6 +11,7 @@ from tests.support.playback import CONCLUSION, RED_BALLS, Lab, end, kinds, logge
 from tests.support.provider import Handler, Provider, calls, refuses, says, streams, unless
 from tests.support.quick_laboratory import QUICK_IMAGES
 from tests.support.toybox_run import play as play_on_toybox
+from workers.agent.instructions import choose_example
 from workers.backbones.openai.call_drafts import CallDraft
 from workers.backbones.openai.options import wants_functions
 from workers.lab.laboratory import Laboratory
@@ -176,17 +177,17 @@ def test_endless_arguments_end_no_run(arguments):
 @pytest.mark.more
 def test_a_run_on_toybox_by_calls_finds_what_the_same_run_by_tags_finds(quick_laboratory, sandbox):
     laboratory = Laboratory(LabSettings(quick_laboratory, dataset_images=QUICK_IMAGES))
-    programs = [choose_example("", "dataset_exemplars"), choose_example("", "text2image")]
-    list_of = [{"number": 1, "text": "red balls", "status": "open", "reason": ""}]
+    spec, found = SystemSpec("unit", "toybox", "layer4", 12), []
+    contrast = choose_example("", "text2image").replace("a first image", "a red ball on grass by day")
+    contrast = contrast.replace("the same image with one thing changed", "a blue ball on grass by day")
+    programs = [choose_example("", "dataset_exemplars"), contrast]
+    listed = [{"number": 1, "text": "red balls", "status": "open", "reason": ""}]
     by_tags = [f"[HYPOTHESIS LIST]:\nH1: red balls [open]\n\n[CODE]:\n```python\n{each}\n```" for each in programs]
-    by_calls = [calls((RUN, {"hypotheses": list_of, "code": each})) for each in programs]
-    found = []
+    by_calls = [calls((RUN, {"hypotheses": listed, "code": each})) for each in programs]
     for answers in ([*map(says, by_tags), says(CONCLUSION)], [*by_calls, calls(CONCLUDED)]):
         with Provider(*answers) as server:
             it = backbone(server, tools="yes")
-            found.append(
-                play_on_toybox(laboratory, sandbox, SystemSpec("unit", "toybox", "layer4", 12), seed=3, backbone=it)
-            )
+            found.append(play_on_toybox(laboratory, sandbox, spec, seed=3, backbone=it))
         assert all(offered(body) == [RUN, CONCLUDE] for body in server.asked)
     written, called = found
     assert [each.kind for each in called] == [each.kind for each in written]
