@@ -36,7 +36,7 @@ def offer(functions: Sequence[FunctionSchema], refused: Collection[str]) -> tupl
     if not functions or TOOLS in refused:
         return {}, {}
     strict = {} if STRICT in refused else {STRICT: True}
-    tools = [
+    tools: list[dict[str, Any]] = [
         {"type": "function", "function": {"name": it.name, "description": it.description, "parameters": it.parameters}}
         for it in functions
     ]

@@ -97,7 +97,7 @@ def _read_hypotheses(given: Any, problems: list[str]) -> tuple[Hypothesis, ...]:
             problems.append(f"number {place} of `hypotheses` ({_quote(each)}) has no text")
             continue
         numbered = int(number) if isinstance(number, int) and 0 < number < 10_000 else place  # True is an int
-        known: HypothesisStatus = status if status in get_args(HypothesisStatus) else "open"
+        known: HypothesisStatus = next((each for each in get_args(HypothesisStatus) if each == status), "open")
         why = join_lines(reason) if isinstance(reason, str) else ""
         found.append(Hypothesis(numbered, join_lines(text), known, why))
     return tuple(found)
