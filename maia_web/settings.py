@@ -156,6 +156,7 @@ OPENAI_REASONING_EFFORT = text("MAIA_OPENAI_REASONING_EFFORT")
 OPENAI_IMAGE_DETAIL = text("MAIA_OPENAI_IMAGE_DETAIL")
 OPENAI_CACHE = choice("MAIA_OPENAI_CACHE", "auto", ("auto", "marks", "key", "none"))
 OPENAI_RETURN_REASONING = choice("MAIA_OPENAI_RETURN_REASONING", "auto", ("auto", "yes", "no"))
+OPENAI_TOOLS = choice("MAIA_OPENAI_TOOLS", "auto", ("auto", "yes", "no"))
 
 # Programs run even where a required layer of their sandbox is missing; every page says so.
 SANDBOX_OVERRIDE = switch("MAIA_SANDBOX_OVERRIDE", default=False)

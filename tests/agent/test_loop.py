@@ -117,7 +117,7 @@ def test_a_reply_that_starts_over_is_shown_from_its_start():
 def test_a_reply_is_stored_without_what_databases_refuse():
     run_log = play(Playback("zero \x00 half \ud800\n[DESCRIPTION]: red\x00"), run_log=new_run_log(task="free"))
     reply = run_log.events()[1].payload
-    assert reply.text == "zero \ufffd half ?\n[DESCRIPTION]: red\ufffd"
+    assert reply.text == "zero \ufffd half \ufffd\n[DESCRIPTION]: red\ufffd"
     assert reply.text.encode()
 
 

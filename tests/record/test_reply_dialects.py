@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from workers.record.grammar.called import write_out
 from workers.record.grammar.calls import READ, SET_ASIDE, UNREAD
 from workers.record.grammar.dialects import NO_BRACKETS
 from workers.record.grammar.programs import NO_FENCE
-from workers.record.grammar.reply import parse, write_out
+from workers.record.grammar.reply import parse
 from workers.record.replies import Conclusion, FunctionCall
 
 PROGRAM = 'images = tools.text2image(["a ball"])\ntools.display(*images)'

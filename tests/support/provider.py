@@ -146,6 +146,28 @@ def streams(*events, then: Callable[[Handler], None] = Handler.end) -> Answer:
     return answer
 
 
+def calls(*called: tuple[str, object], words=None, step=40) -> Answer:
+    """A reply that calls functions by name with their arguments, `step` characters at a time; text goes as it is."""
+
+    def answer(handler: Handler) -> None:
+        handler.begin()
+        handler.piece(words, role="assistant")
+        for index, (name, given) in enumerate(called):
+            arguments = given if isinstance(given, str) else json.dumps(given)
+            function = {"name": name, "arguments": ""}
+            handler.piece(
+                tool_calls=[{"index": index, "id": f"call_{index}", "type": "function", "function": function}]
+            )
+            for place in range(0, len(arguments), step):
+                part = {"arguments": arguments[place : place + step]}
+                handler.piece(tool_calls=[{"index": index, "function": part}])
+        handler.piece(None, finish="tool_calls")
+        handler.usage(100, 10)
+        handler.end()
+
+    return answer
+
+
 def starts(*pieces, then: Callable[[Handler], None]) -> Answer:
     """Some pieces of a reply and no finish: then it stalls, drops or ends."""
 

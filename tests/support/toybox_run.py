@@ -1,4 +1,4 @@
-"""A run of the scripted scientist on a real laboratory and sandbox, in memory: no database, no Redis."""
+"""A run on a real laboratory and sandbox, by the scripted scientist if none else, in memory: no database, no Redis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workers.agent.loop import Outcome, play_round, start
 from workers.lab.laboratory import Laboratory
 from workers.lab.memory import ImagesInMemory
 from workers.lab.reference import build_reference
-from workers.protocols import Bounds, Sandbox
+from workers.protocols import Backbone, Bounds, Sandbox
 from workers.record.events import Event, ExperimentEnded
 from workers.record.experiments import LogEntry
 from workers.record.limits import Limits
@@ -30,6 +30,7 @@ def play(
     question: str = QUESTION,
     limits: Limits = Limits(),  # noqa: B008  frozen
     toolset: str = "toybox",
+    backbone: Backbone | None = None,
 ) -> Sequence[Event]:
     """Play a run to its end and return its events."""
     run_log, memory = RunLogInMemory(), ImagesInMemory()
@@ -59,8 +60,8 @@ def play(
             measured=context.tools.measured,
         )
 
-    backbone = laboratory.backbone("scripted")
-    while play_round(run_log, backbone, run_program, memory.load):
+    author = backbone or laboratory.backbone("scripted")
+    while play_round(run_log, author, run_program, memory.load):
         pass
     return run_log.events()
 

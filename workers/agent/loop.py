@@ -11,7 +11,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -48,7 +48,10 @@ from workers.record.events import (
     WaitingForPerson,
 )
 from workers.record.experiments import LogEntry, Observation
-from workers.record.grammar.reply import parse, write_out
+from workers.record.grammar.called import drop_denials, write_out
+from workers.record.grammar.composing import strip_unstorable
+from workers.record.grammar.reply import parse
+from workers.record.grammar.schemas import list_functions
 from workers.record.limits import Limits, Usage, check, without_price
 from workers.record.replies import FunctionCall
 from workers.record.systems import OrdinaryActivations, SystemSpec
@@ -231,16 +234,20 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
         raise BackboneRefused(problem)
     # Notes that come while the reply is written are added to the state, unheard
     began, heard = time.monotonic(), run_state.last_seq
+    start = run_state.start
+    offered = list_functions(start.task, start.system.layer, last=run_state.awaits_final_answer)
+    *earlier, latest = messages(run_state.events, run_state.told)
     try:
         reply = context.backbone.reply(
-            messages(run_state.events, run_state.told),
+            [*earlier, replace(latest, functions=offered)],
             context.load,
             StreamedReply(run_log, rules.time_left(run_state, run_log.seconds())),
-            run_state.start.seed,
+            start.seed,
         )
         calls = tuple(FunctionCall(*map(strip_unstorable, (it.name, it.arguments, it.id))) for it in reply.calls)
-        text, remarks = write_out(strip_unstorable(reply.text), calls)
+        text, remarks = write_out(strip_unstorable(reply.text), calls, offered if reply.offered else ())
         parsed = parse(text)
+        readings = drop_denials(parsed.readings) if reply.offered else parsed.readings
         return run_log.append(
             "reply",
             Replied(
@@ -262,7 +269,7 @@ def ask(step: rules.Ask, context: RoundContext) -> Event:
                 reasoning=strip_unstorable(reply.reasoning) or parsed.reasoning,
                 reasoning_items=reply.reasoning_items,
                 tags=parsed.tags,
-                readings=(*remarks, *parsed.readings),
+                readings=(*remarks, *readings),
                 calls=calls,
             ),
         )
@@ -357,8 +364,3 @@ class StreamedReply:
             if self.aside:
                 self.run_log.progress("", 0, 0)
                 self.aside = False
-
-
-def strip_unstorable(text: str) -> str:
-    """The text without what no database takes: half characters, and zero bytes."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

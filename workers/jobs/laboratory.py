@@ -47,6 +47,7 @@ def build_laboratory() -> Laboratory:
             image_detail=settings.OPENAI_IMAGE_DETAIL,
             cache=cast("CacheHint", settings.OPENAI_CACHE),
             return_reasoning=cast("AutoSwitch", settings.OPENAI_RETURN_REASONING),
+            tools=cast("AutoSwitch", settings.OPENAI_TOOLS),
         ),
         dataset=settings.LAB_DATASET,
         generator=settings.LAB_GENERATOR,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from workers.errors import MaiaError
 from workers.record.limits import Usage
-from workers.record.replies import FunctionCall, ImageLimit, ReasoningItems
+from workers.record.replies import FunctionCall, FunctionSchema, ImageLimit, ReasoningItems
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -34,6 +34,8 @@ class Message:
     """Of a reply: how many images its provider takes, as it had become known by then."""
     reasoning_items: ReasoningItems | None = None
     """Of a reply: what its provider takes back of the thoughts behind it."""
+    functions: tuple[FunctionSchema, ...] = ()
+    """Of the last turn: what a model may call to answer it, where its backbone can offer that. Text will always do."""
 
     @property
     def text(self) -> str:
@@ -63,7 +65,9 @@ class Reply:
     reasoning: str = ""
     """What the model thought before it replied, where its provider shows that. No part of the conversation."""
     calls: tuple[FunctionCall, ...] = ()
-    """Functions that the model called although none were offered. The text may be empty then."""
+    """Functions that the model called, offered or not. The text may be empty then."""
+    offered: bool = False
+    """Whether the functions of the last turn were offered to it."""
     reasoning_items: ReasoningItems | None = None
     """The same in the form in which its provider takes it back, where it does."""
 

@@ -22,7 +22,7 @@ CacheHint = Literal["auto", "marks", "key", "none"]
 """How a provider is told what to keep in its cache: by marks in the conversation, as Claude wants it, or by a key for
 each run, as OpenAI does. `auto` goes by address and model."""
 AutoSwitch = Literal["auto", "yes", "no"]
-"""Whether a provider gets back what its models thought. `auto`: where it is known to take it."""
+"""Whether a provider gets something that some do not take. `auto`: where it is known to take it."""
 
 
 class Price(NamedTuple):
@@ -57,6 +57,9 @@ class Provider:
     """How closely images shall be looked at, as `high`; empty: not asked for."""
     cache: CacheHint = "auto"
     return_reasoning: AutoSwitch = "auto"
+    """Whether it gets back what its models thought."""
+    tools: AutoSwitch = "auto"
+    """Whether its models are offered functions to call in place of the tags of a reply."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""What is read in a reply: hypotheses, a conclusion, and functions that the model called."""
+"""What is read in a reply: hypotheses, a conclusion, and functions that the model called or may call."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 HypothesisStatus = Literal["open", "supported", "refuted"]
 
@@ -61,3 +62,13 @@ class FunctionCall:
     """JSON as a rule; models also write Python here, or nothing that can be read."""
     id: str = ""
     """The provider's name for this call."""
+
+
+@dataclass(frozen=True)
+class FunctionSchema:
+    """A function that a model may call where a reply would otherwise hold tags."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON schema of its arguments. All are required and no others allowed, as providers that enforce it want it."""

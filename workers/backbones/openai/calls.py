@@ -1,10 +1,11 @@
-"""Gathers the functions that a model calls, piece by piece or whole. None are offered; models and proxies call some."""
+"""Gathers the functions that a model calls, piece by piece or whole, offered or not."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from workers.backbones.openai.call_drafts import CallDraft
 from workers.backbones.openai.provider_errors import TransientError
 from workers.record.replies import FunctionCall
 
@@ -18,13 +19,18 @@ class CallCollector:
         self._calls: list[dict[str, Any]] = []
         self.written = 0
         """Characters of their arguments."""
+        self._draft = CallDraft()
+        self.shown = False
+        """Whether something of the first call could be shown already."""
 
-    def add(self, delta: Any) -> None:
-        """Take what a piece of a stream holds of calls. Raises TransientError for too many of them.
+    def add(self, delta: Any) -> str:
+        """Take what a piece of a stream holds of calls; give what can be shown of the first. Raises TransientError for
+        too many of them.
 
         A piece goes on with the latest call of its index, unless it brings an id of its own: some servers number all
         calls 0, and some do not number them.
         """
+        shown = ""
         older = getattr(delta, "function_call", None)
         for piece in getattr(delta, "tool_calls", None) or ([{"index": 0, "function": older}] if older else ()):
             function = _field(piece, "function") or {}
@@ -40,6 +46,9 @@ class CallCollector:
             words = _field(function, "arguments") or ""
             call["arguments"].append(words if isinstance(words, str) else json.dumps(words))
             self.written += len(call["arguments"][-1])
+            shown += self._draft.add(call["arguments"][-1]) if call is self._calls[0] else ""
+        self.shown = self.shown or bool(shown)
+        return shown
 
     def calls(self) -> tuple[FunctionCall, ...]:
         """The calls that have arguments, in order."""

@@ -8,13 +8,39 @@ from hashlib import sha256
 from typing import Any
 
 from workers.backbones.openai.messages import replace_system_role
-from workers.backbones.openai.provider_errors import OPENAI, SYSTEM_MESSAGE, host_of
+from workers.backbones.openai.provider_errors import OPENAI, STRICT, SYSTEM_MESSAGE, TOOLS, host_of
 from workers.backbones.openai.reasoning import RETURNED_FIELDS
 from workers.protocols import Message, Provider
+from workers.record.replies import FunctionSchema
 
 CACHE_MARKS, IMAGE_DETAIL = "cache_control", "detail"
 MAX_CACHE_MARKS = 4
 """As many as Claude takes. It looks back from each for some twenty parts alone, fewer than one experiment has."""
+_CALLS_FUNCTIONS = re.compile(r"gpt-5|o\d")
+"""OpenAI's models that are known to rather call functions than write tags."""
+
+
+def wants_functions(provider: Provider, model: str, *, called: bool) -> bool:
+    """Whether functions are offered. `auto`: once the model has called one unasked, and to those known to prefer it."""
+    if provider.tools != "auto":
+        return provider.tools == "yes"
+    return called or (_is_openai(provider) and bool(_CALLS_FUNCTIONS.match(model)))
+
+
+def offer(functions: Sequence[FunctionSchema], refused: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameter that offers functions, and what in it is optional too: that their schemas are enforced.
+
+    Calls of earlier rounds are sent as the text that the record holds of them, and not as calls with an id and a
+    result: every provider takes that, also one that offers no functions, and a run may change its provider.
+    """
+    if not functions or TOOLS in refused:
+        return {}, {}
+    strict = {} if STRICT in refused else {STRICT: True}
+    tools: list[dict[str, Any]] = [
+        {"type": "function", "function": {"name": it.name, "description": it.description, "parameters": it.parameters}}
+        for it in functions
+    ]
+    return {TOOLS: [each | {"function": each["function"] | strict} for each in tools]}, strict
 
 
 def list_parameters(provider: Provider, model: str, messages: Sequence[Message], seed: int) -> dict[str, Any]:
@@ -53,9 +79,13 @@ def dress(
 def _cache_hint(provider: Provider, model: str) -> str:
     if provider.cache != "auto":
         return provider.cache
-    if host_of(provider) == host_of(Provider(base_url=OPENAI)):
+    if _is_openai(provider):
         return "key"
     return "marks" if re.search(r"(^|[/.])claude", model) else "none"
+
+
+def _is_openai(provider: Provider) -> bool:
+    return host_of(provider) == host_of(Provider(base_url=OPENAI))
 
 
 def _set_detail(messages: Sequence[dict[str, Any]], detail: str) -> list[dict[str, Any]]:

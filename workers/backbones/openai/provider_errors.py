@@ -96,7 +96,9 @@ _BAD_VALUE = r"\bvalue\b|too (large|big|high)|less than|greater than|at most|exc
 _RETRIED = (408, 409, 425, 429)
 SYSTEM_MESSAGE = "a system message"
 """What stands for it among the parameters that a provider does not take."""
+TOOLS, STRICT = "tools", "strict"
 _NAMES_IN_ERRORS = {
+    TOOLS: r"tools?\b|tool[_ -](use|choice|call)",
     "stream_options": r"stream_options|include_usage",
     "detail": r"detail\b",
     "reasoning_details": r"reasoning_details|invalid.{0,3}signature|(thinking|reasoning).{0,40}(signature|encrypted)",
@@ -150,10 +152,13 @@ def redact(text: str, provider: Provider) -> str:
 
 def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, Any]) -> ProviderError | None:
     """Which parameter is not taken, or which value. Only words that speak of the name itself say that of the name."""
-    if status not in (400, 422):
+    # A router says of functions that no model is found that takes them, llama.cpp that it fails
+    if status not in ((400, 404, 422, 500, 501) if TOOLS in optional else (400, 422)):
         return None
     crowded = bool(re.search(_TOO_LONG, words.lower()))
     for name, value in optional.items():
+        if status not in (400, 422) and name != TOOLS:
+            continue
         limits = name in LIMIT_NAMES
         if re.search(rf"\b({_NAMES_IN_ERRORS.get(name, name)})", words, re.IGNORECASE):
             if re.search(_UNKNOWN_NAME, words, re.IGNORECASE) and not re.search(_BAD_VALUE, words, re.IGNORECASE):

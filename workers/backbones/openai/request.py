@@ -13,7 +13,7 @@ from workers.backbones.openai.encoding import EncodedImage, count_text_tokens
 from workers.backbones.openai.image_limits import explain_captions, find_limit
 from workers.backbones.openai.image_selection import Room
 from workers.backbones.openai.messages import ChatMessages, build_messages
-from workers.backbones.openai.options import dress, list_parameters
+from workers.backbones.openai.options import dress, list_parameters, offer, wants_functions
 from workers.backbones.openai.provider_errors import (
     ContextTooLong,
     ParameterRefused,
@@ -48,6 +48,8 @@ class Learnt:
     """Optional parameters that it does not take."""
     refused: set[str] = field(default_factory=set)
     """Those whose value it refused in one reply. Refused in a second, they are unwanted."""
+    calls: bool = False
+    """Whether the model has called a function."""
     images: ImageLimit | None = None
     """As it stated it. What was only found by trying depends on the conversation, and stands there alone."""
 
@@ -76,6 +78,10 @@ class ReplyRequest:
         known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
         self.image_limit = min(known, key=lambda each: each.images, default=None)
         self.said = self._build()
+        wanted = bool(messages) and wants_functions(provider, model, called=learnt.calls)
+        self.functions = messages[-1].functions if wanted else ()
+        self.offered = False
+        """Whether the latest request offered them."""
         self.limit = 0
         """Tokens of the reply; 0 leaves it to the provider."""
         self.written = 0
@@ -101,7 +107,7 @@ class ReplyRequest:
                     setback = self._ask(line, heard, emit, seed)
                     if setback is None:
                         return self._finish(heard)
-                    if heard.reply:
+                    if heard.is_shown:
                         emit(None)
                     self._adapt(setback, heard, emit)
         except MaiaError as error:
@@ -116,6 +122,8 @@ class ReplyRequest:
         """The reply. What was learnt on the way has proved right by now."""
         if self.image_limit and self.image_limit.stated:
             self.learnt.images = self.image_limit
+        calls = heard.called.calls()
+        self.learnt.calls |= bool(calls)
         reason = explain_captions(self.image_limit if self.said.limited else None)
         return Reply(
             heard.reply,
@@ -125,14 +133,18 @@ class ReplyRequest:
             image_limit=self.image_limit,
             provider_errors=tuple(self.provider_errors),
             reasoning=heard.reasoning,
-            calls=heard.called.calls(),
+            calls=calls,
+            offered=self.offered,
             reasoning_items=heard.returned.items(self.provider, self.model, heard.thought),
         )
 
     def _ask(self, line: Connection, heard: ReplyStream, emit: Emit, seed: int) -> ProviderError | None:
         """Ask once. Raises BackboneRefused, and what `emit` raises."""
+        refused = self.unwanted | self.omitted
+        tools, enforced = offer(self.functions, refused)
+        self.offered = bool(tools)
         # Parameters that are good to have, without those that this provider does not take.
-        wished: dict[str, Any] = {
+        wished: dict[str, Any] = tools | {
             "seed": (seed + self.failures + self.insisted) % _SEEDS,
             "stream_options": {"include_usage": True},
         }
@@ -141,12 +153,11 @@ class ReplyRequest:
         if self.limit and names:
             wished[names[0 if self.provider.base_url else -1]] = self.limit
         wished |= list_parameters(self.provider, self.model, self.messages, seed)
-        refused = self.unwanted | self.omitted
         optional = {name: value for name, value in wished.items() if name not in refused}
         said, within = dress(self.said.messages, self.provider, self.model, refused)
         body = {"model": self.model, "messages": said, **optional}
         try:
-            with closing(self._translate(line.chunks(body), {**optional, **within})) as chunks:
+            with closing(self._translate(line.chunks(body), {**enforced, **optional, **within})) as chunks:
                 heard.listen(chunks, emit, self.policy)
         except ProviderError as setback:
             return setback

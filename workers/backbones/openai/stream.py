@@ -76,6 +76,11 @@ class ReplyStream:
         self._judge()
 
     @property
+    def is_shown(self) -> bool:
+        """Whether some of it was passed on."""
+        return bool(self.reply) or self.called.shown
+
+    @property
     def reasoning(self) -> str:
         """All that was thought before the reply."""
         return "\n\n".join(each for each in (self.thought.strip(), split_thought(self.text)[0]) if each)
@@ -91,7 +96,7 @@ class ReplyStream:
             self._told = 0  # so that the next words are told of at once
             return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(policy.silence))
         written = self._count()
-        if self.reply or written < self._told * _MORE:
+        if self.is_shown or written < self._told * _MORE:
             return None
         self._told = written
         if self.called.written:
@@ -127,7 +132,7 @@ class ReplyStream:
             self.finish = (choice.finish_reason if choice else None) or self.finish
             self.refusal += (delta.refusal or "") if delta else ""
             self.thought += thought + separate_thought(delta)
-            self.called.add(delta)
+            drafted = self.called.add(delta)
             self.returned.add(delta)
             piece = piece.encode("utf-8", "replace").decode()  # half characters come from half-decoded tokens
         except (AttributeError, TypeError, LookupError) as error:
@@ -137,8 +142,8 @@ class ReplyStream:
         # What is new of the reply; begun anew where what was taken for it turns out to be a thought.
         before, self.reply = self.reply, split_thought(self.text)[1]
         if self.reply.startswith(before):
-            return (self.reply[len(before) :],)
-        return None, self.reply
+            return self.reply[len(before) :], drafted
+        return None, self.reply, drafted
 
     def _count(self) -> int:
         return len(self.text) + len(self.thought) + self.called.written

@@ -1,7 +1,7 @@
 """Reads a function call as what it means: a program or a conclusion, written out in the form of a reply.
 
-Some models and proxies call functions though none are offered. `reply` reads what is written out here like any other
-words, so a call means nothing that the same words could not mean.
+Some models and proxies call functions though none are offered; `offered` reads calls of those that are. `reply` reads
+what is written out here like any other words, so a call means nothing that the same words could not mean.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def read_arguments(given: Mapping[str, Any]) -> str:
         value.strip() if isinstance(value := named.get(name), str) else ""
         for name in ("description", "reasoning", "bias")
     )
-    labels = [*_list_labels(named.get("label"), ""), *_list_labels(named.get("labels"), ",;\n")]
+    labels = [*list_labels(named.get("label"), ""), *list_labels(named.get("labels"), ",;\n")]
     return write(Written(description=description, reasoning=reasoning, bias=bias, labels=tuple(labels)))
 
 
@@ -75,7 +75,8 @@ def read_only_text(given: Mapping[str, Any]) -> str:
     return write(Written(program=texts[0].strip("\n"))) if len(texts) == 1 and is_program(texts[0]) else ""
 
 
-def _list_labels(value: Any, separators: str) -> list[str]:
+def list_labels(value: Any, separators: str) -> list[str]:
+    """The labels of a list, or of a text that is cut at these characters."""
     parts = value if isinstance(value, list) else [value]
     if separators and isinstance(value, str):
         parts = re.split(f"[{separators}]", value)

@@ -19,12 +19,18 @@ class Written:
     description: str = ""
     reasoning: str = ""
     bias: str = ""
+    domain: str = ""
     labels: tuple[str, ...] = ()
 
 
 def write(reply: Written) -> str:
     """The filled parts of a reply, each under its tag."""
-    return "\n\n".join(_blocks(reply))
+    return strip_unstorable("\n\n".join(_blocks(reply)))
+
+
+def strip_unstorable(text: str) -> str:
+    """The text without what no database takes: half characters, and zero bytes."""
+    return re.sub("[\x00\ud800-\udfff]", "\ufffd", text)
 
 
 def join_lines(text: str) -> str:
@@ -41,7 +47,7 @@ def _blocks(reply: Written) -> Iterator[str]:
     if reply.program:
         fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", reply.program))])
         yield f"[CODE]:\n{fence}python\n{reply.program}\n{fence}"
-    for name in ("description", "reasoning", "bias"):
+    for name in ("description", "reasoning", "bias", "domain"):
         if text := getattr(reply, name):
             yield f"[{name.upper()}]: {text}"
     yield from (f"[LABEL {n}]: {label}" for n, label in enumerate(reply.labels, 1))

@@ -13,16 +13,14 @@ What was not written plainly is told to its author: `Parsed.readings`. It does n
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from workers.record.grammar.blocks import CONCLUDING, THINKING, cut_blocks
-from workers.record.grammar.calls import READ, SET_ASIDE, UNREAD, read_call
 from workers.record.grammar.dialects import translate
 from workers.record.grammar.programs import NO_TAG, find_program, is_answer
-from workers.record.replies import Conclusion, FunctionCall, Hypothesis, HypothesisStatus
+from workers.record.replies import Conclusion, Hypothesis, HypothesisStatus
 
 MOST_HYPOTHESES = 50
 MOST_LABELS = 20
@@ -98,18 +96,6 @@ def parse(text: str) -> Parsed:
     if plain.says_something and (found.code != plain.code or found.conclusion):  # a fence that says enough by itself
         return plain
     return replace(found if found.says_something else plain, readings=(*remarks, *found.readings))
-
-
-def write_out(text: str, called: Sequence[FunctionCall]) -> tuple[str, tuple[str, ...]]:
-    """A reply with the functions that it called in its text, and how they were read, for its author."""
-    if not called:
-        return text, ()
-    raw = [f"Function call: {json.dumps([each.name, each.arguments], ensure_ascii=False)}" for each in called]
-    if parse(text).says_something:
-        return "\n\n".join([text, *raw]), (SET_ASIDE,)
-    read = [read_call(each) for each in called]
-    parts = [words or call for words, call in zip(read, raw, strict=True)]
-    return "\n\n".join(filter(None, [text.rstrip(), *parts])), (READ if any(read) else UNREAD,)
 
 
 def _parse(text: str) -> Parsed:

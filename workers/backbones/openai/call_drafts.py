@@ -1,0 +1,48 @@
+"""Shows a function call while it is written: decodes the texts among its arguments, however the JSON is cut."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_BEGINS = re.compile(r'"(code|description|reasoning|bias|domain)"\s{0,9}:\s{0,9}"')
+_WHOLE = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
+"""The part of a JSON text that can be decoded: up to its end, or to an escape that is not whole yet."""
+_KEPT = 60
+"""Characters that are looked at again with the next piece, where no text has begun: the name of a field may be cut."""
+
+
+class CallDraft:
+    """The texts of one call so far, each behind its tag. It is for people alone: the record is read from the whole."""
+
+    def __init__(self) -> None:
+        self._rest = ""
+        self._within = ""
+
+    def add(self, piece: str) -> str:
+        """What the next piece of the arguments adds."""
+        self._rest += piece
+        shown = ""
+        while True:
+            if not self._within:
+                found = _BEGINS.search(self._rest)
+                if found is None:
+                    self._rest = self._rest[-_KEPT:]
+                    return shown
+                self._within, self._rest = found[1], self._rest[found.end() :]
+                shown += f"\n\n[{found[1].upper()}]:" + ("\n```python\n" if found[1] == "code" else " ")
+            whole = _WHOLE.match(self._rest)
+            assert whole
+            shown, self._rest = shown + _decode(whole[0]), self._rest[whole.end() :]
+            if not self._rest.startswith('"'):
+                return shown
+            shown += "\n```" if self._within == "code" else ""
+            self._within, self._rest = "", self._rest[1:]
+
+
+def _decode(text: str) -> str:
+    try:
+        decoded: str = json.loads(f'"{text}"', strict=False)
+    except ValueError:  # an escape that JSON does not know
+        return text
+    return decoded.encode("utf-8", "replace").decode()
