@@ -8,7 +8,7 @@ One file that needs `requests`, and pandas for tables of observations. Copy it b
     print(run.description, run.labels)
     run.images()        # in a notebook: the images; run.observations(): a table; run.check(): the figures of its labels
 
-Everything that goes wrong is a MaiaError. Rows are dicts, with the names that the API has.
+What the server refuses and what a lost connection takes is a MaiaError. Rows are dicts, with the API's names.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import requests
 
@@ -33,19 +31,18 @@ __version__ = "1.0.0"
 __all__ = ["Maia", "MaiaError", "MaiaImages", "MaiaRun"]
 
 Row = dict[str, Any]
-TIMEOUT = (10.0, 60.0)
-"""Seconds to connect, and between two pieces of an answer."""
-MAX_SECONDS, MAX_BYTES = 300.0, 64 * 2**20
-"""Of one answer."""
+TIMEOUT, MAX_BYTES = (10.0, 60.0), 64 * 2**20
+"""Seconds to connect, and between two pieces of an answer; the longest answer."""
 TRIES, MAX_PAUSE = 5, 120.0
 """How often a request is sent, and the longest pause, in seconds, that the server may ask for in between."""
-PAGE_SIZE, MAX_REDIRECTS, BAR_WIDTH = 200, 5, 24
+PAGE_SIZE, BAR_WIDTH, MAX_SHOWN = 200, 24, 60
+LOST = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
+"""Errors after which the same request may do."""
 POLL_SECONDS = (0.5, 5.0)
 """Between two looks at what runs: the first, and the longest."""
-FAILED = frozenset({"failed", "cancelled"})
-ENDED = FAILED | {"concluded", "limit_reached"}
-UNCHECKED = frozenset({"failed", "untestable"})
-CHECKED = UNCHECKED | {"done", "unfinished"}
+FAILED = frozenset({"failed", "cancelled", "untestable"})
+ENDED = FAILED | {"concluded", "limit_reached", "done", "unfinished"}
+"""Statuses of runs and label checks that nothing follows."""
 MEDIA_TYPES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"RIFF", "image/webp"), (b"\xff\xd8\xff", "image/jpeg"))
 """First bytes of what is shown as an image."""
 COLUMNS = (
@@ -58,10 +55,8 @@ COLUMNS = (
 class MaiaError(Exception):
     """What went wrong: `title` and `detail` in words, `errors` by field, `status` of the answer; 0 without one."""
 
-    def __init__(
-        self, title: str, detail: str = "", *, status: int = 0, errors: Mapping[str, str] | None = None
-    ) -> None:
-        self.title, self.detail, self.status, self.errors = _plain(title), _plain(detail), status, dict(errors or {})
+    def __init__(self, title: str, detail: str = "", status: int = 0, errors: Mapping[str, str] = {}) -> None:
+        self.title, self.detail, self.status, self.errors = _plain(title), _plain(detail), status, dict(errors)
         head = ": ".join(each for each in (self.title, self.detail) if each)
         lines = [f"  {_plain(field)}: {_plain(words)}" for field, words in self.errors.items()]
         super().__init__("\n".join([f"{head} ({status})" if status else head, *lines]))
@@ -69,8 +64,6 @@ class MaiaError(Exception):
 
 class _Bearer(requests.auth.AuthBase):
     """Sends the token. It is kept out of headers and of what is printed; ~/.netrc is not read in its place."""
-
-    __slots__ = ("_token",)
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -98,76 +91,58 @@ class _Connection:
         """The JSON under this path."""
         return self._parse(self.send("GET", path, {k: v for k, v in params.items() if v is not None}))
 
-    def post(self, path: str, body: Any = None, key: str = "", *, repeatable: bool = True) -> Any:
-        """The JSON that answers. `repeatable`: it may arrive twice and does the same as once."""
-        return self._parse(self.send("POST", path, body=body, key=key, repeatable=repeatable))
+    def post(self, path: str, body: Any = None, key: str = "") -> Any:
+        """The JSON that answers. Only for what may arrive twice: it has a key, or asks for the same again."""
+        return self._parse(self.send("POST", path, None, body, key))
 
     def pages(self, path: str, most: int | None = None, **params: Any) -> Iterator[Row]:
         """The items of a list, page by page as they are needed; at most so many."""
-        left, cursor, known = most if most is not None else sys.maxsize, None, set()
-        while left > 0 and cursor not in known:
-            known.add(cursor)
+        left, cursor = sys.maxsize if most is None else most, None
+        while left > 0:
             page = self.get(path, **params, cursor=cursor, limit=min(left, PAGE_SIZE))
             yield from page["items"][:left]
             left, cursor = left - len(page["items"]), page["next"]
             if cursor is None:
                 return
 
-    def send(
-        self, method: str, path: str, params: Row | None = None, *, body: Any = None, key: str = "",
-        repeatable: bool = True,
-    ) -> bytes:  # fmt: skip
-        """The answer's body. Sends again what may be sent twice, after a lost connection and when told to wait."""
-        address = f"{self.url}/api/v1{path}"
+    def send(self, method: str, path: str, params: Row | None = None, body: Any = None, key: str = "") -> bytes:
+        """The answer's body. Sends again after a lost connection, and when told to wait. Raises MaiaError."""
         headers = {"Accept": "application/json", **({"Idempotency-Key": key} if key else {})}
-        asked = {"params": params, "json": body, "headers": headers}
         for attempt in range(1, TRIES + 1):
-            last = attempt == TRIES
             try:
-                status, retry_after, data = self._exchange(method, address, asked)
-            except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
-                is_certificate = isinstance(error, requests.exceptions.SSLError)
-                if last or not repeatable or is_certificate:
-                    raise self._unreachable(error) from None
-                pause = 0.2 * 2**attempt
-            except requests.RequestException as error:
-                raise self._unreachable(error) from None
-            else:
+                status, retry_after, data = self._exchange(method, path, params=params, json=body, headers=headers)
                 if status < 400:
                     return data
-                pause = _parse_pause(retry_after, 2.0**attempt)
-                may_wait = status == 429 or (status == 503 and repeatable)
-                if last or not may_wait or pause > MAX_PAUSE:
-                    raise self._problem(status, data)
+                pause, error = _parse_pause(retry_after, 2.0**attempt), self._make_problem(status, data)
+                is_last = status not in {429, 503}
+            except requests.RequestException as lost:
+                pause, error = 0.2 * 2**attempt, self._make_outage(lost)
+                is_last = not isinstance(lost, LOST) or isinstance(lost, requests.exceptions.SSLError)
+            if is_last or attempt == TRIES or pause > MAX_PAUSE:
+                raise error
             time.sleep(pause)
-        raise AssertionError("the last attempt returns or raises")
+        raise AssertionError
 
-    def _exchange(self, method: str, address: str, asked: Row) -> tuple[int, str, bytes]:
-        """Status, Retry-After and body of the answer; redirects are followed within this installation alone."""
-        for _ in range(MAX_REDIRECTS):
-            with self.session.request(
-                method, address, auth=self.auth, timeout=TIMEOUT, allow_redirects=False, stream=True, **asked
-            ) as answer:
-                if not answer.is_redirect:
-                    return answer.status_code, answer.headers.get("Retry-After", ""), self._read(answer)
-                target = requests.compat.urljoin(address, answer.headers["Location"])
-            if _origin(target) != _origin(self.url) or method != "GET":
-                raise MaiaError(
-                    "The server points elsewhere",
-                    f"{self.url} sends on to {_origin(target)}, and the token stays here. If that is the address "
-                    "of MAIA Web, give it to Maia(…) or MAIA_URL, with https:// where the server has it.",
-                )
-            address, asked = target, asked | {"params": None}
-        raise MaiaError("The server goes in circles", f"{self.url} redirected {MAX_REDIRECTS} times.")
+    def _exchange(self, method: str, path: str, **asked: Any) -> tuple[int, str, bytes]:
+        """Status, Retry-After and body of one answer. Raises MaiaError for a redirect: the token goes nowhere else."""
+        address = f"{self.url}/api/v1{path}"
+        asked |= {"auth": self.auth, "timeout": TIMEOUT, "allow_redirects": False, "stream": True}
+        with self.session.request(method, address, **asked) as answer:
+            if not answer.is_redirect:
+                return answer.status_code, answer.headers.get("Retry-After", ""), self._read(answer)
+            target = urlsplit(urljoin(address, answer.headers["Location"]))
+        there = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"
+        words = f"{self.url} sends on to {there}, and the token stays here. If MAIA Web is there, give that address."
+        raise MaiaError("The server points elsewhere", words, answer.status_code)
 
     def _read(self, answer: requests.Response) -> bytes:
-        """The body, within bounds of size and time."""
-        data, end = bytearray(), time.monotonic() + MAX_SECONDS
+        """The body, if it is not too long."""
+        data = bytearray()
         for piece in answer.iter_content(64 * 1024):
             data += piece
-            if len(data) > MAX_BYTES or time.monotonic() > end:
-                bounds = f"{MAX_BYTES // 2**20} MiB or {MAX_SECONDS:.0f} s"
-                raise MaiaError("The answer is too long", f"{self.url} sent over {bounds}; ask for less at a time.")
+            if len(data) > MAX_BYTES:
+                words = f"{self.url} sent over {MAX_BYTES // 2**20} MiB; ask for less at a time."
+                raise MaiaError("The answer is too long", words, answer.status_code)
         return bytes(data)
 
     def _parse(self, data: bytes) -> Any:
@@ -177,21 +152,20 @@ class _Connection:
             words = f"{self.url} answered no JSON. Is it the address of MAIA Web, as the API page shows it?"
             raise MaiaError("This is not MAIA Web", words) from None
 
-    def _problem(self, status: int, data: bytes) -> MaiaError:
+    def _make_problem(self, status: int, data: bytes) -> MaiaError:
         """The problem of the answer, or what its status says where there is none."""
         try:
-            found = json.loads(data)
-            wrong = {str(each["field"]): self.auth.hide(str(each["message"])) for each in found.get("errors", ())}
-            title, detail = str(found["title"]), self.auth.hide(str(found.get("detail", "")))
+            found = json.loads(self.auth.hide(data.decode("utf-8", "replace")))
+            wrong = {str(each["field"]): str(each["message"]) for each in found.get("errors", ())}
+            title, detail = str(found["title"]), str(found.get("detail", ""))
         except (ValueError, TypeError, KeyError, AttributeError):
-            return MaiaError("The server refused", f"{self.url} answered without a reason.", status=status)
-        return MaiaError(title, detail, status=status, errors=wrong)
+            return MaiaError("The server refused", f"{self.url} answered without a reason.", status)
+        return MaiaError(title, detail, status, wrong)
 
-    def _unreachable(self, error: Exception) -> MaiaError:
+    def _make_outage(self, error: Exception) -> MaiaError:
+        remedy = "is it running, and is the address the one of your browser, with https:// where it has that?"
         if isinstance(error, requests.exceptions.SSLError):
             remedy = "its certificate is not trusted, or it speaks http:// alone. REQUESTS_CA_BUNDLE names your own CA."
-        else:
-            remedy = "is it running, and is the address the one of your browser, with https:// where it has that?"
         return MaiaError(f"{self.url} cannot be reached", f"{remedy} ({type(error).__name__})")
 
 
@@ -205,10 +179,7 @@ class Maia:
         return f"Maia({self._http.url!r})"
 
     def ask(self, question: str, *, key: str = "", **fields: Any) -> MaiaRun:
-        """Start a run: `model`, `layer`, `unit`, `backbone` and all else that POST /runs takes. Needs the scope to run.
-
-        The same `key` with the same question makes one run, however often the script is executed within a day.
-        """
+        """Start a run: `model`, `layer`, `unit`, `backbone` all that POST /runs takes; with one `key`, only once."""
         body = {"question": question, **{name: value for name, value in fields.items() if value is not None}}
         return MaiaRun(self, self._http.post("/runs", body, key or str(uuid.uuid4())))
 
@@ -233,23 +204,22 @@ class Maia:
         http, place = self._http, f"/layers/{self._find_layer(model, layer)}/units/{int(unit)}"
 
         def read() -> Row:
-            profiles = http.get(place)["profiles"]
-            return next((each for each in profiles if each["dataset"] == dataset), {})
+            found: Row = next((each for each in http.get(place)["profiles"] if each["dataset"] == dataset), {})
+            status = "done" if found.get("written") else "failed" if found.get("problem") else "being measured"
+            return {"status": status, "reason": found.get("problem")}
 
-        if not (found := read()).get("written"):
-            found = http.post(f"{place}/exemplars", {"dataset": dataset})
-            found = _wait(found, read, lambda row: bool(row["written"] or row["problem"]), _name_exemplars, timeout)
-        if found["problem"]:
-            raise MaiaError(f"Unit {unit} could not be measured", found["problem"])
+        if read()["status"] != "done":
+            http.post(f"{place}/exemplars", {"dataset": dataset})
+            _wait(f"Exemplars of unit {unit}", read, timeout)
         return MaiaImages(http, http.pages(f"{place}/exemplars", dataset=dataset))
 
     def _find_layer(self, model: str, layer: str) -> int:
-        models = list(self._http.pages("/models", 1, name=model))
-        layers = list(self._http.pages(f"/models/{int(models[0]['id'])}/layers")) if models else []
-        for each in layers:
-            if each["name"] == layer:
-                return int(each["id"])
-        there = ", ".join(each["name"] for each in layers) or "none; the page Units lists models"
+        pages = self._http.pages
+        models = [f"/models/{row['id']}/layers" for row in pages("/models", 1, name=model)]
+        layers = {each["name"]: each["id"] for path in models for each in pages(path)}
+        if layer in layers:
+            return int(layers[layer])
+        there = ", ".join(layers) or "none; the page Units lists models"
         raise MaiaError(f"There is no layer {layer!r} of {model!r}", f"Layers there: {there}.")
 
 
@@ -270,7 +240,6 @@ class MaiaRun:
 
     @property
     def description(self) -> str:
-        """What it concluded; empty before it has."""
         return str(self.data["conclusion"]["description"])
 
     @property
@@ -278,29 +247,22 @@ class MaiaRun:
         return list(self.data["conclusion"]["labels"])
 
     def refresh(self) -> MaiaRun:
-        """Read it anew."""
         self.data = self._maia._http.get(f"/runs/{self.id}")
         return self
 
     def wait(self, timeout: float | None = None) -> MaiaRun:
-        """Wait for its end, with a progress bar. Raises MaiaError if it failed, was cancelled, or after `timeout` s.
-
-        Ctrl+C stops the waiting alone: the run goes on.
-        """
+        """Wait for its end, for at most `timeout` s. Raises MaiaError if it fails. Ctrl+C ends the waiting alone."""
         try:
-            _wait(self.data, lambda: self.refresh().data, lambda row: row["status"] in ENDED, _draw_run, timeout)
+            _wait(f"Run {self.id}", lambda: self.refresh().data, timeout)
         except KeyboardInterrupt:
             name = f"maia.run({self.id})"
             print(f"Run {self.id} goes on: {name}.wait() waits again, {name}.stop() ends it.", file=sys.stderr)
             raise
-        if self.data["status"] in FAILED:
-            reason = self.data["reason"] or "It gave no reason; its page tells what it did."
-            raise MaiaError(f"Run {self.id} is {self.data['status']}", reason)
         return self
 
     def stop(self) -> MaiaRun:
         """Stop it, after the step under way."""
-        self.data = self._maia._http.post(f"/runs/{self.id}/stop", repeatable=False)
+        self.data = self._maia._http.post(f"/runs/{self.id}/stop")
         return self
 
     def experiments(self) -> list[Row]:
@@ -310,28 +272,21 @@ class MaiaRun:
     def observations(self, limit: int | None = None, **filters: Any) -> Any:
         """A pandas DataFrame of the images that it logged, with the API's names as columns."""
         try:
-            import pandas
+            import pandas as pd
         except ImportError:
             remedy = "Install it, `pip install pandas`, or take dicts: maia.observations(run=…)."
             raise MaiaError("A table needs pandas", remedy) from None
-        return pandas.DataFrame(list(self._maia.observations(limit, **filters, run=self.id)), columns=list(COLUMNS))
+        return pd.DataFrame(list(self._maia.observations(limit, **filters, run=self.id)), columns=list(COLUMNS))
 
     def images(self, limit: int = 24, *, sort: str = "strongest", masked: bool = False) -> MaiaImages:
         """Images that it logged, with their activations; a notebook shows them. `masked`: what drives the unit."""
         return MaiaImages(self._maia._http, self._maia.observations(limit, run=self.id, sort=sort), masked=masked)
 
     def check(self, timeout: float | None = None) -> Row:
-        """The figures of its labels on images that the agent never saw: pearson, auprc, with intervals. Waits for them.
-
-        Raises MaiaError where there is no label to check, or it cannot be checked.
-        """
+        """The figures of its labels on unseen images, as pearson and auprc. Raises MaiaError where there are none."""
         http = self._maia._http
-        row = http.post("/checks", {"run": self.id})
-        path = f"/checks/{int(row['id'])}"
-        row = _wait(row, lambda: http.get(path), lambda row: row["status"] in CHECKED, _name_check, timeout)
-        if row["status"] in UNCHECKED:
-            raise MaiaError(f"The label check is {row['status']}", row["reason"])
-        return row
+        number = int(http.post("/checks", {"run": self.id})["id"])
+        return _wait(f"Label check {number}", lambda: http.get(f"/checks/{number}"), timeout)
 
     def checks(self) -> list[Row]:
         """All checks of what it concluded, the newest first; none is asked for."""
@@ -339,7 +294,7 @@ class MaiaRun:
 
 
 class MaiaImages(Sequence[Row]):
-    """Images with their activations: rows by index, files by `png` and `save`, and pictures where a notebook shows it."""
+    """Images with their activations: rows by index, files by `png`, pictures in a notebook."""
 
     def __init__(self, http: _Connection, rows: Iterator[Row], *, masked: bool = False) -> None:
         self._http, self._rows, self._field = http, list(rows), "masked" if masked else "image"
@@ -353,30 +308,25 @@ class MaiaImages(Sequence[Row]):
     def __repr__(self) -> str:
         return f"<{len(self)} images>"
 
-    def _key(self, row: Row) -> str:
-        return str(row.get(self._field) or row["image"])
-
     def png(self, index: int) -> bytes:
-        """The file of one."""
-        return self._http.send("GET", f"/images/{quote(self._key(self._rows[index]), safe='')}/file")
+        return self._fetch(self._rows[index], "file")
 
-    def save(self, folder: str | Path) -> list[Path]:
-        """Write all as PNG, numbered in their order."""
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        paths = [place / f"{number:03}.png" for number in range(len(self))]
-        for number, path in enumerate(paths):
-            path.write_bytes(self.png(number))
-        return paths
+    def _fetch(self, row: Row, what: str) -> bytes:
+        key = quote(str(row.get(self._field) or row["image"]), safe="")
+        return self._http.send("GET", f"/images/{key}/{what}")
 
     def _repr_html_(self) -> str:
         """The images inline, for notebooks: nothing is loaded from elsewhere, and every word is escaped."""
-        figures = "".join(self._figure(row) for row in self._rows)
-        return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{figures}</div>'
+        figures = "".join(self._figure(row) for row in self._rows[:MAX_SHOWN])
+        more = f"<p>and {len(self) - MAX_SHOWN} more</p>" if len(self) > MAX_SHOWN else ""
+        return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{figures}</div>{more}'
 
     def _figure(self, row: Row) -> str:
         words = html.escape(str(row.get("title") or row.get("prompt") or ""))
-        data = self._http.send("GET", f"/images/{quote(self._key(row), safe='')}/thumbnail", {"size": 160})
+        try:
+            data = self._fetch(row, "thumbnail")
+        except MaiaError:
+            data = b""
         media = next((media for start, media in MEDIA_TYPES if data.startswith(start)), "")
         source = f"data:{media};base64,{base64.b64encode(data).decode()}"
         picture = f'<img width="160" alt="{words}" src="{source}">' if media else "<em>no image</em>"
@@ -384,47 +334,40 @@ class MaiaImages(Sequence[Row]):
         return f'<figure style="margin:0;width:160px;font-size:12px">{picture}{caption}</figure>'
 
 
-def _wait(
-    row: Row, read: Callable[[], Row], ended: Callable[[Row], bool], draw: Callable[[Row], str], timeout: float | None
-) -> Row:
-    """The row once it has ended; how far it is stands on one line of stderr. Raises MaiaError when the time is up."""
+def _wait(what: str, read: Callable[[], Row], timeout: float | None) -> Row:
+    """The row once it has ended; one line of stderr tells how far it is. Raises MaiaError as `wait` does."""
     end = time.monotonic() + (timeout if timeout is not None else float("inf"))
     pause, drawn = POLL_SECONDS[0], ""
     try:
-        while not ended(row):
-            if (line := draw(row)) != drawn:
+        while (row := read())["status"] not in ENDED or drawn:
+            if (line := _draw(what, row)) != drawn:
                 print("\r" + line.ljust(len(drawn)), end="", file=sys.stderr, flush=True)
                 drawn = line
+            if row["status"] in ENDED:
+                break
             if time.monotonic() + pause > end:
                 raise MaiaError("The time is up", f"It goes on by itself; wait again later. {line}")
             time.sleep(pause)
             pause = min(pause * 1.2, POLL_SECONDS[1])
-            row = read()
-        if drawn:
-            print("\r" + draw(row).ljust(len(drawn)), end="", file=sys.stderr)
     finally:
         if drawn:
             print(file=sys.stderr, flush=True)
+    if row["status"] in FAILED:
+        raise MaiaError(f"{what} is {row['status']}", row["reason"] or "It gave no reason.")
     return row
 
 
-def _draw_run(row: Row) -> str:
-    """One line: a bar of its rounds, and how it stands."""
-    limit = (row.get("limits") or {}).get("rounds") or 0
+def _draw(what: str, row: Row) -> str:
+    """One line: how it stands; of a run, with a bar of its rounds."""
+    status = f"{row['status']}: {row['reason']}" if row["reason"] else row["status"]
+    if "rounds" not in row:
+        return _plain(f"{what}: {status}")
+    limit = row["limits"].get("rounds") or 0
     share = 1.0 if row["status"] in ENDED else min(row["rounds"] / limit, 1.0) if limit else 0.0
     bar = ("█" * round(share * BAR_WIDTH)).ljust(BAR_WIDTH, "░")
-    rounds = f"{row['rounds']} of {limit:.0f} rounds" if limit else f"{row['rounds']} rounds"
-    reason = f": {row['reason']}" if row["status"] in {"paused", "waiting"} and row["reason"] else ""
-    done = f"{row['experiments']} experiments, {row['observations']} images"
-    return _plain(f"Run {row['id']} {bar} {row['status']}, {rounds}, {done}{reason}")[:200]
-
-
-def _name_check(row: Row) -> str:
-    return _plain(f"Label check {row['id']}: {row['status']}")
-
-
-def _name_exemplars(row: Row) -> str:
-    return f"Exemplars: {'measured' if row.get('written') else 'being measured'}"
+    rounds = f"{row['rounds']} of {limit} rounds" if limit else f"{row['rounds']} rounds"
+    words = f"{what} {bar} {rounds}, {row['experiments']} experiments, {row['observations']} images, {status}"
+    return _plain(words)[:200]
 
 
 def _parse_address(url: str) -> str:
@@ -432,19 +375,14 @@ def _parse_address(url: str) -> str:
     remedy = "Give the one of your browser, as https://maia.example.org, to Maia(…) or MAIA_URL."
     try:
         parts = urlsplit(url.strip())
-        is_odd = parts.scheme not in {"http", "https"} or not parts.hostname or (parts.port or 1) < 1
+        is_odd = parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0
     except ValueError:
         is_odd = True
-    if is_odd:
-        raise MaiaError(f"The address {url[:200]!r} is odd" if url else "No address is given", remedy)
+    if is_odd:  # it may be a token by mistake: its beginning alone is shown
+        raise MaiaError(f"The address {url[:9]!r}… is odd" if url else "No address is given", remedy)
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise MaiaError("The address has more than a place", f"Leave out passwords, ? and #. {remedy}")
     return f"{parts.scheme}://{parts.netloc}{parts.path.partition('/api/v1')[0].rstrip('/')}"
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".lower()
 
 
 def _parse_pause(retry_after: str, otherwise: float) -> float:
@@ -452,7 +390,7 @@ def _parse_pause(retry_after: str, otherwise: float) -> float:
     try:
         if retry_after.isdecimal():
             return float(retry_after)
-        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(timezone.utc)).total_seconds())
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
     except (ValueError, TypeError):
         return otherwise
 
