@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.gallery.api import ObservationOut
-from experiments.models import ApiToken, CheckStatus, LabelCheck, Observation, Run, TokenScope
+from experiments.models import ApiToken, Image, LabelCheck, Observation, Run, TokenScope
 from tests.support.api_world import KEY, PNG, World, fill
 from tests.support.builders import make_run
 from tests.support.python_client import CLIENT, answered, load_client, playing
@@ -90,7 +90,7 @@ class TestOnASite:
         run = maia.run(done.pk).wait()
         assert (run.description, run.labels) == ("Red.", ["red balls"])
         running = make_run(owner, status="running", rounds=2, limits={"rounds": 4})
-        with pytest.raises(Exception, match="The time is up.*2 of 4 rounds"):
+        with pytest.raises(Exception, match=r"The time is up.*2 of 4 rounds"):
             maia.run(running.pk).wait(timeout=0.2)
         assert "████████████░░░░░░░░░░░░ 2 of 4 rounds" in capsys.readouterr().err
 
@@ -101,8 +101,8 @@ class TestOnASite:
 
     def test_checks_of_a_run_are_those_of_what_it_concluded(self, maia: Any, world: World, owner: User) -> None:
         unit = world.check.unit
-        more = LabelCheck.objects.create(key="p", unit=unit, text=world.check.text, dataset="toybox")
-        LabelCheck.objects.create(key="q", unit=unit, text="something else", dataset="toybox")
+        more = LabelCheck.objects.create(key="p", unit=unit, text=world.check.text, dataset="toybox", options={})
+        LabelCheck.objects.create(key="q", unit=unit, text="something else", dataset="toybox", options={})
         run = make_run(owner, status="concluded", label_check=world.check)
         assert [each["id"] for each in maia.run(run.pk).checks()] == [more.pk, world.check.pk]
         assert maia.run(make_run(owner).pk).checks() == []
@@ -113,11 +113,11 @@ class TestOnASite:
         run = make_run(owner, unit=1, status="concluded", conclusion={"labels": ["red balls"]})
         with pytest.raises(module.MaiaError, match="The time is up"):
             maia.run(run.pk).check(timeout=0.1)
-        LabelCheck.objects.filter(runs=run).update(status=CheckStatus.DONE, pearson=0.75)
-        assert maia.run(run.pk).check()["pearson"] == 0.75
-        LabelCheck.objects.filter(runs=run).update(status=CheckStatus.UNTESTABLE, reason="Too rare.")
+        LabelCheck.objects.filter(runs=run).update(status="done", pearson=0.75, p_value=0.01, options={"judge": "clip"})
+        assert maia.run(run.pk).check(timeout=60)["pearson"] == 0.75
+        LabelCheck.objects.filter(runs=run).update(status="untestable", reason="Too rare.")
         with pytest.raises(module.MaiaError, match="untestable: Too rare"):
-            maia.run(run.pk).check()
+            maia.run(run.pk).check(timeout=60)
         with pytest.raises(module.MaiaError, match="has not ended") as found:
             maia.run(make_run(owner).pk).check()
         assert found.value.status == 409
@@ -149,6 +149,7 @@ class TestOnASite:
         assert "<script" not in shown
         assert "&quot;&gt;&lt;script&gt;" in shown
         assert "http" not in shown, "nothing is loaded from elsewhere"
+        Image.objects.create(key="f" * 64, width=8, height=8, origin="generated")
         Observation.objects.update(image="f" * 64)
         assert "no image" in maia.run(world.run.pk).images()._repr_html_()
 
@@ -266,7 +267,7 @@ def test_a_server_that_is_away_is_told(module: ModuleType) -> None:
 )
 def test_an_odd_address_is_refused_with_the_remedy(module: ModuleType, url: str, monkeypatch: Any) -> None:
     monkeypatch.delenv("MAIA_URL", raising=False)
-    with pytest.raises(module.MaiaError, match="as https://maia.example.org") as found:
+    with pytest.raises(module.MaiaError, match=r"as https://maia\.example\.org") as found:
         module.Maia(url, TOKEN)
     assert TOKEN not in str(found.value)
 
