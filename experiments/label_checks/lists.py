@@ -28,9 +28,8 @@ def list_checks(params: Mapping[str, str], names: Names) -> QuerySet[LabelCheck]
     columns = {"model": "unit__layer__model__name", "layer": "unit__layer__name", "unit": "unit__number"}
     asked: dict[str, Any] = {column: params[name] for name, column in columns.items() if params.get(name)}
     if run := params.get("run"):
-        rows_of_run = visible_to(Run.objects.filter(pk=run)).values("label_check__unit", "label_check__text")
-        checked: dict[str, Any] = rows_of_run.first() or {}
-        asked |= {"unit": checked.get("label_check__unit"), "text": checked.get("label_check__text")}
+        checked = visible_to(Run.objects.filter(pk=run)).values_list("label_check__unit", "label_check__text").first()
+        asked |= dict(zip(("unit", "text"), checked or (None, None), strict=True))
     if asked:
         hidden = names.are_hidden_at(*columns.values())
         rows = rows.filter(**asked).exclude(hidden)
