@@ -43,7 +43,7 @@ test-more: $(STAMP)  ## what takes longer: all of the database's tests on Postgr
 lint: $(STAMP)  ## check format, style, types, migrations and settings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy maia_web experiments workers manage.py
+	$(BIN)/mypy maia_web experiments workers static/client manage.py
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check
 

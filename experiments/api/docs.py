@@ -1,4 +1,5 @@
-"""The page that explains the API, drawn from its own document: nothing to load from elsewhere, nothing to drift."""
+"""The pages that explain the API, drawn from its own document and the notebook of the Python client: nothing to load
+from elsewhere, nothing to drift."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from experiments.api import document, problems
-from experiments.api.example import curl
+from experiments.api.example import build_python, curl
 from experiments.core import access
 from experiments.models import TokenScope
 
 Json = Mapping[str, Any]
 SCOPES = [scope.label for scope in TokenScope]
+NOTEBOOK = settings.BASE_DIR / "static/client/maia.ipynb"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class Value:
 def page(request: HttpRequest) -> HttpResponse:
     """Every operation by noun, each GET to be tried with one's own session."""
     access.require(request)
-    about, groups = _describe_all(request.build_absolute_uri(reverse("overview")).rstrip("/"))
+    site = request.build_absolute_uri(reverse("overview")).rstrip("/")
+    about, groups = _describe_all(site)
     chosen = request.GET.get("operation", "")
     if request.headers.get("HX-Request"):
         found = [each for operations in groups.values() for each in operations if each["name"] == chosen]
@@ -51,8 +54,18 @@ def page(request: HttpRequest) -> HttpResponse:
         "problems": [(kind, status, title) for kind, (status, title) in problems.KINDS.items()],
         "base": request.build_absolute_uri(reverse("api:root")),
         "scopes": SCOPES,
+        "python": build_python(site),
     }
     return render(request, "api/docs.html", context)
+
+
+@require_safe
+def notebook(request: HttpRequest) -> HttpResponse:
+    """The notebook that does the main job with the Python client, cell by cell."""
+    access.require(request)
+    cells = json.loads(NOTEBOOK.read_bytes())["cells"]
+    shown = [{"is_code": each["cell_type"] == "code", "source": "".join(each["source"])} for each in cells]
+    return render(request, "api/notebook.html", {"cells": shown})
 
 
 @lru_cache(maxsize=4)

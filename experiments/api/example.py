@@ -1,4 +1,4 @@
-"""Requests as one types them: with curl, the token in a variable of the shell."""
+"""Requests as one types them: with curl, the token in a variable of the shell; with the Python client."""
 
 from __future__ import annotations
 
@@ -17,3 +17,13 @@ def curl(address: str, method: str = "GET", body: Any = None) -> str:
     if body is not None:
         line += f" --json {shlex.quote(json.dumps(body, ensure_ascii=False))}"
     return f"{line} {shlex.quote(address)}"
+
+
+def build_python(site: str) -> str:
+    """Five lines that do the main job with `static/client/maia_client.py`."""
+    return f"""from maia_client import Maia
+maia = Maia({json.dumps(site)}, token="maia_…")
+run = maia.ask("What does unit 7 respond to?", model="toybox", layer="layer4", unit=7).wait()
+print(run.description, run.labels, run.check()["pearson"])
+run.observations().to_csv("observations.csv")
+"""

@@ -153,4 +153,5 @@ def addresses() -> list[URLPattern]:
         assert not iscoroutinefunction(pattern.callback)
         pattern.callback = serve(pattern.callback)
     root = path("", RedirectView.as_view(pattern_name="api:docs"), name="root")
-    return [*patterns, path("docs", docs.page, name="docs"), root, re_path(r"", serve(_answer_missing), name="nothing")]
+    pages = [path("docs", docs.page, name="docs"), path("docs/notebook", docs.notebook, name="notebook"), root]
+    return [*patterns, *pages, re_path(r"", serve(_answer_missing), name="nothing")]

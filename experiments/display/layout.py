@@ -96,6 +96,7 @@ ELSEWHERE = (
     MenuEntry("settings-tokens", "Tokens for the API", "", words="settings"),
     MenuEntry("settings-you", "Account", "", words="settings you your password sessions"),
     MenuEntry("api:docs", "API reference", "", words="docs documentation"),
+    MenuEntry("api:notebook", "Notebook for Python", "", words="api client script jupyter"),
 )
 """Pages that the palette offers beside those of the rail."""
 COUNTED = 99

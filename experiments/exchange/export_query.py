@@ -50,7 +50,7 @@ KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.EXPERIMENTS: OF_FILES,
     ExportSubject.OBSERVATIONS: OF_FILES,
     ExportSubject.LABELS: OF_LABELS,
-    ExportSubject.CHECKS: frozenset({"model", "layer", "unit", "status"}),
+    ExportSubject.CHECKS: frozenset({"model", "layer", "unit", "status", "run"}),
     ExportSubject.EVALUATIONS: frozenset({"evaluation", "kind", "source", "status"}),
     ExportSubject.REVIEWS: OF_RUNS | {"queue", "show"},
     ExportSubject.VERDICTS: OF_RUNS | {"queue"},
@@ -97,8 +97,8 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
 
 
 def _select_checks(given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
-    if "unit" in given:
-        _number_in(given, "unit")
+    for name in given.keys() & {"unit", "run"}:
+        _number_in(given, name)
     return list_checks(given, Names(viewer))
 
 

@@ -108,11 +108,14 @@ def list_label_checks(
     model: Words = "",
     layer: Words = "",
     unit: Number | None = None,
+    run: RowNumber | None = None,
 ) -> ListPage[CheckOut]:
-    """The newest first."""
+    """The newest first; of a `run`, all checks of what it concluded."""
     user = allow(request)
     names = Names(user)
-    chosen = {"status": status or "", "model": model, "layer": layer, "unit": "" if unit is None else str(unit)}
+    numbers = {"unit": unit, "run": run}
+    chosen = {"status": status or "", "model": model, "layer": layer}
+    chosen |= {name: str(number) for name, number in numbers.items() if number is not None}
     rows = lists.list_checks(chosen, names)
     return page(request, rows, ["-pk"], paging, lambda row: CheckOut(**_describe(row, names)))
 

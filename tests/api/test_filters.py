@@ -9,6 +9,7 @@ from django.test import Client
 
 from experiments.accounts import audit_query
 from experiments.accounts.api import AuditFilters
+from experiments.api.interface import api
 from experiments.exchange.export_query import KNOWN
 from experiments.gallery.api import ExperimentFilters, ObservationFilters
 from experiments.gallery.lists import Filters
@@ -38,6 +39,11 @@ def test_the_api_of_the_gallery_takes_the_filters_of_its_page(schema: type, more
 @pytest.mark.parametrize("what", [ExportSubject.OBSERVATIONS, ExportSubject.EXPERIMENTS])
 def test_a_file_of_the_gallery_takes_the_filters_of_its_page(what: ExportSubject) -> None:
     assert Filters.base_fields.keys() - LOOKS <= KNOWN[what]
+
+
+def test_the_file_of_label_checks_takes_the_filters_of_the_api() -> None:
+    taken = api.get_openapi_schema()["paths"]["/api/v1/checks"]["get"]["parameters"]
+    assert {each["name"] for each in taken} - {"cursor", "limit"} == KNOWN[ExportSubject.CHECKS]
 
 
 def test_the_api_and_the_file_of_runs_take_the_filters_of_their_page() -> None:

@@ -192,5 +192,5 @@ def test_every_address_of_the_api_asks_visitors_for_a_token(client: Client, db: 
     """Operations are walked by tests/api/test_access.py; this is for what else is mounted there."""
     for path in ("/api/v1/openapi.json", "/api/v1/me", "/api/v1/runs"):
         assert client.get(path).status_code == 401, path
-    for path in ("/api/v1/docs", "/api/v1/"):
+    for path in ("/api/v1/docs", "/api/v1/docs/notebook", "/api/v1/"):
         assert client.get(path)["Location"].startswith("/sign-in/")

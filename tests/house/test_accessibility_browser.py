@@ -33,6 +33,7 @@ ADDRESSES = READ | RESEARCH | REVIEW_READ | ADMIN_READ
 BESIDE = (
     "/nowhere/",
     "/api/v1/docs",
+    "/api/v1/docs/notebook",
     "/experiments/?view=list",
     "/search/?q=red",
     "/compare/?run={run}&run={other}",

@@ -88,7 +88,8 @@ def addresses(numbers: dict[str, int], world: World) -> Iterator[Address]:
     for path, _ in operations():
         yield Address(f"/api/v1{path.format_map(known)}", False, path in own)
     yield from (
-        Address(path, True, True) for path in ("/api/v1/openapi.json", "/api/v1/docs", "/api/v1/%ff", "/\x00", "//")
+        Address(path, True, True)
+        for path in ("/api/v1/openapi.json", "/api/v1/docs", "/api/v1/docs/notebook", "/api/v1/%ff", "/\x00", "//")
     )
 
 

@@ -1,0 +1,400 @@
+"""The Python client of MAIA Web: ask about a unit, wait for the answer, look at its images and figures.
+
+One file that needs `requests`, and pandas for tables of observations. Copy it beside your script or notebook:
+
+    from maia_client import Maia
+    maia = Maia("https://maia.example.org", token="maia_…")  # or the variables MAIA_URL and MAIA_TOKEN
+    run = maia.ask("What does unit 7 respond to?", model="toybox", layer="layer4", unit=7).wait()
+    print(run.description, run.labels)
+    run.images()        # in a notebook: the images; run.observations(): a table; run.check(): the figures of its labels
+
+What the server refuses and what a lost connection takes is a MaiaError. Rows are dicts, with the API's names.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+import requests
+
+__version__ = "1.0.0"
+__all__ = ["Maia", "MaiaError", "MaiaImages", "MaiaRun"]
+
+Row = dict[str, Any]
+TIMEOUT, MAX_BYTES = (10.0, 60.0), 64 * 2**20
+"""Seconds to connect, and between two pieces of an answer; the longest answer."""
+TRIES, MAX_PAUSE = 5, 120.0
+"""How often a request is sent, and the longest pause, in seconds, that the server may ask for in between."""
+PAGE_SIZE, BAR_WIDTH, MAX_SHOWN = 200, 24, 60
+LOST = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
+"""Errors after which the same request may do."""
+POLL_SECONDS = (0.5, 5.0)
+"""Between two looks at what runs: the first, and the longest."""
+FAILED = frozenset({"failed", "cancelled", "untestable"})
+ENDED = FAILED | {"concluded", "limit_reached", "done", "unfinished"}
+"""Statuses of runs and label checks that nothing follows."""
+MEDIA_TYPES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"RIFF", "image/webp"), (b"\xff\xd8\xff", "image/jpeg"))
+"""First bytes of what is shown as an image."""
+COLUMNS = (
+    *("id", "run", "experiment", "position", "model", "layer", "unit", "title", "activation", "claimed", "measured"),
+    *("differs", "change", "origin", "prompt", "seed", "parameters", "image", "masked", "map", "original"),
+)
+"""Of a table of observations."""
+
+
+class MaiaError(Exception):
+    """What went wrong: `title` and `detail` in words, `errors` by field, `status` of the answer; 0 without one."""
+
+    def __init__(self, title: str, detail: str = "", status: int = 0, errors: Mapping[str, str] = {}) -> None:
+        self.title, self.detail, self.status, self.errors = _plain(title), _plain(detail), status, dict(errors)
+        head = ": ".join(each for each in (self.title, self.detail) if each)
+        lines = [f"  {_plain(field)}: {_plain(words)}" for field, words in self.errors.items()]
+        super().__init__("\n".join([f"{head} ({status})" if status else head, *lines]))
+
+
+class _Bearer(requests.auth.AuthBase):
+    """Sends the token. It is kept out of headers and of what is printed; ~/.netrc is not read in its place."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+    def hide(self, words: str) -> str:
+        return words.replace(self._token, "…")
+
+
+class _Connection:
+    """Requests to one installation: timeouts, repetition, bounds, and errors in words."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = _parse_address(url)
+        if not token.isascii() or not token.isprintable() or " " in token or not token:
+            raise MaiaError("The token is odd", "Copy it whole from the page Settings, Tokens; or set MAIA_TOKEN.")
+        self.auth = _Bearer(token)
+        self.session = requests.Session()
+        self.session.headers["User-Agent"] = f"maia-client/{__version__}"
+
+    def get(self, path: str, **params: Any) -> Any:
+        """The JSON under this path."""
+        return self._parse(self.send("GET", path, {k: v for k, v in params.items() if v is not None}))
+
+    def post(self, path: str, body: Any = None, key: str = "") -> Any:
+        """The JSON that answers. Only for what may arrive twice: it has a key, or asks for the same again."""
+        return self._parse(self.send("POST", path, None, body, key))
+
+    def pages(self, path: str, most: int | None = None, **params: Any) -> Iterator[Row]:
+        """The items of a list, page by page as they are needed; at most so many."""
+        left, cursor = sys.maxsize if most is None else most, None
+        while left > 0:
+            page = self.get(path, **params, cursor=cursor, limit=min(left, PAGE_SIZE))
+            yield from page["items"][:left]
+            left, cursor = left - len(page["items"]), page["next"]
+            if cursor is None:
+                return
+
+    def send(self, method: str, path: str, params: Row | None = None, body: Any = None, key: str = "") -> bytes:
+        """The answer's body. Sends again after a lost connection, and when told to wait. Raises MaiaError."""
+        headers = {"Accept": "application/json", **({"Idempotency-Key": key} if key else {})}
+        for attempt in range(1, TRIES + 1):
+            try:
+                status, retry_after, data = self._exchange(method, path, params=params, json=body, headers=headers)
+                if status < 400:
+                    return data
+                pause, error = _parse_pause(retry_after, 2.0**attempt), self._make_problem(status, data)
+                is_last = status not in {429, 503}
+            except requests.RequestException as lost:
+                pause, error = 0.2 * 2**attempt, self._make_outage(lost)
+                is_last = not isinstance(lost, LOST) or isinstance(lost, requests.exceptions.SSLError)
+            if is_last or attempt == TRIES or pause > MAX_PAUSE:
+                raise error
+            time.sleep(pause)
+        raise AssertionError
+
+    def _exchange(self, method: str, path: str, **asked: Any) -> tuple[int, str, bytes]:
+        """Status, Retry-After and body of one answer. Raises MaiaError for a redirect: the token goes nowhere else."""
+        address = f"{self.url}/api/v1{path}"
+        asked |= {"auth": self.auth, "timeout": TIMEOUT, "allow_redirects": False, "stream": True}
+        with self.session.request(method, address, **asked) as answer:
+            if not answer.is_redirect:
+                return answer.status_code, answer.headers.get("Retry-After", ""), self._read(answer)
+            target = urlsplit(urljoin(address, answer.headers["Location"]))
+        there = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"
+        words = f"{self.url} sends on to {there}, and the token stays here. If MAIA Web is there, give that address."
+        raise MaiaError("The server points elsewhere", words, answer.status_code)
+
+    def _read(self, answer: requests.Response) -> bytes:
+        """The body, if it is not too long."""
+        data = bytearray()
+        for piece in answer.iter_content(64 * 1024):
+            data += piece
+            if len(data) > MAX_BYTES:
+                words = f"{self.url} sent over {MAX_BYTES // 2**20} MiB; ask for less at a time."
+                raise MaiaError("The answer is too long", words, answer.status_code)
+        return bytes(data)
+
+    def _parse(self, data: bytes) -> Any:
+        try:
+            return json.loads(data)
+        except ValueError:
+            words = f"{self.url} answered no JSON. Is it the address of MAIA Web, as the API page shows it?"
+            raise MaiaError("This is not MAIA Web", words) from None
+
+    def _make_problem(self, status: int, data: bytes) -> MaiaError:
+        """The problem of the answer, or what its status says where there is none."""
+        try:
+            found = json.loads(self.auth.hide(data.decode("utf-8", "replace")))
+            wrong = {str(each["field"]): str(each["message"]) for each in found.get("errors", ())}
+            title, detail = str(found["title"]), str(found.get("detail", ""))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return MaiaError("The server refused", f"{self.url} answered without a reason.", status)
+        return MaiaError(title, detail, status, wrong)
+
+    def _make_outage(self, error: Exception) -> MaiaError:
+        remedy = "is it running, and is the address the one of your browser, with https:// where it has that?"
+        if isinstance(error, requests.exceptions.SSLError):
+            remedy = "its certificate is not trusted, or it speaks http:// alone. REQUESTS_CA_BUNDLE names your own CA."
+        return MaiaError(f"{self.url} cannot be reached", f"{remedy} ({type(error).__name__})")
+
+
+class Maia:
+    """An installation of MAIA Web, by its address and a token of yours from the page Settings, Tokens."""
+
+    def __init__(self, url: str = "", token: str = "") -> None:
+        self._http = _Connection(url or os.environ.get("MAIA_URL", ""), token or os.environ.get("MAIA_TOKEN", ""))
+
+    def __repr__(self) -> str:
+        return f"Maia({self._http.url!r})"
+
+    def ask(self, question: str, *, key: str = "", **fields: Any) -> MaiaRun:
+        """Start a run: `model`, `layer`, `unit`, `backbone` all that POST /runs takes; with one `key`, only once."""
+        body = {"question": question, **{name: value for name, value in fields.items() if value is not None}}
+        return MaiaRun(self, self._http.post("/runs", body, key or str(uuid.uuid4())))
+
+    def run(self, number: int) -> MaiaRun:
+        """A run by its number."""
+        return MaiaRun(self, self._http.get(f"/runs/{int(number)}"))
+
+    def runs(self, limit: int | None = None, **filters: Any) -> Iterator[MaiaRun]:
+        """Runs, the newest first, by the filters of GET /runs: model, layer, unit, status, q, label, tag, …"""
+        return (MaiaRun(self, row) for row in self._http.pages("/runs", limit, **filters))
+
+    def units(self, limit: int | None = None, **filters: Any) -> Iterator[Row]:
+        """Units that were asked about, by model, layer, number, label, labelled."""
+        return self._http.pages("/units", limit, **filters)
+
+    def observations(self, limit: int | None = None, **filters: Any) -> Iterator[Row]:
+        """Images that runs logged, by the filters of GET /observations: run, origin, low, high, sort, …"""
+        return self._http.pages("/observations", limit, **filters)
+
+    def exemplars(self, model: str, layer: str, unit: int, dataset: str, *, timeout: float | None = None) -> MaiaImages:
+        """The images of the dataset that activate the unit most. Measured first where they were not yet."""
+        http, place = self._http, f"/layers/{self._find_layer(model, layer)}/units/{int(unit)}"
+
+        def read() -> Row:
+            found: Row = next((each for each in http.get(place)["profiles"] if each["dataset"] == dataset), {})
+            status = "done" if found.get("written") else "failed" if found.get("problem") else "being measured"
+            return {"status": status, "reason": found.get("problem")}
+
+        if read()["status"] != "done":
+            http.post(f"{place}/exemplars", {"dataset": dataset})
+            _wait(f"Exemplars of unit {unit}", read, timeout)
+        return MaiaImages(http, http.pages(f"{place}/exemplars", dataset=dataset))
+
+    def _find_layer(self, model: str, layer: str) -> int:
+        pages = self._http.pages
+        models = [f"/models/{row['id']}/layers" for row in pages("/models", 1, name=model)]
+        layers = {each["name"]: each["id"] for path in models for each in pages(path)}
+        if layer in layers:
+            return int(layers[layer])
+        there = ", ".join(layers) or "none; the page Units lists models"
+        raise MaiaError(f"There is no layer {layer!r} of {model!r}", f"Layers there: {there}.")
+
+
+class MaiaRun:
+    """A run. Its fields are attributes, as `run.status`; `data` has all of them as they were when they were read."""
+
+    def __init__(self, maia: Maia, data: Row) -> None:
+        self._maia, self.data = maia, data
+        self.id = int(data["id"])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self.__dict__.get("data", {}):
+            raise AttributeError(f"A run has no field {name!r}.")
+        return self.data[name]
+
+    def __repr__(self) -> str:
+        return f"<run {self.id} of {_plain(str(self.data['system']))}: {self.data['status']}>"
+
+    @property
+    def description(self) -> str:
+        return str(self.data["conclusion"]["description"])
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.data["conclusion"]["labels"])
+
+    def refresh(self) -> MaiaRun:
+        self.data = self._maia._http.get(f"/runs/{self.id}")
+        return self
+
+    def wait(self, timeout: float | None = None) -> MaiaRun:
+        """Wait for its end, for at most `timeout` s. Raises MaiaError if it fails. Ctrl+C ends the waiting alone."""
+        try:
+            _wait(f"Run {self.id}", lambda: self.refresh().data, timeout)
+        except KeyboardInterrupt:
+            name = f"maia.run({self.id})"
+            print(f"Run {self.id} goes on: {name}.wait() waits again, {name}.stop() ends it.", file=sys.stderr)
+            raise
+        return self
+
+    def stop(self) -> MaiaRun:
+        """Stop it, after the step under way."""
+        self.data = self._maia._http.post(f"/runs/{self.id}/stop")
+        return self
+
+    def experiments(self) -> list[Row]:
+        """Its programs in their order: code, output, error, seconds."""
+        return list(self._maia._http.pages("/experiments", run=self.id, order="oldest"))
+
+    def observations(self, limit: int | None = None, **filters: Any) -> Any:
+        """A pandas DataFrame of the images that it logged, with the API's names as columns."""
+        try:
+            import pandas as pd
+        except ImportError:
+            remedy = "Install it, `pip install pandas`, or take dicts: maia.observations(run=…)."
+            raise MaiaError("A table needs pandas", remedy) from None
+        return pd.DataFrame(list(self._maia.observations(limit, **filters, run=self.id)), columns=list(COLUMNS))
+
+    def images(self, limit: int = 24, *, sort: str = "strongest", masked: bool = False) -> MaiaImages:
+        """Images that it logged, with their activations; a notebook shows them. `masked`: what drives the unit."""
+        return MaiaImages(self._maia._http, self._maia.observations(limit, run=self.id, sort=sort), masked=masked)
+
+    def check(self, timeout: float | None = None) -> Row:
+        """The figures of its labels on unseen images, as pearson and auprc. Raises MaiaError where there are none."""
+        http = self._maia._http
+        number = int(http.post("/checks", {"run": self.id})["id"])
+        return _wait(f"Label check {number}", lambda: http.get(f"/checks/{number}"), timeout)
+
+    def checks(self) -> list[Row]:
+        """All checks of what it concluded, the newest first; none is asked for."""
+        return list(self._maia._http.pages("/checks", run=self.id))
+
+
+class MaiaImages(Sequence[Row]):
+    """Images with their activations: rows by index, files by `png`, pictures in a notebook."""
+
+    def __init__(self, http: _Connection, rows: Iterator[Row], *, masked: bool = False) -> None:
+        self._http, self._rows, self._field = http, list(rows), "masked" if masked else "image"
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rows[index]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} images>"
+
+    def png(self, index: int) -> bytes:
+        return self._fetch(self._rows[index], "file")
+
+    def _fetch(self, row: Row, what: str) -> bytes:
+        key = quote(str(row.get(self._field) or row["image"]), safe="")
+        return self._http.send("GET", f"/images/{key}/{what}")
+
+    def _repr_html_(self) -> str:
+        """The images inline, for notebooks: nothing is loaded from elsewhere, and every word is escaped."""
+        figures = "".join(self._figure(row) for row in self._rows[:MAX_SHOWN])
+        more = f"<p>and {len(self) - MAX_SHOWN} more</p>" if len(self) > MAX_SHOWN else ""
+        return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{figures}</div>{more}'
+
+    def _figure(self, row: Row) -> str:
+        words = html.escape(str(row.get("title") or row.get("prompt") or ""))
+        try:
+            data = self._fetch(row, "thumbnail")
+        except MaiaError:
+            data = b""
+        media = next((media for start, media in MEDIA_TYPES if data.startswith(start)), "")
+        source = f"data:{media};base64,{base64.b64encode(data).decode()}"
+        picture = f'<img width="160" alt="{words}" src="{source}">' if media else "<em>no image</em>"
+        caption = f"<figcaption><b>{float(row['activation']):.3g}</b> {words}</figcaption>"
+        return f'<figure style="margin:0;width:160px;font-size:12px">{picture}{caption}</figure>'
+
+
+def _wait(what: str, read: Callable[[], Row], timeout: float | None) -> Row:
+    """The row once it has ended; one line of stderr tells how far it is. Raises MaiaError as `wait` does."""
+    end = time.monotonic() + (timeout if timeout is not None else float("inf"))
+    pause, drawn = POLL_SECONDS[0], ""
+    try:
+        while (row := read())["status"] not in ENDED or drawn:
+            if (line := _draw(what, row)) != drawn:
+                print("\r" + line.ljust(len(drawn)), end="", file=sys.stderr, flush=True)
+                drawn = line
+            if row["status"] in ENDED:
+                break
+            if time.monotonic() + pause > end:
+                raise MaiaError("The time is up", f"It goes on by itself; wait again later. {line}")
+            time.sleep(pause)
+            pause = min(pause * 1.2, POLL_SECONDS[1])
+    finally:
+        if drawn:
+            print(file=sys.stderr, flush=True)
+    if row["status"] in FAILED:
+        raise MaiaError(f"{what} is {row['status']}", row["reason"] or "It gave no reason.")
+    return row
+
+
+def _draw(what: str, row: Row) -> str:
+    """One line: how it stands; of a run, with a bar of its rounds."""
+    status = f"{row['status']}: {row['reason']}" if row["reason"] else row["status"]
+    if "rounds" not in row:
+        return _plain(f"{what}: {status}")
+    limit = row["limits"].get("rounds") or 0
+    share = 1.0 if row["status"] in ENDED else min(row["rounds"] / limit, 1.0) if limit else 0.0
+    bar = ("█" * round(share * BAR_WIDTH)).ljust(BAR_WIDTH, "░")
+    rounds = f"{row['rounds']} of {limit} rounds" if limit else f"{row['rounds']} rounds"
+    words = f"{what} {bar} {rounds}, {row['experiments']} experiments, {row['observations']} images, {status}"
+    return _plain(words)[:200]
+
+
+def _parse_address(url: str) -> str:
+    """The address without what a browser shows after it. Raises MaiaError with the remedy for an odd one."""
+    remedy = "Give the one of your browser, as https://maia.example.org, to Maia(…) or MAIA_URL."
+    try:
+        parts = urlsplit(url.strip())
+        is_odd = parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0
+    except ValueError:
+        is_odd = True
+    if is_odd:  # it may be a token by mistake: its beginning alone is shown
+        raise MaiaError(f"The address {url[:9]!r}… is odd" if url else "No address is given", remedy)
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise MaiaError("The address has more than a place", f"Leave out passwords, ? and #. {remedy}")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.partition('/api/v1')[0].rstrip('/')}"
+
+
+def _parse_pause(retry_after: str, otherwise: float) -> float:
+    """Seconds that the header asks to wait: a number or a date; `otherwise` where it is neither."""
+    try:
+        if retry_after.isdecimal():
+            return float(retry_after)
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return otherwise
+
+
+def _plain(words: str) -> str:
+    """On one line, without what would steer a terminal."""
+    return "".join(each if each.isprintable() else " " for each in words)
