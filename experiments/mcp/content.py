@@ -7,14 +7,18 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import anyio
 from django.http import Http404, HttpRequest, HttpResponse
 from mcp.types import ContentBlock, ImageContent, TextContent
 
 from experiments.gallery.images import serve_image, serve_thumbnail
+from experiments.mcp import entry
 from workers.agent.conversation import Part
 
 MAX_IMAGE_BYTES = 480_000
 """Of all images of an answer. Clients made with the SDK take messages of 1 MiB, and base64 adds a third."""
+TRIES, TRY_EVERY = 5, 0.5
+"""How often small versions are looked for again, and after how many seconds."""
 WIDTHS = (0, 320, 160)
 """Pixels, the first that fits the bytes; 0 for the image itself."""
 
@@ -32,19 +36,26 @@ def tell(data: Any) -> TextContent:
     return TextContent(text=json.dumps(compact(data), ensure_ascii=False))
 
 
-def tell_parts(parts: Sequence[Part]) -> list[ContentBlock]:
-    """Words and images in order, the images small enough for one message; those that are too many are told."""
+async def tell_parts(parts: Sequence[Part]) -> list[ContentBlock]:
+    """Words and images in order, the images small enough for one message; those that are too many are told.
+
+    A worker makes the small versions just after the images: where only these fit, they are waited for.
+    """
     keys = list(dict.fromkeys(part.key for part in parts if not isinstance(part, str)))
-    found = _load_within(keys)
-    left_out = [key for key in keys if key not in found]
+    found = await entry.in_thread(_load_within, keys)
+    for _ in range(TRIES):
+        if len(found) == len(keys):
+            break
+        await anyio.sleep(TRY_EVERY)
+        found = await entry.in_thread(_load_within, keys)
     blocks: list[ContentBlock] = []
     for part in parts:
         if isinstance(part, str):
             blocks.append(TextContent(text=part))
         elif part.key in found:
             blocks.append(found[part.key])
-    if left_out:
-        blocks.append(TextContent(text=f"{len(left_out)} images are not shown: the answer would be too large."))
+    if lacking := len(keys) - len(found):
+        blocks.append(TextContent(text=f"{lacking} images are not shown: they are away, or too large together."))
     return blocks
 
 

@@ -82,7 +82,7 @@ async def read_run(
         return [tell(found)]
     text = "\n\n".join(str(part) for part in (await conversation.read(api, run)).rounds)
     cut = f"[The first {len(text) - MAX_TRANSCRIPT:,} characters are left out.]\n" * (len(text) > MAX_TRANSCRIPT)
-    return [tell(found), *tell_parts([cut + text[-MAX_TRANSCRIPT:]])]
+    return [tell(found), *await tell_parts([cut + text[-MAX_TRANSCRIPT:]])]
 
 
 async def read_experiment(run: RowNumber, number: RowNumber) -> Content:
@@ -93,7 +93,7 @@ async def read_experiment(run: RowNumber, number: RowNumber) -> Content:
     if number not in found.programs:
         raise ToolError(f"Run {run} has no experiment {number}: it has {len(found.programs)}, counted from 1.")
     parts = found.results.get(number, ("The program is running.",))
-    return await entry.in_thread(tell_parts, [f"```python\n{found.programs[number]}\n```", *parts])
+    return await tell_parts([f"```python\n{found.programs[number]}\n```", *parts])
 
 
 async def read_unit(
@@ -119,7 +119,7 @@ async def read_unit(
         parts += [line, ImagePart(each["masked"], line)]
     if exemplars and not shown:
         parts = ["No worker has measured this unit yet: a run on it does, or its page."]
-    return [tell(found), *await entry.in_thread(tell_parts, parts)]
+    return [tell(found), *await tell_parts(parts)]
 
 
 async def find_labels(

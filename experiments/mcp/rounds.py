@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ContentBlock
 from pydantic import BaseModel, Field
 
 from experiments.core.compatibility import PERSON
@@ -20,7 +19,6 @@ from experiments.mcp.operations import Operations, admit
 from experiments.mcp.reading import Content, RowNumber
 from experiments.mcp.waiting import MAX_WAIT, Standing, read_standing, wait_for
 from experiments.models import Role, TokenScope
-from workers.agent.conversation import Part
 from workers.record import tasks
 
 HOW_TO_REPLY = (
@@ -129,7 +127,7 @@ async def _begin(api: Operations, ctx: Ctx, run: int) -> Content:
     if not standing.awaits_reply:
         return await _tell_news(api, run, standing)
     found = await conversation.read(api, run)
-    return [tell(standing.facts), *await _show([HOW_TO_REPLY, *found.beginning, *found.rounds[:-1], *found.news])]
+    return [tell(standing.facts), *await tell_parts([HOW_TO_REPLY, *found.beginning, *found.rounds[:-1], *found.news])]
 
 
 async def _reply(
@@ -160,8 +158,5 @@ async def _tell_news(api: Operations, run: int, standing: Standing) -> Content:
         facts["note"] = "The run goes on. Call wait_for_run for what comes of it."
     elif not standing.awaits_reply:
         facts["conclusion"] = (await api.get(f"/runs/{run}"))["conclusion"]
-    return [tell(facts), *await _show((await conversation.read(api, run)).news)]
+    return [tell(facts), *await tell_parts((await conversation.read(api, run)).news)]
 
-
-async def _show(parts: list[Part]) -> list[ContentBlock]:
-    return await entry.in_thread(tell_parts, parts)
