@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -31,7 +31,7 @@ _THREADS = ThreadPoolExecutor(8, "mcp")
 class Asker:
     """A token, and where it came from. The audit notes both."""
 
-    token: str
+    token: str = field(repr=False)
     headers: tuple[tuple[bytes, bytes], ...] = ((b"host", b"localhost"), (b"user-agent", b"MCP over stdio"))
     client: tuple[str, int] | None = None
 
@@ -43,9 +43,7 @@ class Asker:
         kept = tuple(pair for pair in scope["headers"] if pair[0] in KEPT_HEADERS)
         return cls(token.strip() if kind.lower() == "bearer" else "", kept, scope.get("client"))
 
-    def request(
-        self, method: str, path: str, query: dict[str, Any], body: bytes = b"", **headers: str
-    ) -> ASGIRequest:
+    def request(self, method: str, path: str, query: dict[str, Any], body: bytes = b"", **headers: str) -> ASGIRequest:
         """A request of theirs to an address of the site, which stands behind no prefix."""
         own = [(b"authorization", f"Bearer {self.token}".encode("latin-1", "replace"))]
         own += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())] if body else []

@@ -71,7 +71,9 @@ def _identify(asker: Asker, role: Role, scope: TokenScope) -> None:
     try:
         entry.identify(asker, role, scope)
     except AuthenticationError:
-        raise ToolError("The token is unknown, revoked or expired. Make another on the page Settings, Tokens.") from None
+        raise ToolError(
+            "The token is unknown, revoked or expired. Make another on the page Settings, Tokens."
+        ) from None
     except Http404:
         raise ToolError("The person behind this token is no member of the team. Ask an admin for a role.") from None
     except Exception as error:

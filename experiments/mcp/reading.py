@@ -26,7 +26,18 @@ OF_A_RUN = (
     *("model", "layer", "unit", "task", "dataset", "toolset", "reason", "experiments", "limits", "seconds", "cost"),
     *("exemplar_mean", "best_activation", "conclusion", "score", "biases", "recounted", "verdict", "tags", "url"),
 )
-OF_EVALUATIONS = ("id", "kind", "name", "created", "backbone", "status", "all_items", "done_items", "failed_items", "said")
+OF_EVALUATIONS = (
+    "id",
+    "kind",
+    "name",
+    "created",
+    "backbone",
+    "status",
+    "all_items",
+    "done_items",
+    "failed_items",
+    "said",
+)
 MAX_TRANSCRIPT = 60_000
 """Characters of rounds that are told, the latest."""
 
@@ -103,8 +114,8 @@ async def read_unit(
     dataset: Annotated[str, Field(description="its key; left out: any")] = "",
     exemplars: Annotated[int, Field(ge=0, le=20, description="images to show")] = 5,
 ) -> Content:
-    """Read a unit: its labels and who gave them, its figures over a dataset, and the masked images that activate it most.
-    Example: {"model": "toybox", "layer": "layer4", "unit": 7}."""
+    """Read a unit: its labels and who gave them, its figures over a dataset, and the masked images that activate it
+    most. Example: {"model": "toybox", "layer": "layer4", "unit": 7}."""
     api = await admit()
     place = f"/layers/{await entry.in_thread(_find_layer, model, layer)}/units/{unit}"
     found = await api.get(place)
@@ -164,5 +175,3 @@ def _find_layer(model: str, layer: str) -> int:
         known = ", ".join(layers) or "none: list_models names the models"
         raise ToolError(f"There is no layer {layer!r} of {model!r} here. Layers: {known}.")
     return int(layers[layer])
-
-

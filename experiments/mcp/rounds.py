@@ -22,7 +22,7 @@ from experiments.models import Role, TokenScope
 from workers.record import tasks
 
 HOW_TO_REPLY = (
-    "You are the experimenter of this run. What follows was written for an agent that replies with tags; you reply with "
+    "You are the experimenter of this run. What follows was written for an agent that replies with tags; you reply by "
     "the tools run_experiment and conclude, whose arguments take the place of the tags."
 )
 Ctx = Context[Any, Any]
@@ -60,8 +60,14 @@ async def ask(
     body: dict[str, Any] = {
         "question": question or f"What does {about} respond to?",
         "limits": {} if rounds is None else {"rounds": rounds},
-        **{"model": model, "layer": layer, "unit": unit, "task": task, "backbone": backbone, "seed": seed},
-        **{"backbone_model": backbone_model, "dataset": dataset},
+        "model": model,
+        "layer": layer,
+        "unit": unit,
+        "task": task,
+        "backbone": backbone,
+        "seed": seed,
+        "backbone_model": backbone_model,
+        "dataset": dataset,
     }
     run = (await api.send("POST", "/runs", body | ({"toolset": toolset} if toolset else {}))).data["id"]
     if backbone != PERSON:
@@ -70,9 +76,9 @@ async def ask(
 
 
 async def take_over_run(run: RowNumber, ctx: Ctx) -> Content:
-    """Become the experimenter of a run, whoever wrote its replies so far; a reply under way is finished first. The answer
-    holds instructions, the rounds so far, and the latest result with its images. A run of yours is read again in the
-    same way. Example: {"run": 12}."""
+    """Become the experimenter of a run, whoever wrote its replies so far; a reply under way is finished first. The
+    answer holds instructions, the rounds so far, and the latest result with its images. A run of yours is read again so.
+    Example: {"run": 12}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)
     standing = await entry.in_thread(read_standing, run)
     if standing.facts["backbone"] != PERSON:
@@ -112,9 +118,7 @@ async def conclude(
     return await _reply(api, ctx, run, {"what": "conclusion", **answer}, hypotheses)
 
 
-async def wait_for_run(
-    run: RowNumber, ctx: Ctx, seconds: Annotated[int, Field(ge=1, le=MAX_WAIT)] = 120
-) -> Content:
+async def wait_for_run(run: RowNumber, ctx: Ctx, seconds: Annotated[int, Field(ge=1, le=MAX_WAIT)] = 120) -> Content:
     """Wait until a run ends, pauses or waits for a reply, at most `seconds`; then what was said since its last reply.
     Example: {"run": 12}."""
     api = await admit()
@@ -146,7 +150,9 @@ async def _reply(
     saved = await api.send("PUT", f"/runs/{run}/reply", written | {"hypotheses": kept}, if_match=draft.etag)
     again = await api.send("GET", f"/runs/{run}/reply")
     if again.data["version"] != saved.data["version"]:
-        raise ToolError(f"Another call of yours has changed the draft of round {saved.data['round']}. Send one at a time.")
+        raise ToolError(
+            f"Another call of yours has changed the draft of round {saved.data['round']}. Send one at a time."
+        )
     await api.send("POST", f"/runs/{run}/reply/send", if_match=again.etag)
     return await _tell_news(api, run, await wait_for(api, ctx, run))
 
@@ -159,4 +165,3 @@ async def _tell_news(api: Operations, run: int, standing: Standing) -> Content:
     elif not standing.awaits_reply:
         facts["conclusion"] = (await api.get(f"/runs/{run}"))["conclusion"]
     return [tell(facts), *await tell_parts((await conversation.read(api, run)).news)]
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +15,17 @@ from experiments.core import notify, transcript
 from experiments.core.compatibility import PERSON
 from experiments.core.visibility import visible_to
 from experiments.mcp import entry
+from experiments.mcp.entry import Asker
 from experiments.mcp.operations import Operations
 from experiments.models import Run
 from workers.record.statuses import ACTIVE
 
 MAX_WAIT = 600
 """Seconds of one call; the run goes on afterwards, and another call waits on."""
-LOOK_EVERY = 0.4
+MAX_WAITING = 8
+"""Calls of one token that wait at once in this process."""
+LOOK_EVERY, MAX_LOOK_EVERY = 0.4, 2.0
+"""Seconds between two looks, at first and later on."""
 REPORT_EVERY = 4.0
 """Seconds between two reports that say the same: clients that count from the last one need some."""
 
@@ -64,8 +69,27 @@ def read_standing(run_id: int) -> Standing:
     return Standing(is_moving, words, facts)
 
 
+_waiting: Counter[Asker] = Counter()
+
+
 async def wait_for(api: Operations, ctx: Context[Any, Any], run_id: int, seconds: float = MAX_WAIT) -> Standing:
-    """The run once it waits, is paused or has ended, or the seconds are over; reports as long as the token is good."""
+    """The run once it waits, is paused or has ended, or the seconds are over; reports as long as the token is good.
+
+    Raises ToolError where too many calls of the token wait already.
+    """
+    who = Asker(api.asker.token)
+    if _waiting[who] >= MAX_WAITING:
+        raise ToolError(f"{MAX_WAITING} calls of this token wait for runs already. The run goes on: ask again later.")
+    _waiting[who] += 1
+    try:
+        return await _follow(api, ctx, run_id, seconds)
+    finally:
+        _waiting[who] -= 1
+        if not _waiting[who]:
+            del _waiting[who]
+
+
+async def _follow(api: Operations, ctx: Context[Any, Any], run_id: int, seconds: float) -> Standing:
     begun, told, told_at = time.monotonic(), "", 0.0
     while True:
         standing = await entry.in_thread(read_standing, run_id)
@@ -76,4 +100,4 @@ async def wait_for(api: Operations, ctx: Context[Any, Any], run_id: int, seconds
             await api.require_allowed()
             told, told_at = standing.words, passed
             await ctx.report_progress(round(passed, 2), None, told)
-        await anyio.sleep(LOOK_EVERY)
+        await anyio.sleep(min(LOOK_EVERY + passed / 30, MAX_LOOK_EVERY))

@@ -85,7 +85,8 @@ def test_another_site_s_page_and_host_are_refused(owner: User, site: str) -> Non
     token = issue(owner)
     assert post(site, token, Origin=site).status_code == 200
     assert post(site, token, Origin="https://elsewhere.example").status_code == 403
-    assert post(site, token, Origin="null").status_code == 403
+    for odd in ("null", "http://[", "\xff", f"{site}.example"):
+        assert post(site, token, Origin=odd).status_code == 403
     assert post(site, token, Host="elsewhere.example").status_code == 403
 
 
@@ -104,6 +105,12 @@ def test_ten_megabytes_are_refused_before_they_are_read(owner: User, site: str) 
     assert "1,048,576 bytes" in answer.json()["detail"]
 
 
+def test_ten_megabytes_of_unknown_length_are_refused_too(owner: User, site: str) -> None:
+    headers = {"Authorization": f"Bearer {issue(owner)}", "Content-Type": "application/json", "Accept": "*/*"}
+    answer = requests.post(f"{site}/mcp", (b"#" * 100_000 for _ in range(100)), headers=headers, timeout=30)
+    assert answer.status_code == 413
+
+
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"jsonrpc": "2.0"}', b"\xff\xfe", b'"' + b"[" * 50_000])
 def test_what_is_no_message_is_told(owner: User, site: str, body: bytes) -> None:
     assert post(site, issue(owner), body).status_code == 400
@@ -118,9 +125,7 @@ def test_it_lies_below_the_prefix(owner: User, settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("redis_url")
-def test_too_many_requests_are_told_when_to_go_on(
-    owner: User, site: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_requests_are_told_when_to_go_on(owner: User, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates, "LIMIT", 2)
     monkeypatch.setattr(rates, "WINDOW", 10**9)  # a minute may end between two requests
     token = issue(owner)

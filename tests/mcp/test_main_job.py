@@ -73,7 +73,8 @@ def test_a_client_asks_experiments_and_concludes(owner: User) -> None:
 
             first = await call("run_experiment", run=run, program=EXEMPLARS)
             assert data_of(first)["awaits_reply_of_round"] == 2
-            assert (count := len(images_of(first))) > 20
+            count = len(images_of(first))
+            assert count > 20
             assert "not shown" not in words_of(first)
             assert "Mean exemplar activation" in words_of(first)
             lines = [{"number": 1, "text": "It responds to sunsets."}]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import anyio
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from mcp.client.client import Client
 
 from experiments.core import transcript
-from experiments.mcp import entry, server
+from experiments.mcp import entry, server, waiting
 from experiments.mcp.entry import Asker
 from experiments.models import ApiToken, Evaluation, HumanReply, Run, TokenScope
 from tests.support.api_world import fill
@@ -40,7 +41,7 @@ def call(token: str, name: str, **arguments: Any) -> Any:
 
 
 @pytest.fixture
-def waiting(owner: User) -> Run:
+def waiting_run(owner: User) -> Run:
     """A run that waits for the reply of its first round."""
     run = make_run(owner, backbone="person")
     transcript.append(run.pk, "started", started())
@@ -77,7 +78,7 @@ def test_each_tool_is_walked() -> None:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_no_tool_answers_who_may_not(owner: User, waiting: Run, name: str) -> None:
+def test_no_tool_answers_who_may_not(owner: User, waiting_run: Run, name: str) -> None:
     revoked = issue(owner, TokenScope.WRITE)
     found = ApiToken.find(revoked)
     assert found
@@ -92,13 +93,13 @@ def test_no_tool_answers_who_may_not(owner: User, waiting: Run, name: str) -> No
     if name in CHANGING:
         wanted[issue(owner, TokenScope.READ)] = "This needs a token with the scope “Read and run”"
         wanted[issue(member("reader", "VIEWER"), TokenScope.WRITE)] = "This needs the role Researcher"
-    before = Run.objects.count(), waiting.last_seq
+    before = Run.objects.count(), waiting_run.last_seq
     for token, words in wanted.items():
-        answer = call(token, name, **arguments_of(waiting.pk)[name])
+        answer = call(token, name, **arguments_of(waiting_run.pk)[name])
         assert answer.is_error
         assert words in words_of(answer)
-    waiting.refresh_from_db()
-    assert (Run.objects.count(), waiting.last_seq) == before
+    waiting_run.refresh_from_db()
+    assert (Run.objects.count(), waiting_run.last_seq) == before
     assert not HumanReply.objects.exists()
 
 
@@ -137,16 +138,16 @@ def test_descriptions_have_an_example_and_cost_little() -> None:
         assert "Example: {" in each.description or not each.input_schema["properties"], each.name
 
 
-def test_a_program_that_is_too_long_is_refused_with_the_limit(owner: User, waiting: Run) -> None:
-    answer = call(issue(owner), "run_experiment", run=waiting.pk, program="#" * 100_001)
+def test_a_program_that_is_too_long_is_refused_with_the_limit(owner: User, waiting_run: Run) -> None:
+    answer = call(issue(owner), "run_experiment", run=waiting_run.pk, program="#" * 100_001)
     assert answer.is_error
     assert "program: String should have at most 100000 characters" in words_of(answer)
     assert not HumanReply.objects.exists()
 
 
 @pytest.mark.parametrize("program", ["", "\x00", "\ud800"])
-def test_a_program_that_is_none_is_refused(owner: User, waiting: Run, program: str) -> None:
-    answer = call(issue(owner), "run_experiment", run=waiting.pk, program=program)
+def test_a_program_that_is_none_is_refused(owner: User, waiting_run: Run, program: str) -> None:
+    answer = call(issue(owner), "run_experiment", run=waiting_run.pk, program=program)
     assert answer.is_error
     assert Run.objects.get().status == "waiting"
 
@@ -170,3 +171,23 @@ def test_a_number_that_no_row_can_have_changes_nothing(owner: User) -> None:
     run = make_run(owner)
     assert call(issue(owner), "take_over_run", run=10**30).is_error
     assert Run.objects.get(pk=run.pk).backbone == "scripted"
+
+
+def test_a_token_waits_for_few_runs_at_once(owner: User) -> None:
+    run, token = make_run(owner), issue(owner, TokenScope.READ)
+
+    async def wait() -> list[Any]:
+        entry.asker.set(Asker(token))
+        answers = []
+        async with Client(server.make_server()) as client, anyio.create_task_group() as group:
+
+            async def one() -> None:
+                answers.append(await client.call_tool("wait_for_run", {"run": run.pk, "seconds": 2}))
+
+            for _ in range(waiting.MAX_WAITING + 1):
+                group.start_soon(one)
+        return answers
+
+    answers = async_to_sync(wait)()
+    (refused,) = [each for each in answers if each.is_error]
+    assert f"{waiting.MAX_WAITING} calls of this token wait" in words_of(refused)

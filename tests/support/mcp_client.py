@@ -24,9 +24,11 @@ def issue(user: User, scope: TokenScope = TokenScope.RUN) -> str:
 async def connected(url: str, token: str, mode: str = "auto") -> AsyncIterator[Client]:
     """A client that shows this token at the site's /mcp."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
-        async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client:
-            yield client
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
 
 
 def words_of(result: Any) -> str:
