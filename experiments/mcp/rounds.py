@@ -77,7 +77,7 @@ async def ask(
 
 async def take_over_run(run: RowNumber, ctx: Ctx) -> Content:
     """Become the experimenter of a run, whoever wrote its replies so far; a reply under way is finished first. The
-    answer holds instructions, the rounds so far, and the latest result with its images. A run of yours is read again so.
+    answer holds instructions, the rounds so far, and the latest result with its images; of your own run too.
     Example: {"run": 12}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)
     standing = await entry.in_thread(read_standing, run)

@@ -180,7 +180,7 @@ def test_the_round_of_a_client_that_vanishes_is_played_and_kept(owner: User) -> 
 
 def test_a_run_of_an_agent_is_taken_over_and_its_limits_hold(owner: User) -> None:
     token = issue(owner)
-    run = make_run(owner, unit=12, limits={"rounds": 2})
+    run = make_run(owner, unit=12, limits={"rounds": 3})
 
     async def take_over(url: str) -> list[Any]:
         async with connected(url, token) as client:
