@@ -20,7 +20,7 @@ from experiments.models import Role, TokenScope
 
 
 @dataclass(frozen=True)
-class Answer:
+class OperationAnswer:
     """What an operation answered, and the version that an edit must name."""
 
     data: Any
@@ -39,7 +39,7 @@ class Operations:
 
     async def send(
         self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None, if_match: str = ""
-    ) -> Answer:
+    ) -> OperationAnswer:
         """Call an operation. Raises ToolError with the problem."""
         given = {name: value for name, value in (query or {}).items() if value not in (None, "")}
         return await entry.in_thread(self._call, method, f"/api/v1{path}", given, body, if_match)
@@ -48,7 +48,7 @@ class Operations:
         """Raises ToolError where the token, or its person, may not any more."""
         await entry.in_thread(_identify, self.asker, role, scope)
 
-    def _call(self, method: str, path: str, query: dict[str, Any], body: Any, if_match: str) -> Answer:
+    def _call(self, method: str, path: str, query: dict[str, Any], body: Any, if_match: str) -> OperationAnswer:
         raw = b"" if body is None else json.dumps(body).encode()
         match = resolve(path)
         request = self.asker.request(method, path, query, raw, **({"if_match": if_match} if if_match else {}))
@@ -57,7 +57,7 @@ class Operations:
         content = json.loads(response.content or b"null")
         if response.status_code >= 400:
             raise ToolError(_tell(content))
-        return Answer(content, response.headers.get("ETag", ""))
+        return OperationAnswer(content, response.headers.get("ETag", ""))
 
 
 async def admit(scope: TokenScope = TokenScope.READ, role: Role = Role.VIEWER) -> Operations:

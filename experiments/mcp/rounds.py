@@ -28,7 +28,7 @@ HOW_TO_REPLY = (
 Ctx = Context[Any, Any]
 
 
-class Hypothesis(BaseModel):
+class StatedHypothesis(BaseModel):
     """A line of the list; it keeps its number from round to round."""
 
     number: int
@@ -90,7 +90,9 @@ async def run_experiment(
     run: RowNumber,
     program: Annotated[str, Field(description="Python that defines run_experiment(system, tools), or a script")],
     ctx: Ctx,
-    hypotheses: Annotated[list[Hypothesis] | None, Field(description="the whole list; left out: as before")] = None,
+    hypotheses: Annotated[
+        list[StatedHypothesis] | None, Field(description="the whole list; left out: as before")
+    ] = None,
     prose: Annotated[str, Field(description="what you make of the evidence so far")] = "",
 ) -> Content:
     """Play the next round of your run: a worker runs the program in its sandbox. Comes back with what it logged, each
@@ -109,7 +111,7 @@ async def conclude(
     ctx: Ctx,
     reasoning: str = "",
     bias: Annotated[str, Field(description="biases found, for tasks that ask for them")] = "",
-    hypotheses: list[Hypothesis] | None = None,
+    hypotheses: list[StatedHypothesis] | None = None,
 ) -> Content:
     """End your run with what its unit responds to. Example: {"run": 12, "description": "It responds to red balls on
     grass.", "labels": ["red ball"]}."""
@@ -135,7 +137,7 @@ async def _begin(api: Operations, ctx: Ctx, run: int) -> Content:
 
 
 async def _reply(
-    api: Operations, ctx: Ctx, run: int, written: dict[str, Any], hypotheses: list[Hypothesis] | None
+    api: Operations, ctx: Ctx, run: int, written: dict[str, Any], hypotheses: list[StatedHypothesis] | None
 ) -> Content:
     """Save the draft and send it, each on the version that was read, so that of two at once one is refused; wait for
     what comes of it."""
