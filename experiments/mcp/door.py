@@ -50,6 +50,8 @@ def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
         return problems.answer("method", words, headers={"Allow": "POST"})
     if most := scope.get(REFUSED):
         return problems.answer("too-large", f"At most {most:,} bytes are taken in one request.")
+    if b"chunked" in dict(scope["headers"]).get(b"transfer-encoding", b"").lower():
+        return problems.answer("length", "Send the body whole, with its Content-Length.")
     try:
         _check_place(scope, asker)
         if UNKEPT in scope:
