@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP by Django, WebSockets by Channels."""
+"""The ASGI application: HTTP by Django, /mcp by the MCP SDK, WebSockets by Channels."""
 
 import os
 
@@ -13,12 +13,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maia_web.settings")
 http = get_asgi_application()
 
 from experiments.core.bodies import Bounded  # noqa: E402 - needs Django to be set up
+from experiments.mcp.door import McpDoor  # noqa: E402
 from experiments.urls import websocket_urlpatterns  # noqa: E402
 from maia_web.prefix import Prefixed  # noqa: E402
 
 routes = ProtocolTypeRouter(
     {
-        "http": Bounded(http),
+        "http": Bounded(McpDoor(http)),
         "websocket": AllowedHostsOriginValidator(
             AuthMiddlewareStack(URLRouter([*websocket_urlpatterns, re_path(r"", WebsocketDenier.as_asgi())]))
         ),

@@ -3,6 +3,7 @@ team with their roles and invitations, and the audit."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -165,8 +166,16 @@ def tokens(request: HttpRequest) -> HttpResponse:
         "scopes": [(scope, scope.label, EXPLAINED[scope]) for scope in TokenScope],
         "chosen": str(form["scope"].value() if made is None else int(TokenScope.READ)),
         "address": request.build_absolute_uri(f"{reverse('api:root')}me"),
+        "mcp_address": (mcp_address := request.build_absolute_uri(f"{reverse('overview')}mcp")),
+        "mcp_configuration": _configure_mcp(mcp_address, made[1] if made else "YOUR-TOKEN"),
     }
     return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
+
+
+def _configure_mcp(address: str, token: str) -> str:
+    """What is pasted into the configuration of an MCP client."""
+    server = {"type": "http", "url": address, "headers": {"Authorization": f"Bearer {token}"}}
+    return json.dumps({"mcpServers": {"maia-web": server}}, indent=2)
 
 
 @require_POST

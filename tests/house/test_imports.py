@@ -19,6 +19,8 @@ PURE = (
     "workers.registry",
     "workers.errors",
     "workers.record",
+    "workers.agent.conversation",  # which MCP clients read as agents do
+    "workers.protocols",
     "workers.toybox.world.concepts",
     "workers.toybox.world.label_words",
     "workers.toybox.world.scenes",

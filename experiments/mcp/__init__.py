@@ -1,0 +1,1 @@
+"""The MCP server: what language models and their clients do here, by a few tools, with a personal token."""

@@ -1,0 +1,109 @@
+"""The address /mcp: who may enter is asked here, before the SDK reads a byte. Bearer tokens alone, never a cookie.
+
+Each request is a session of its own (the SDK's stateless mode), so that no process keeps anything between two, and a
+client that goes away takes the tool that waits for it along. Stands before Django in the ASGI application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpResponse
+
+from experiments.api import problems, rates
+from experiments.core.bodies import REFUSED, UNKEPT
+from experiments.mcp import entry
+from experiments.mcp.entry import Asker
+
+ADDRESS = "/mcp"
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class McpDoor:
+    """Wraps the ASGI application: answers `/mcp` itself, passes everything else on."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].removeprefix(settings.PREFIX).rstrip("/") != ADDRESS:
+            await self.app(scope, receive, send)
+            return
+        asker = Asker.of(scope)
+        refusal = await entry.in_thread(_refuse, scope, asker)
+        if refusal is None:
+            await _serve(scope, asker, receive, send)
+        else:
+            await _answer(refusal, send)
+
+
+def _refuse(scope: Scope, asker: Asker) -> HttpResponse | None:
+    """Why this request does not come in, as a problem of the API; None if it does."""
+    if scope["method"] != "POST":
+        words = f"{scope['method']} is not known here; POST is: no session is kept that could be opened or closed."
+        return problems.answer("method", words, headers={"Allow": "POST"})
+    if most := scope.get(REFUSED):
+        return problems.answer("too-large", f"At most {most:,} bytes are taken in one request.")
+    if b"chunked" in dict(scope["headers"]).get(b"transfer-encoding", b"").lower():
+        return problems.answer("length", "Send the body whole, with its Content-Length.")
+    try:
+        _check_place(scope, asker)
+        if UNKEPT in scope:
+            raise scope[UNKEPT]
+        token = entry.identify(asker)
+    except DisallowedHost:
+        return problems.answer("forbidden", "The site is not reached by this host name; MAIA_HOSTS names those it has.")
+    except Exception as error:  # noqa: BLE001 - whatever it is, a client is told in the API's language
+        return problems.make_problem(asker.request("POST", ADDRESS, {}), error)
+    rate = rates.count(f"token:{token.pk}")
+    if rate is not None and rate.left < 0:
+        words = f"{rate.limit} requests a minute are answered. Go on in {rate.reset} s."
+        return problems.answer("too-many", words, headers={"Retry-After": str(rate.reset)})
+    return None
+
+
+def _check_place(scope: Scope, asker: Asker) -> None:
+    """Raises DisallowedHost for a name that is not the site's, be it of the page that a browser sends this from: such
+    a name may have been pointed at this machine by another site."""
+    host = asker.request("POST", ADDRESS, {}).get_host()
+    origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
+    if origin and origin.partition("://")[2] != host and origin not in settings.CSRF_TRUSTED_ORIGINS:
+        raise DisallowedHost(origin)
+
+
+async def _serve(scope: Scope, asker: Asker, receive: Receive, send: Send) -> None:
+    """Hand the request to the SDK, which looks at host and origin once more: these have passed."""
+    manager = await entry.in_thread(_make_manager, scope)
+    mark = entry.asker.set(asker)
+    try:
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
+    finally:
+        entry.asker.reset(mark)
+
+
+def _make_manager(scope: Scope) -> Any:
+    """The SDK's manager of one request. The SDK takes over a second to import, which pages need not wait for."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from experiments.mcp.server import make_server
+
+    given = {name: text.decode("latin-1") for name, text in scope["headers"] if name in {b"host", b"origin"}}
+    passed = TransportSecuritySettings(
+        allowed_hosts=[given.get(b"host", "")], allowed_origins=[given.get(b"origin", "")]
+    )
+    return StreamableHTTPSessionManager(make_server()._lowlevel_server, stateless=True, security_settings=passed)
+
+
+async def _answer(response: HttpResponse, send: Send) -> None:
+    headers = [(name.lower().encode(), text.encode()) for name, text in response.items()]
+    headers.append((b"content-length", str(len(response.content)).encode()))
+    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": response.content})

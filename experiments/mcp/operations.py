@@ -1,0 +1,91 @@
+"""The API's own operations, called in this process: the same checks, roles, counts and audit as over HTTP."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import resolve
+from mcp.server.mcpserver.exceptions import ToolError
+from ninja.errors import AuthenticationError
+
+from experiments.api import problems
+from experiments.mcp import entry
+from experiments.mcp.entry import Asker
+from experiments.models import Role, TokenScope
+
+
+@dataclass(frozen=True)
+class OperationAnswer:
+    """What an operation answered, and the version that an edit must name."""
+
+    data: Any
+    etag: str
+
+
+@dataclass(frozen=True)
+class Operations:
+    """The operations as one token may call them."""
+
+    asker: Asker
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """What reading `path` gives, below /api/v1. Raises ToolError with the problem."""
+        return (await self.send("GET", path, query=query)).data
+
+    async def send(
+        self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None, if_match: str = ""
+    ) -> OperationAnswer:
+        """Call an operation. Raises ToolError with the problem."""
+        given = {name: value for name, value in (query or {}).items() if value not in (None, "")}
+        return await entry.in_thread(self._call, method, f"/api/v1{path}", given, body, if_match)
+
+    async def require_allowed(self, scope: TokenScope = TokenScope.READ, role: Role = Role.VIEWER) -> None:
+        """Raises ToolError where the token, or its person, may not any more."""
+        await entry.in_thread(_identify, self.asker, role, scope)
+
+    def _call(self, method: str, path: str, query: dict[str, Any], body: Any, if_match: str) -> OperationAnswer:
+        raw = b"" if body is None else json.dumps(body).encode()
+        match = resolve(path)
+        request = self.asker.request(method, path, query, raw, **({"if_match": if_match} if if_match else {}))
+        request.user, request.resolver_match = AnonymousUser(), match
+        response = match.func(request, *match.args, **match.kwargs)
+        content = json.loads(response.content or b"null")
+        if response.status_code >= 400:
+            raise ToolError(_tell(content))
+        return OperationAnswer(content, response.headers.get("ETag", ""))
+
+
+async def admit(scope: TokenScope = TokenScope.READ, role: Role = Role.VIEWER) -> Operations:
+    """The first line of every tool: what the token that came with the request may call. Raises ToolError."""
+    operations = Operations(entry.asker.get(Asker("")))
+    await operations.require_allowed(scope, role)
+    return operations
+
+
+def _identify(asker: Asker, role: Role, scope: TokenScope) -> None:
+    try:
+        entry.identify(asker, role, scope)
+    except AuthenticationError:
+        raise ToolError(
+            "The token is unknown, revoked or expired. Make another on the page Settings, Tokens."
+        ) from None
+    except Http404:
+        raise ToolError("The person behind this token is no member of the team. Ask an admin for a role.") from None
+    except Exception as error:
+        raise ToolError(_tell(_problem_of(error))) from error
+
+
+def _problem_of(error: Exception) -> Any:
+    response: HttpResponseBase = problems.make_problem(HttpRequest(), error)
+    return json.loads(getattr(response, "content", b"null"))
+
+
+def _tell(problem: Any) -> str:
+    """A problem of the API in words: what is wrong, field by field."""
+    errors = "; ".join(f"{each['field']}: {each['message']}" for each in problem.get("errors", ()))
+    return " ".join(each for each in (problem.get("detail", ""), errors) if each)

@@ -1,0 +1,169 @@
+"""Tools that ask and experiment: a run is asked, taken over, played round by round by the client, and concluded.
+
+A round goes the way of one that a person writes on the run's page: draft, sending, a worker, the run's limits. A client
+that goes away leaves its run waiting; a program that was sent is played to its end.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel, Field
+
+from experiments.core.compatibility import PERSON
+from experiments.mcp import conversation, entry
+from experiments.mcp.content import tell, tell_parts
+from experiments.mcp.operations import Operations, admit
+from experiments.mcp.reading import Content, RowNumber
+from experiments.mcp.waiting import MAX_WAIT, Standing, read_standing, wait_for
+from experiments.models import Role, TokenScope
+from workers.record import tasks
+
+HOW_TO_REPLY = (
+    "You are the experimenter of this run. What follows was written for an agent that replies with tags; you reply by "
+    "the tools run_experiment and conclude, whose arguments take the place of the tags."
+)
+Ctx = Context[Any, Any]
+
+
+class StatedHypothesis(BaseModel):
+    """A line of the list; it keeps its number from round to round."""
+
+    number: int
+    text: str
+    status: Literal["open", "supported", "refuted"] = "open"
+    reason: str = Field("", description="the figure that decides it")
+
+
+async def ask(
+    model: str,
+    layer: str,
+    unit: int | str,
+    ctx: Ctx,
+    question: str = "",
+    task: Annotated[str, Field(json_schema_extra={"enum": list(tasks.TASKS)})] = tasks.USUAL,
+    backbone: Annotated[str, Field(description="who writes the replies; `person`: you")] = PERSON,
+    backbone_model: str = "",
+    rounds: Annotated[int | None, Field(description="limit; left out: the usual one")] = None,
+    dataset: str = "",
+    toolset: str = "",
+    seed: int = 0,
+) -> Content:
+    """Start a run: a question about one unit, answered by experiments. With the backbone `person` you are the
+    experimenter: the answer holds instructions and the reference of the tools that programs may call; go on with
+    run_experiment. With another, an agent works: wait_for_run tells when it is done.
+    Example: {"model": "toybox", "layer": "layer4", "unit": 7}."""
+    api = await admit(TokenScope.RUN, Role.RESEARCHER)
+    about = f"unit {unit} of {layer} of {model}"
+    body: dict[str, Any] = {
+        "question": question or f"What does {about} respond to?",
+        "limits": {} if rounds is None else {"rounds": rounds},
+        "model": model,
+        "layer": layer,
+        "unit": unit,
+        "task": task,
+        "backbone": backbone,
+        "seed": seed,
+        "backbone_model": backbone_model,
+        "dataset": dataset,
+    }
+    run = (await api.send("POST", "/runs", body | ({"toolset": toolset} if toolset else {}))).data["id"]
+    if backbone != PERSON:
+        return [tell((await entry.in_thread(read_standing, run)).facts)]
+    return await _begin(api, ctx, run)
+
+
+async def take_over_run(run: RowNumber, ctx: Ctx) -> Content:
+    """Become the experimenter of a run, whoever wrote its replies so far; a reply under way is finished first. The
+    answer holds instructions, the rounds so far, and the latest result with its images; of your own run too.
+    Example: {"run": 12}."""
+    api = await admit(TokenScope.RUN, Role.RESEARCHER)
+    standing = await entry.in_thread(read_standing, run)
+    if standing.facts["backbone"] != PERSON:
+        await api.send("POST", f"/runs/{run}/hand-over", {"backbone": PERSON})
+    return await _begin(api, ctx, run)
+
+
+async def run_experiment(
+    run: RowNumber,
+    program: Annotated[str, Field(description="Python that defines run_experiment(system, tools), or a script")],
+    ctx: Ctx,
+    hypotheses: Annotated[
+        list[StatedHypothesis] | None, Field(description="the whole list; left out: as before")
+    ] = None,
+    prose: Annotated[str, Field(description="what you make of the evidence so far")] = "",
+) -> Content:
+    """Play the next round of your run: a worker runs the program in its sandbox. Comes back with what it logged, each
+    image under its title and activation, figures, printed text or the error. It counts as a round of the run's limits.
+    Example: {"run": 12, "program": "acts, images = tools.dataset_exemplars(system)\\ntools.log_experiment(acts, images,
+    [''] * len(images), 'exemplars')"}."""
+    api = await admit(TokenScope.RUN, Role.RESEARCHER)
+    written: dict[str, Any] = {"what": "experiment", "program": program, "prose": prose}
+    return await _reply(api, ctx, run, written, hypotheses)
+
+
+async def conclude(
+    run: RowNumber,
+    description: str,
+    labels: Annotated[list[str], Field(description="short phrases, the best first")],
+    ctx: Ctx,
+    reasoning: str = "",
+    bias: Annotated[str, Field(description="biases found, for tasks that ask for them")] = "",
+    hypotheses: list[StatedHypothesis] | None = None,
+) -> Content:
+    """End your run with what its unit responds to. Example: {"run": 12, "description": "It responds to red balls on
+    grass.", "labels": ["red ball"]}."""
+    api = await admit(TokenScope.RUN, Role.RESEARCHER)
+    answer = {"description": description, "labels": labels, "reasoning": reasoning, "bias": bias}
+    return await _reply(api, ctx, run, {"what": "conclusion", **answer}, hypotheses)
+
+
+async def wait_for_run(run: RowNumber, ctx: Ctx, seconds: Annotated[int, Field(ge=1, le=MAX_WAIT)] = 120) -> Content:
+    """Wait until a run ends, pauses or waits for a reply, at most `seconds`; then what was said since its last reply.
+    Example: {"run": 12}."""
+    api = await admit()
+    return await _tell_news(api, run, await wait_for(api, ctx, run, seconds))
+
+
+async def _begin(api: Operations, ctx: Ctx, run: int) -> Content:
+    """What its experimenter has to know, once the run waits for them."""
+    standing = await wait_for(api, ctx, run)
+    if not standing.awaits_reply:
+        return await _tell_news(api, run, standing)
+    found = await conversation.read(api, run)
+    return [tell(standing.facts), *await tell_parts([HOW_TO_REPLY, *found.beginning, *found.rounds[:-1], *found.news])]
+
+
+async def _reply(
+    api: Operations, ctx: Ctx, run: int, written: dict[str, Any], hypotheses: list[StatedHypothesis] | None
+) -> Content:
+    """Save the draft and send it, each on the version that was read, so that of two at once one is refused; wait for
+    what comes of it."""
+    draft = await api.send("GET", f"/runs/{run}/reply")
+    if not draft.data["waiting_for_person"]:
+        standing = await entry.in_thread(read_standing, run)
+        raise ToolError(
+            f"Run {run} does not wait for a reply of yours: {standing.words}. If another round is under way, "
+            "wait_for_run waits for it; if an agent writes the replies, take_over_run makes you the experimenter."
+        )
+    kept = draft.data["hypotheses"] if hypotheses is None else [each.model_dump() for each in hypotheses]
+    saved = await api.send("PUT", f"/runs/{run}/reply", written | {"hypotheses": kept}, if_match=draft.etag)
+    again = await api.send("GET", f"/runs/{run}/reply")
+    if again.data["version"] != saved.data["version"]:
+        raise ToolError(
+            f"Another call of yours has changed the draft of round {saved.data['round']}. Send one at a time."
+        )
+    await api.send("POST", f"/runs/{run}/reply/send", if_match=again.etag)
+    return await _tell_news(api, run, await wait_for(api, ctx, run))
+
+
+async def _tell_news(api: Operations, run: int, standing: Standing) -> Content:
+    """How the run stands, and what was said since its last reply."""
+    facts: dict[str, Any] = dict(standing.facts)
+    if standing.is_moving:
+        facts["note"] = "The run goes on. Call wait_for_run for what comes of it."
+    elif not standing.awaits_reply:
+        facts["conclusion"] = (await api.get(f"/runs/{run}"))["conclusion"]
+    return [tell(facts), *await tell_parts((await conversation.read(api, run)).news)]

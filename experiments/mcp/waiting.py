@@ -1,0 +1,103 @@
+"""Waiting for a run with reports on the way, and how it stands in a few words."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+
+from experiments.core import notify, transcript
+from experiments.core.compatibility import PERSON
+from experiments.core.visibility import visible_to
+from experiments.mcp import entry
+from experiments.mcp.entry import Asker
+from experiments.mcp.operations import Operations
+from experiments.models import Run
+from workers.record.statuses import ACTIVE
+
+MAX_WAIT = 600
+"""Seconds of one call; the run goes on afterwards, and another call waits on."""
+MAX_WAITING = 8
+"""Calls of one token that wait at once in this process."""
+LOOK_EVERY, MAX_LOOK_EVERY = 0.4, 2.0
+"""Seconds between two looks, at first and later on."""
+REPORT_EVERY = 4.0
+"""Seconds between two reports that say the same: clients that count from the last one need some."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands at this moment."""
+
+    is_moving: bool
+    words: str
+    facts: dict[str, Any]
+
+    @property
+    def awaits_reply(self) -> bool:
+        """Whether a person is to write the next round."""
+        return bool(self.facts["awaits_reply_of_round"])
+
+
+def read_standing(run_id: int) -> Standing:
+    """Raises ToolError where there is no such run."""
+    run = visible_to(Run.objects.filter(pk=run_id)).first()
+    if run is None:
+        raise ToolError(f"There is no run {run_id}.")
+    awaits = run.backbone == PERSON and transcript.awaits_reply(run)
+    is_moving, (draft, report) = run.status in ACTIVE, notify.current(run_id)
+    facts = {
+        "run": run_id,
+        "status": run.status,
+        "reason": "" if awaits else run.reason,
+        "rounds": run.rounds,
+        "max_rounds": run.limits.get("rounds"),
+        "awaits_reply_of_round": run.rounds + 1 if awaits else None,
+        "backbone": run.backbone,
+        "page": run.get_absolute_url(),
+    }
+    words = f"{run.get_status_display()}, {run.rounds} rounds played"
+    if is_moving and report:
+        words += f"; {report['what']} {report['done']}/{report['total']}"
+    elif is_moving and draft:
+        words += f"; {len(draft)} characters of the next reply"
+    return Standing(is_moving, words, facts)
+
+
+_waiting: Counter[Asker] = Counter()
+
+
+async def wait_for(api: Operations, ctx: Context[Any, Any], run_id: int, seconds: float = MAX_WAIT) -> Standing:
+    """The run once it waits, is paused or has ended, or the seconds are over; reports as long as the token is good.
+
+    Raises ToolError where too many calls of the token wait already.
+    """
+    who = Asker(api.asker.token)
+    if _waiting[who] >= MAX_WAITING:
+        raise ToolError(f"{MAX_WAITING} calls of this token wait for runs already. The run goes on: ask again later.")
+    _waiting[who] += 1
+    try:
+        return await _follow(api, ctx, run_id, seconds)
+    finally:
+        _waiting[who] -= 1
+        if not _waiting[who]:
+            del _waiting[who]
+
+
+async def _follow(api: Operations, ctx: Context[Any, Any], run_id: int, seconds: float) -> Standing:
+    begun, told, told_at = time.monotonic(), "", 0.0
+    while True:
+        standing = await entry.in_thread(read_standing, run_id)
+        passed = time.monotonic() - begun
+        if not standing.is_moving or passed >= seconds:
+            return standing
+        if standing.words != told or passed - told_at > REPORT_EVERY:
+            await api.require_allowed()
+            told, told_at = standing.words, passed
+            await ctx.report_progress(round(passed, 2), None, told)
+        await anyio.sleep(min(LOOK_EVERY + passed / 30, MAX_LOOK_EVERY))
