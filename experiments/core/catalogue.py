@@ -69,7 +69,7 @@ def _unknown_layer(run: Run) -> str:
         return f"{run.model} has no layer “{run.layer[:LONGEST]}”. Choose one of: {names}."
     if not 0 <= run.unit < layer.units:
         return f"There is no unit {run.unit}: {run.layer} of {run.model} has units 0 to {layer.units - 1}."
-    kind = registry.SYSTEM_OF_LAYER[layer.kind]
+    kind = registry.system_of(layer.kind)
     return "" if run.system_kind == kind else f"{run.layer} of {run.model} is studied as “{kind}”."
 
 

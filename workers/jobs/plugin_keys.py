@@ -105,7 +105,7 @@ def system_named(model: str, layer: str, unit: str, dataset: str = "") -> System
     info = layers[layer]
     number = unit_number(unit, f"{layer} of {model}", info.units, info.names)
     options = {"dataset": dataset_named(dataset)} if dataset else {}
-    return SystemSpec(registry.SYSTEM_OF_LAYER[info.kind], key, layer, number, options)
+    return SystemSpec(registry.system_of(info.kind), key, layer, number, options)
 
 
 def layer_of(spec: SystemSpec) -> LayerInfo:

@@ -193,7 +193,7 @@ class QueryForm(LimitFields):
             return
         try:
             layer = find_layer(data["model"], data["layer"])
-            self.system_kind = registry.SYSTEM_OF_LAYER[layer.kind]
+            self.system_kind = registry.system_of(layer.kind)
             if data.get("ablation") and (problem := explain_no_ablation(layer)):
                 self.add_error("ablation", problem)
             if "unit" in data:
