@@ -130,25 +130,30 @@ _EXEMPLARS_ALONE = _DRAWING | _EDITING | {"test_label"}
 _TOYBOX = ("toybox", "toybox", "toybox")
 _DIFFUSION = ("diffusion", "diffusion", "none")
 
-TOOLSETS: dict[str, Toolset] = {
-    "toybox": Toolset("Toybox: rendered toy scenes", *_TOYBOX),
-    "diffusion": Toolset("Diffusion: photographs drawn and edited by pipelines", *_DIFFUSION),
-    "toybox-exemplars": Toolset("Toybox, exemplars only", *_TOYBOX, _EXEMPLARS_ALONE, True),
-    "toybox-generated": Toolset("Toybox, generated images only", *_TOYBOX, _DATASET, True),
-    "toybox-no-edits": Toolset("Toybox, no edits", *_TOYBOX, _EDITING, True),
-    "toybox-flawed": Toolset(
-        "Toybox with a generator that errs", "toybox-flawed", "toybox", "toybox", is_ablation=True
-    ),
-    "diffusion-exemplars": Toolset("Diffusion, exemplars only", *_DIFFUSION, _EXEMPLARS_ALONE, True),
-    "diffusion-generated": Toolset("Diffusion, generated images only", *_DIFFUSION, _DATASET, True),
-    "diffusion-no-edits": Toolset("Diffusion, no edits", *_DIFFUSION, _EDITING, True),
-}
+
+class _Toolsets(dict[str, Toolset]):
+    """Toolsets by key. Raises UnknownName for one that is not there, such as that of a plug-in that is gone."""
+
+    def __missing__(self, key: str) -> Toolset:
+        raise UnknownName(f"There is no toolset {key!r}. Choose one of: {', '.join(self)}.")
+
+
+TOOLSETS = _Toolsets(
+    {
+        "toybox": Toolset("Toybox: rendered toy scenes", *_TOYBOX),
+        "diffusion": Toolset("Diffusion: photographs drawn and edited by pipelines", *_DIFFUSION),
+        "toybox-exemplars": Toolset("Toybox, exemplars only", *_TOYBOX, _EXEMPLARS_ALONE, True),
+        "toybox-generated": Toolset("Toybox, generated images only", *_TOYBOX, _DATASET, True),
+        "toybox-no-edits": Toolset("Toybox, no edits", *_TOYBOX, _EDITING, True),
+        "toybox-flawed": Toolset(
+            "Toybox with a generator that errs", "toybox-flawed", "toybox", "toybox", is_ablation=True
+        ),
+        "diffusion-exemplars": Toolset("Diffusion, exemplars only", *_DIFFUSION, _EXEMPLARS_ALONE, True),
+        "diffusion-generated": Toolset("Diffusion, generated images only", *_DIFFUSION, _DATASET, True),
+        "diffusion-no-edits": Toolset("Diffusion, no edits", *_DIFFUSION, _EDITING, True),
+    }
+)
 """Toolsets: those for people first, then the ablations of the paper (section 4.3, Table A5)."""
-
-
-def label_toolset(key: str) -> str:
-    """What people call a toolset; the key itself if it is not there."""
-    return TOOLSETS[key].label if key in TOOLSETS else key
 
 
 def draws_toys(toolset: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workers.plugins.loading import PluginReport, load_plugins
 
-NETWORK = '''
+NETWORK = """
 import numpy as np
 import torch
 from torch import nn
@@ -39,7 +39,7 @@ def load(settings):
 
 def register(maia: Registrar) -> None:
     maia.vision_model("our-net", "Our network", load)
-'''
+"""
 """A file with one network: what a person writes, with random weights."""
 
 

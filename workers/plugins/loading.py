@@ -97,7 +97,7 @@ def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginRepor
         return _refuse(origin, f"it did not finish loading in {seconds:g} s, which MAIA_PLUGIN_SECONDS allows")
     except MaiaError as error:
         return _refuse(origin, str(error).rstrip("."))
-    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises, the others are loaded
+    except Exception as error:
         log.warning("The plug-in %s raised", origin.path, exc_info=error)
         return _refuse(origin, f"{type(error).__name__}: {str(error)[:500]}{_find_line(error, origin.path)}")
     for table, key, row in registrar.entries:

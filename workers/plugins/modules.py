@@ -58,8 +58,8 @@ def study(
     """What a plug-in's factory of a vision model returns. Raises MissingPart for arguments that cannot be.
 
     `preprocess` makes of an RGB image a tensor (channels, height, width), of one shape for all images; it is called
-    from several threads. `classes` names the outputs, or says how many there are; None where they are no logits of classes.
-    `layers` are module paths, by name or as a list; None takes every module that gives maps. `scale` is how logits
+    from several threads. `classes` names the outputs, or says how many there are; None where they are no logits of
+    classes. `layers` are module paths, by name or as a list; None takes every module that gives maps. `scale` is how logits
     become probabilities. `visible` tells which part of an image of a size (width, height) the preprocessing leaves,
     where it crops; a `CentreCrop` as the preprocessing tells by itself.
     """
