@@ -59,9 +59,9 @@ def study(
 
     `preprocess` makes of an RGB image a tensor (channels, height, width), of one shape for all images; it is called
     from several threads. `classes` names the outputs, or says how many there are; None where they are no logits of
-    classes. `layers` are module paths, by name or as a list; None takes every module that gives maps. `scale` is how logits
-    become probabilities. `visible` tells which part of an image of a size (width, height) the preprocessing leaves,
-    where it crops; a `CentreCrop` as the preprocessing tells by itself.
+    classes. `layers` are module paths, by name or as a list; None takes every module that gives maps. `scale` is how
+    logits become probabilities. `visible` tells which part of an image of a size (width, height) the preprocessing
+    leaves, where it crops; a `CentreCrop` as the preprocessing tells by itself.
     """
     if not isinstance(network, nn.Module):
         raise MissingPart(f"study() needs a torch.nn.Module, not {type(network).__name__}.")
