@@ -10,6 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests import ROOT
 from tests.support.plugin_files import NETWORK, plugged_in, write_plugin
 from workers import registry
 from workers.errors import MaiaError, UnknownName
@@ -78,6 +79,19 @@ UNEVEN = NETWORK.replace("image.resize((16, 16))", "image")
 FOUR = NETWORK.replace('["cat", "dog"]', '["cat", "dog", "cow", "hen"]')
 NO_LAYER = NETWORK.replace('"block"]', '"wing"]')
 RAISES = NETWORK.replace("return torch.from_numpy", "raise KeyError('lens')\n    return torch.from_numpy")
+
+
+def test_the_example_of_the_documentation_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "workers" / "OWN_PARTS.md").read_text().partition("```python\n")[2].partition("```")[0]
+    assert "/data/our_net.pt" in text
+    write_plugin(tmp_path / "lab", NETWORK.partition("def to_tensor")[0], "our_lab.py")
+    monkeypatch.syspath_prepend(str(tmp_path / "lab"))
+    space: dict = {}
+    exec(NETWORK, space)
+    torch.save(space["OurNet"]().state_dict(), tmp_path / "our_net.pt")
+    model = look(tmp_path, text.replace("/data", str(tmp_path)))
+    assert [each.name for each in model.layers()] == ["stem", "block", "logits"]
+    assert model.maps(pictures(9), ["block"])["block"].shape == (1, 8, 32, 32)
 
 
 def pictures(*greys: int, size: tuple[int, int] = (16, 16)) -> list[Image.Image]:

@@ -70,9 +70,7 @@ def test_a_whole_run_with_parts_of_a_plug_in_alone(plugin: Path) -> None:
     assert plugin.with_suffix(".pids").read_text().split() == [str(os.getpid())]
 
 
-def test_rows_tell_path_and_version_and_pages_need_no_plug_in(
-    plugin: Path, as_owner: Client, owner: User
-) -> None:
+def test_rows_tell_path_and_version_and_pages_need_no_plug_in(plugin: Path, as_owner: Client, owner: User) -> None:
     write_rows()
     rows = (
         VisionModelRow.objects.get(name="our-net"),

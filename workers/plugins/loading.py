@@ -22,7 +22,7 @@ from typing import Any
 from workers import registry
 from workers.errors import MaiaError, UnknownName
 from workers.plugins.deadline import find_outcome, start_call
-from workers.plugins.parts import Origin
+from workers.plugins.parts import PluginOrigin
 from workers.plugins.registrar import DESCRIBERS, EDITORS, GENERATORS, NOUNS, TOOLSETS, Registrar
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ GROUP = "maia_web.plugins"
 """Group of the entry points of installed packages."""
 
 _lock = threading.Lock()
-_added: dict[tuple[str, str], Origin] = {}
+_added: dict[tuple[str, str], PluginOrigin] = {}
 """Table and key of what plug-ins added in this process."""
 
 
@@ -52,7 +52,7 @@ class PluginReport:
 class _Source:
     """A plug-in before it is imported."""
 
-    origin: Origin
+    origin: PluginOrigin
     find: Callable[[], Any]
     """Imports it. Gives its function `register`, or what has one."""
 
@@ -72,7 +72,7 @@ def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ..
         return tuple(_load(name, find, seconds) for name, find in sources)
 
 
-def find_origin(table: Mapping[str, Any], key: str) -> Origin | None:
+def find_origin(table: Mapping[str, Any], key: str) -> PluginOrigin | None:
     """Which plug-in a part comes from; None for one of MAIA Web itself. The table is one of the registry's."""
     family, colon, _ = key.partition(":")
     with _lock:
@@ -84,7 +84,7 @@ def find_origin(table: Mapping[str, Any], key: str) -> Origin | None:
 
 def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginReport:
     """Import one plug-in and add what it registers."""
-    origin = Origin(name, name, "")
+    origin = PluginOrigin(name, name, "")
     try:
         source = find()
         origin = source.origin
@@ -108,7 +108,7 @@ def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginRepor
     return PluginReport(name, origin.path, origin.version, keys, "")
 
 
-def _refuse(origin: Origin, reason: str) -> PluginReport:
+def _refuse(origin: PluginOrigin, reason: str) -> PluginReport:
     """The report of one that adds nothing."""
     problem = f"Plug-in {origin.path!r}: {reason}. Nothing of it is added; correct it and start the worker again."
     log.warning("%s", problem)
@@ -157,7 +157,7 @@ def _find_named(name: str) -> _Source:
         version = sha256(path.read_bytes()).hexdigest()[:12]
     except OSError as error:
         raise UnknownName(f"MAIA_PLUGINS names it, and it cannot be read ({error.strerror})") from None
-    return _Source(Origin(name, str(path), version), partial(_import_file, path, version))
+    return _Source(PluginOrigin(name, str(path), version), partial(_import_file, path, version))
 
 
 def _find_module(name: str) -> _Source:
@@ -173,12 +173,14 @@ def _find_module(name: str) -> _Source:
     if path is None:
         raise UnknownName("MAIA_PLUGINS names it, and Python finds no such module: install it where the worker runs")
     version = sha256(path.read_bytes()).hexdigest()[:12]
-    return _Source(Origin(name, str(path), version), partial(import_module, name))
+    return _Source(PluginOrigin(name, str(path), version), partial(import_module, name))
 
 
 def _find_entry(entry: metadata.EntryPoint) -> _Source:
     version = entry.dist.version if entry.dist else ""
-    return _Source(Origin(entry.name, f"{entry.dist.name if entry.dist else ''}: {entry.value}", version), entry.load)
+    return _Source(
+        PluginOrigin(entry.name, f"{entry.dist.name if entry.dist else ''}: {entry.value}", version), entry.load
+    )
 
 
 def _import_file(path: Path, version: str) -> Any:

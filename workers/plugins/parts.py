@@ -16,7 +16,7 @@ Load = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Origin:
+class PluginOrigin:
     """Where parts come from."""
 
     name: str
@@ -29,10 +29,12 @@ class Origin:
         return f"the plug-in {self.path}, version {self.version}"
 
 
-class Part:
+class RegisteredPart:
     """The factory of a part, called as the registry calls any. Safe for threads."""
 
-    def __init__(self, origin: Origin, what: str, load: Load, seconds: float, extras: dict[str, Load | None]) -> None:
+    def __init__(
+        self, origin: PluginOrigin, what: str, load: Load, seconds: float, extras: dict[str, Load | None]
+    ) -> None:
         self.origin = origin
         self._what = what
         self._load = load

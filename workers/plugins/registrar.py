@@ -9,7 +9,7 @@ from typing import Any
 
 from workers import registry
 from workers.errors import UnknownName
-from workers.plugins.parts import Load, Origin, Part
+from workers.plugins.parts import Load, PluginOrigin, RegisteredPart
 
 MODELS, DATASETS = "VISION_MODELS", "DATASETS"
 GENERATORS, EDITORS, DESCRIBERS = "IMAGE_GENERATORS", "IMAGE_EDITORS", "DESCRIBERS"
@@ -40,7 +40,7 @@ class Registrar:
     given what follows the colon as a second argument. Methods raise UnknownName for a key or label that cannot be.
     """
 
-    def __init__(self, origin: Origin, seconds: float) -> None:
+    def __init__(self, origin: PluginOrigin, seconds: float) -> None:
         self.origin = origin
         self.entries: list[tuple[str, str, Any]] = []
         """Table, key, and the row that comes there."""
@@ -108,7 +108,7 @@ class Registrar:
         if not callable(load):
             raise UnknownName(f"The {NOUNS[table]} {key!r} needs a function that loads it, not {load!r}.")
         what = f"The {NOUNS[table]} {key!r}"
-        self.entries.append((table, key, (label, Part(self.origin, what, load, self._seconds, extras))))
+        self.entries.append((table, key, (label, RegisteredPart(self.origin, what, load, self._seconds, extras))))
 
     def _check(self, table: str, key: str, label: str) -> None:
         longest, noun = _LENGTHS.get(table, 100), NOUNS[table]

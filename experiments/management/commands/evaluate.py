@@ -60,11 +60,8 @@ class Command(FetchingCommand):
         parser.add_argument("--model", default="", help="whose units; default: toybox, or the batch of the seed")
         parser.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all with units")
         parser.add_argument("--dataset", default="", metavar="D", help="where images come from")
-        parser.add_argument(
-            "--toolset",
-            choices=choices.OfferedKeys(parts.list_toolsets),
-            help="of units; default: toybox, for models of toys",
-        )
+        toolsets = choices.OfferedKeys(parts.list_toolsets)
+        parser.add_argument("--toolset", choices=toolsets, help="of units; default: toybox, for models of toys")
         parser.add_argument("--source", nargs="+", default=[], metavar="S", help="whose labels, as import:milan")
         parser.add_argument(
             "--repeats", type=int, metavar="N", help="seeds, of spurious features and biases; default: 1"
@@ -277,9 +274,8 @@ def _check_judge(kind: EvaluationKind, judge: str) -> str:
     if not judge or "judge" not in KINDS[kind].asks:
         return ""
     key = judge.partition(":")[0]
-    able = [
-        each for each in parts.list_backbones() if each != PERSON and (each != SCRIPTED or KINDS[kind].truth_in_words)
-    ]
+    unable = {PERSON} if KINDS[kind].truth_in_words else {PERSON, SCRIPTED}
+    able = [each for each in parts.list_backbones() if each not in unable]
     if key not in able:
         raise CommandError(f"{judge!r} cannot judge here. Choose one of: {', '.join(able)}, as openai:gpt-4o.")
     return judge
