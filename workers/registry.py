@@ -1,5 +1,7 @@
 """Every plug-in, by kind: key -> (label, dotted path of its factory). Loaded on first use; standard library alone.
 
+`workers.plugins` adds what the files of MAIA_PLUGINS register, in workers and commands alone.
+
 To add a plug-in: one file, one line below. A factory takes `LabSettings` first; what else it takes is said beside each
 table. A key that ends in a colon names a family: "hf:" serves "hf:microsoft/resnet-152", and its factory is given what
 follows the first colon as a second argument. A plug-in whose weights may be missing has a function `missing`, with the
@@ -19,7 +21,10 @@ from typing import Any
 
 from workers.errors import UnknownName
 
-Plugins = Mapping[str, tuple[str, str]]
+Factory = Callable[..., Any]
+Plugins = dict[str, tuple[str, str | Factory]]
+"""Key -> label, and the dotted path of its factory; of what a plug-in of the settings registered, the factory itself,
+which has what else the key needs, such as `missing` or `models`, as attributes."""
 
 PAPER_RESNET = "torchvision:timm/resnet152.tv_in1k"
 """The ResNet-152 that MAIA's paper studies."""
@@ -51,6 +56,7 @@ VISION_MODELS: Plugins = {
     "torchvision:": ("A ResNet of torchvision, by file, folder or hub id", _TORCHVISION),
     "clip-rn50:": ("A CLIP ResNet-50, by hub id or file", _CLIP),
     "synthetic:": ("Synthetic neurons on a detector", _SYNTHETIC),
+    "timm:": ("Any model of timm, by its name there; needs the package timm", "workers.plugins.timm.load"),
 }
 
 DATASETS: Plugins = {
@@ -124,25 +130,30 @@ _EXEMPLARS_ALONE = _DRAWING | _EDITING | {"test_label"}
 _TOYBOX = ("toybox", "toybox", "toybox")
 _DIFFUSION = ("diffusion", "diffusion", "none")
 
-TOOLSETS: Mapping[str, Toolset] = {
-    "toybox": Toolset("Toybox: rendered toy scenes", *_TOYBOX),
-    "diffusion": Toolset("Diffusion: photographs drawn and edited by pipelines", *_DIFFUSION),
-    "toybox-exemplars": Toolset("Toybox, exemplars only", *_TOYBOX, _EXEMPLARS_ALONE, True),
-    "toybox-generated": Toolset("Toybox, generated images only", *_TOYBOX, _DATASET, True),
-    "toybox-no-edits": Toolset("Toybox, no edits", *_TOYBOX, _EDITING, True),
-    "toybox-flawed": Toolset(
-        "Toybox with a generator that errs", "toybox-flawed", "toybox", "toybox", is_ablation=True
-    ),
-    "diffusion-exemplars": Toolset("Diffusion, exemplars only", *_DIFFUSION, _EXEMPLARS_ALONE, True),
-    "diffusion-generated": Toolset("Diffusion, generated images only", *_DIFFUSION, _DATASET, True),
-    "diffusion-no-edits": Toolset("Diffusion, no edits", *_DIFFUSION, _EDITING, True),
-}
+
+class _Toolsets(dict[str, Toolset]):
+    """Toolsets by key. Raises UnknownName for one that is not there, such as that of a plug-in that is gone."""
+
+    def __missing__(self, key: str) -> Toolset:
+        raise UnknownName(f"There is no toolset {key!r}. Choose one of: {', '.join(self)}.")
+
+
+TOOLSETS = _Toolsets(
+    {
+        "toybox": Toolset("Toybox: rendered toy scenes", *_TOYBOX),
+        "diffusion": Toolset("Diffusion: photographs drawn and edited by pipelines", *_DIFFUSION),
+        "toybox-exemplars": Toolset("Toybox, exemplars only", *_TOYBOX, _EXEMPLARS_ALONE, True),
+        "toybox-generated": Toolset("Toybox, generated images only", *_TOYBOX, _DATASET, True),
+        "toybox-no-edits": Toolset("Toybox, no edits", *_TOYBOX, _EDITING, True),
+        "toybox-flawed": Toolset(
+            "Toybox with a generator that errs", "toybox-flawed", "toybox", "toybox", is_ablation=True
+        ),
+        "diffusion-exemplars": Toolset("Diffusion, exemplars only", *_DIFFUSION, _EXEMPLARS_ALONE, True),
+        "diffusion-generated": Toolset("Diffusion, generated images only", *_DIFFUSION, _DATASET, True),
+        "diffusion-no-edits": Toolset("Diffusion, no edits", *_DIFFUSION, _EDITING, True),
+    }
+)
 """Toolsets: those for people first, then the ablations of the paper (section 4.3, Table A5)."""
-
-
-def label_toolset(key: str) -> str:
-    """What people call a toolset; the key itself if it is not there."""
-    return TOOLSETS[key].label if key in TOOLSETS else key
 
 
 def draws_toys(toolset: str) -> bool:
@@ -195,6 +206,11 @@ BACKBONES: Plugins = {
     "openai": ("Vision-language model (OpenAI-compatible)", "workers.backbones.openai.backbone.load"),
     "person": ("Manual (human)", "workers.backbones.person.load"),
 }
+
+
+def system_of(kind: str) -> str:
+    """The kind of system that units of a layer are studied as; a kind of layer that a plug-in has is its system's."""
+    return SYSTEM_OF_LAYER.get(kind, kind)
 
 
 def choices(plugins: Plugins) -> list[tuple[str, str]]:
@@ -272,6 +288,14 @@ def _find_function(plugins: Plugins, key: str, called: str = "") -> Callable[...
     found = plugins.get(key) or (plugins.get(family + colon) if name else None)
     if found is None:
         raise UnknownName(f"There is no {key!r} here. Choose one of: {', '.join(plugins)}.")
-    module, _, factory = found[1].rpartition(".")
-    function: Any = getattr(import_module(module), called, None) if called else getattr(import_module(module), factory)
+    if isinstance(found[1], str):
+        function = _import_function(found[1], called)
+    else:
+        function = getattr(found[1], called, None) if called else found[1]
     return (lambda settings, *rest: function(settings, name, *rest)) if colon and function else function
+
+
+def _import_function(path: str, called: str) -> Any:
+    """The factory at a dotted path, or the function of its module that is `called` so, None if there is none."""
+    module, _, factory = path.rpartition(".")
+    return getattr(import_module(module), called, None) if called else getattr(import_module(module), factory)

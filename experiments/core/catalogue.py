@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from experiments.core import compatibility
+from experiments.core import compatibility, parts
 from experiments.models import Backbone, Dataset, Layer, Run, VisionModelRow
 from workers import registry
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, decode_members, find_number, find_size_problem
@@ -44,8 +44,8 @@ def find_unknown_part(run: Run) -> str:
     checks = (
         ("" if known else no_model(run.model)) or _unknown_layer(run),
         unknown_dataset(run.options.get("dataset") or ""),
-        _unknown_among("toolset", run.toolset, registry.TOOLSETS),
-        _unknown_among("backbone", run.backbone, registry.BACKBONES),
+        _unknown_among("toolset", run.toolset, parts.list_toolsets()),
+        _unknown_among("backbone", run.backbone, parts.list_backbones()),
         _unknown_among("task", run.task, TASKS),
     )
     return next(filter(None, checks), "") or compatibility.explain_incompatibility(run.backbone, run.toolset, run.model)
@@ -69,7 +69,7 @@ def _unknown_layer(run: Run) -> str:
         return f"{run.model} has no layer “{run.layer[:LONGEST]}”. Choose one of: {names}."
     if not 0 <= run.unit < layer.units:
         return f"There is no unit {run.unit}: {run.layer} of {run.model} has units 0 to {layer.units - 1}."
-    kind = registry.SYSTEM_OF_LAYER[layer.kind]
+    kind = registry.system_of(layer.kind)
     return "" if run.system_kind == kind else f"{run.layer} of {run.model} is studied as “{kind}”."
 
 

@@ -70,6 +70,7 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
         "state": state(report),
         "refuses": report.get("refuses", ""),
         "problems": report.get("problems", []),
+        "plugins": report.get("plugins", []),
         "weights": weights,
         "scale": max([report.get("budget") or weights, weights, 1]),
         "doing": [_describe_job(each) for each in report.get("jobs", [])],

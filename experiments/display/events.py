@@ -17,7 +17,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from experiments.core import transcript
+from experiments.core import parts, transcript
 from experiments.core.system_names import Names
 from experiments.display import cited_figures, hypothesis_strips, image_cards, log_entries, rounds, window
 from experiments.display.functions.plots import plot_samples
@@ -27,7 +27,6 @@ from experiments.display.image_cards import ImageCard, ImageSource
 from experiments.display.parameter_plots import draw_parameters
 from experiments.display.plots import SMALL, Scale, activation_plot
 from experiments.models import Event, Run
-from workers import registry
 from workers.record import grades, tasks
 from workers.record.decoding import encode
 from workers.record.events import Audience, Ended, ExperimentEnded, ExperimentStarted, Graded, Replied, Started
@@ -254,7 +253,7 @@ def side(run: Run, names: Names | None = None, bearings: Bearings | None = None)
         **(_chart_activations(run) if run.takes_images else _chart_function(run)),
         "names": names or Names(None),
         "backbone": run.versions.get("backbone") or backbone_of(run),
-        "tools": registry.label_toolset(run.toolset),
+        "tools": parts.label_toolset(run.toolset),
         "task": tasks.label(run.task),
         "scale": run_scale,
     }
@@ -282,7 +281,7 @@ def _chart_function(run: Run) -> dict[str, Any]:
 
 def backbone_of(run: Run) -> str:
     """The backbone as it was asked for."""
-    label = registry.label(registry.BACKBONES, run.backbone)
+    label = parts.label_backbone(run.backbone)
     return f"{label}, {run.backbone_model}" if run.backbone_model else label
 
 

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from experiments.core import access, notify, worker_status
+from experiments.core import access, notify, parts, worker_status
 from experiments.core.access import HtmxRequest
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
@@ -33,7 +33,6 @@ from experiments.pairwise import of_evaluation, sources
 from experiments.pairwise.actions import MANAGES
 from experiments.pairwise.lists import trials as list_trials
 from experiments.sweeps import lists as sweeps
-from workers import registry
 from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS
 from workers.record.evaluations import CAVEAT
 
@@ -113,7 +112,7 @@ def _read_choices(form: NewEvaluation, listed: list[sources.LabelSource]) -> dic
     model = str(form.data.get("model", ""))
     backbones: list[tuple[str, str, bool]] = []  # value, words, whether its price is unknown
     for row in Backbone.objects.exclude(key="person"):
-        label = row.label or registry.label(registry.BACKBONES, row.key)
+        label = row.label or parts.label_backbone(row.key)
         names = row.model_names or [""]
         backbones += [(f"{row.key}:{name}" if name else row.key, name or label, name in row.unpriced) for name in names]
     return {

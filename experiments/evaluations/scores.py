@@ -14,11 +14,11 @@ from django.db.models import Count, F, IntegerField, Max, Min, QuerySet, Sum, Va
 from django.db.models.functions import Cast, Floor, Least
 from django.urls import reverse
 
+from experiments.core import parts
 from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.display.plots import CountedGroup, Plot, draw_distributions
 from experiments.models import Run
-from workers import registry
 
 WIDTH = 0.05
 """Of a bin."""
@@ -88,7 +88,7 @@ def name_group(by: str, values: Sequence[str]) -> str:
     if by != "backbone":
         return " / ".join(values)
     backbone, model = values
-    return model or registry.label(registry.BACKBONES, backbone)
+    return model or parts.label_backbone(backbone)
 
 
 def _link(keys: Sequence[str], group: ScoredGroup, chosen: Mapping[str, str]) -> str:

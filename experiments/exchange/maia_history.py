@@ -177,7 +177,7 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
         | {
             "question": asked[:QUESTION_CHARS],
             "task": str(options.get("task") or tasks.USUAL),
-            "system_kind": (registry.SYSTEM_OF_LAYER[known.kind] if known else "unit"),
+            "system_kind": (registry.system_of(known.kind) if known else "unit"),
             "options": {},
             "limits": {},
             "toolset": BACKBONE,

@@ -298,6 +298,14 @@ class WorkerJob(Schema):
     seconds: float
 
 
+class WorkerPlugin(Schema):
+    """A file or package that adds parts."""
+
+    path: str
+    version: str = Field(description="the first 12 characters of a file's SHA-256, or a package's version")
+    adds: list[str] = Field(description="such as: vision model our-net")
+
+
 class WorkerOut(Schema):
     """A worker as it told last."""
 
@@ -312,7 +320,10 @@ class WorkerOut(Schema):
     silent: float = Field(description="seconds since it told")
     up: float = Field(description="seconds since it began")
     refuses: str = Field(description="why it claims nothing, with the remedy; empty where it does")
-    problems: list[str] = Field(description="files of toys that it left out, each with the reason and the remedy")
+    problems: list[str] = Field(
+        description="plug-ins and files of toys that it left out, each with the reason and the remedy"
+    )
+    plugins: list[WorkerPlugin] = Field(description="plug-ins that it loaded")
     budget: int = Field(description="bytes of weights that it may hold; 0 for no limit")
     loaded: list[LoadedModel]
     doing: list[WorkerJob]

@@ -14,12 +14,12 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 from django.db.models import Q
 
+from experiments.core import parts
 from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON, SCRIPTED
 from experiments.evaluations import actions
 from experiments.evaluations.lists import OPEN_ITEMS
 from experiments.models import Evaluation, EvaluationKind, ItemStatus
-from workers import registry
 from workers.jobs.evaluations.budget import find_cost
 from workers.record.evaluation_kinds import KINDS
 from workers.record.statuses import Status
@@ -60,7 +60,7 @@ def _read_backbones(text: str) -> list[str]:
     Raises CommandError for one that cannot be compared.
     """
     named = [each.strip() for each in text.split(",") if each.strip()]
-    able = [each for each in registry.BACKBONES if each != PERSON]
+    able = [each for each in parts.list_backbones() if each != PERSON]
     for each in named:
         if each.partition(":")[0] not in able:
             raise CommandError(

@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
 
-from experiments.core import compatibility
+from experiments.core import compatibility, parts
 from experiments.core.errors import InvalidInput
 from experiments.core.params import parse_number
 from experiments.models import Dataset
 from experiments.runs.asking.circuits import choose_circuit, find_circuit_unit, place_circuit
 from experiments.runs.asking.form import find_layer
-from workers import registry
 from workers.record.circuits import ACTIVATION_LAYER
 from workers.record.limits import MOST_EXEMPLARS
 from workers.record.systems import SystemSpec
 
 MOST_SEED = 2**31 - 1
 """As on the pages and in the API."""
+
+
+class OfferedKeys:
+    """Keys that an option takes, looked up when it is read: rows and plug-ins of the settings name some."""
+
+    def __init__(self, find: Callable[[], dict[str, str]]) -> None:
+        self._find = find
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            return iter(self._find())
+        except DatabaseError:  # --help works before there is a database
+            return iter(())
+
+    def __contains__(self, key: object) -> bool:
+        if key not in self._find():
+            from workers.jobs.laboratory import laboratory
+
+            laboratory()  # adds what plug-ins register
+        return key in self._find()
 
 
 def add_system(parser: CommandParser) -> None:
@@ -33,7 +54,9 @@ def add_system(parser: CommandParser) -> None:
     parser.add_argument("--circuit", type=int, metavar="N", help=circuit)
     where = "where exemplars come from: a key, name or path; default: toybox, for models of toys alone"
     parser.add_argument("--dataset", default="", metavar="NAME", help=where)
-    parser.add_argument("--toolset", choices=registry.TOOLSETS, help="default: toybox, for models of toys alone")
+    parser.add_argument(
+        "--toolset", choices=OfferedKeys(parts.list_toolsets), help="default: toybox, for models of toys alone"
+    )
     look = "look of masked images: dim around the bright region, dark as published, or weighted by activation as well"
     parser.add_argument("--surroundings", choices=("dim", "dark", "weighted"), default="", help=look)
     shown = f"exemplars to work with; default: all, {MOST_EXEMPLARS}; AIM takes 5"
@@ -81,11 +104,8 @@ def toolset_of(model: str, options: dict[str, Any]) -> str:
         return named or compatibility.TOYBOX
     if compatibility.is_toybox(model):
         return named or compatibility.TOYBOX
-    lacking = (
-        []
-        if named
-        else [f"--toolset, one of {', '.join(key for key, each in registry.TOOLSETS.items() if not each.is_ablation)}"]
-    )
+    toolsets = ", ".join(key for key in parts.list_toolsets() if not compatibility.is_ablation(key))
+    lacking = [] if named else [f"--toolset, one of {toolsets}"]
     if not options["dataset"] and settings.LAB_DATASET == compatibility.TOYBOX:
         there = ", ".join(Dataset.objects.values_list("key", flat=True)) or "manage.py datasets add FOLDER makes one"
         lacking.append(f"--dataset ({there})")

@@ -119,7 +119,7 @@ class Layer(models.Model):
     def spec(self, number: int, dataset: str = "") -> SystemSpec:
         """The system that one of its units is studied as, over a dataset where one is named."""
         options = {"dataset": dataset} if dataset else {}
-        return SystemSpec(registry.SYSTEM_OF_LAYER[self.kind], self.model.name, self.name, number, options)
+        return SystemSpec(registry.system_of(self.kind), self.model.name, self.name, number, options)
 
     def name_of(self, number: int) -> str:
         """The class or concept of a unit; "" if it has none."""

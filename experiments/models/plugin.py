@@ -13,6 +13,7 @@ class PluginRow(models.Model):
     label = models.CharField(max_length=200, blank=True)
     available = models.BooleanField(default=True)
     remedy = models.TextField(blank=True, help_text="what is missing, and the command that gets it")
+    plugin = models.TextField(blank=True, help_text="path and version of the file or package that registered it")
 
     class Meta:
         abstract = True

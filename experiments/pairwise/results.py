@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from experiments.core import parts
 from experiments.core.display_name import person
 from experiments.models import Answer, Judge, PairKind, PairwiseTrial, Vote
 from experiments.pairwise import sources
 from experiments.pairwise.proportions import Proportion, measure_proportion
-from workers import registry
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def name_of(judge: Judge) -> str:
     """A person by name; a backbone by its model."""
     if judge.user_id:
         return person(judge.user)
-    return judge.backbone_model or registry.label(registry.BACKBONES, judge.backbone)
+    return judge.backbone_model or parts.label_backbone(judge.backbone)
 
 
 # --- preferences ---

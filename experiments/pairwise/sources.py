@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
+from experiments.core import parts
 from experiments.core.params import parse_key
 from experiments.models import Label, Review, ReviewState, Sweep, Unit
-from workers import registry
 
 AGENT, PERSON, CORRECTION, IMPORT, SWEEP = "agent", "person", "correction", "import", "sweep"
 OURS = {
@@ -67,7 +67,7 @@ def words(key: str) -> str:
     if family == SWEEP:
         return _name_sweeps([key])[key]
     backbone, _, model = rest.partition(":")
-    return model or (registry.label(registry.BACKBONES, backbone) if backbone else key)
+    return model or (parts.label_backbone(backbone) if backbone else key)
 
 
 def _name_sweeps(keys: Iterable[str]) -> dict[str, str]:

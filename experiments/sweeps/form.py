@@ -11,7 +11,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from experiments.core import compatibility
+from experiments.core import compatibility, parts
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT
 from experiments.core.sweep_totals import MAX_TOKENS
@@ -21,7 +21,6 @@ from experiments.models.stored import Variant
 from experiments.runs.asking.form import OPTIONS, SURROUNDINGS, LimitFields, QueryForm, explain_no_ablation, find_layer
 from experiments.sweeps.questions import fill_in
 from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
-from workers import registry
 from workers.record import tasks
 from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL, explain_unpriced
 
@@ -96,7 +95,7 @@ class NewSweep(LimitFields):
         layers = Layer.objects.filter(model__name=data.get("model", "")).values_list("name", flat=True)
         self._offer("layer", list(layers))
         self._offer("agent", list(list_agents()))
-        self._offer("toolset", list(registry.TOOLSETS))
+        self._offer("toolset", list(parts.list_toolsets()))
 
     def _offer(self, name: str, keys: Sequence[str]) -> None:
         field = self.fields[name]
@@ -247,7 +246,7 @@ def list_agents() -> dict[str, str]:
     """Each backbone that works by itself, with each model of its provider where it has some -> what it is called."""
     found: dict[str, str] = {}
     for row in Backbone.objects.exclude(key=compatibility.PERSON):
-        label = row.label or registry.label(registry.BACKBONES, row.key)
+        label = row.label or parts.label_backbone(row.key)
         for name in row.model_names or [""]:
             found[f"{row.key}:{name}" if name else row.key] = name or label
     return found

@@ -84,12 +84,12 @@ def test_files_that_a_worker_left_out_are_shown_with_the_reason(as_owner: Client
     told = "'a<b>.glb': it has a skeleton; apply the pose."
     worker_status.publish_status("lab:17", REPORT | {"problems": [told]})
     text = page(as_owner)
-    assert "Left out of the game engine" in text
+    assert "<h3>Left out</h3>" in text
     assert "&#x27;a&lt;b&gt;.glb&#x27;: it has a skeleton; apply the pose." in text
     (row,) = as_owner.get("/api/v1/workers").json()["items"]
     assert row["problems"] == [told]
     worker_status.publish_status("lab:17", REPORT)
-    assert "Left out of the game engine" not in page(as_owner)
+    assert "<h3>Left out</h3>" not in page(as_owner)
 
 
 def test_each_loaded_name_is_said_once() -> None:

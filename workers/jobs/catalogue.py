@@ -7,7 +7,7 @@ A plug-in that fails stops no other: its row says why.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,8 +17,9 @@ from django.db import transaction
 from experiments.models import Backbone, Dataset, Layer, LayerIndex, Run, Toolset, UnitProfile, VisionModelRow
 from workers import registry
 from workers.errors import MaiaError, MissingPart
-from workers.jobs.laboratory import laboratory
+from workers.jobs.laboratory import laboratory, plugin_reports
 from workers.lab.exemplars import ask_dataset
+from workers.plugins.loading import PluginReport, find_origin
 from workers.protocols import LabSettings, LayerInfo, Progress, VisionModel, no_progress
 
 log = logging.getLogger(__name__)
@@ -26,10 +27,11 @@ log = logging.getLogger(__name__)
 
 def write_all(progress: Progress = no_progress) -> None:
     """Look at every plug-in of the registry, and at everything that was added. Raises only what `progress` raises."""
+    laboratory()  # adds what plug-ins register
     work: list[tuple[str, Callable[[str], None]]] = [
         *((key, write_dataset) for key in dataset_keys()),
-        *((key, write_backbone) for key in registry.BACKBONES),
-        *((key, write_toolset) for key in registry.TOOLSETS),
+        *((key, write_backbone) for key in _with_rows(registry.BACKBONES, Backbone)),
+        *((key, write_toolset) for key in _with_rows(registry.TOOLSETS, Toolset)),
         *((key, write_model) for key in model_keys()),
         *((key, look_at_engine) for key in registry.GAME_ENGINES),
     ]
@@ -37,6 +39,17 @@ def write_all(progress: Progress = no_progress) -> None:
         progress(f"Looking at {key}", done, len(work))
         write(key)
     progress("Looked at everything", len(work), len(work))
+
+
+def _with_rows(known: Iterable[str], kind: type[Backbone | Toolset]) -> list[str]:
+    """Keys of the registry, then those of plug-ins that were here once."""
+    return list(dict.fromkeys([*known, *kind._default_manager.values_list("key", flat=True)]))
+
+
+def _name_origin(plugins: Mapping[str, Any], key: str) -> str:
+    """The path and version of the plug-in that registered a part; "" for one of MAIA Web itself."""
+    origin = find_origin(plugins, key)
+    return f"{origin.path}, version {origin.version}" if origin else ""
 
 
 def model_keys() -> list[str]:
@@ -80,6 +93,7 @@ def look_at_model(key: str, **added: Any) -> VisionModelRow:
     known = known and not Layer.objects.filter(model__name=key, kind="logit", scale="").exists()  # of older versions
     layers = [] if known else list(model.layers())
     here: dict[str, Any] = {"available": True, "remedy": "", "label": name_plugin(registry.VISION_MODELS, key)}
+    here["plugin"] = _name_origin(registry.VISION_MODELS, key)
     if not known:
         # Which weights it has, if it can tell
         tell: Callable[[], str] | None = getattr(model, "about", None)
@@ -140,6 +154,7 @@ def look_at_dataset(key: str, progress: Progress = no_progress, **added: Any) ->
     # How many images it has, as far as that can be told without decoding them
     count: Callable[[], int] | None = getattr(dataset, "count", None)
     here = {"available": True, "remedy": "", "images": (count() if count else len(dataset))} | named
+    here["plugin"] = _name_origin(registry.DATASETS, key)
     usual: str = getattr(dataset, "title", "") or name_plugin(registry.DATASETS, key)
     fresh = {"label": usual, "revision": dataset.revision} | added
     with transaction.atomic():
@@ -161,13 +176,18 @@ def write_backbone(key: str) -> None:
         registry.list_prices(registry.BACKBONES, key, settings())
 
     remedy = _find_trouble(key, look)
-    found = {"label": registry.BACKBONES[key][0], "available": not remedy, "remedy": remedy}
+    found: dict[str, Any] = {"available": not remedy, "remedy": remedy}
+    if key in registry.BACKBONES:
+        found |= {"label": registry.BACKBONES[key][0], "plugin": _name_origin(registry.BACKBONES, key)}
     found["model_names"] = [] if remedy else registry.list_models(registry.BACKBONES, key, settings())
     found["prices"] = {} if remedy else registry.list_prices(registry.BACKBONES, key, settings())
     Backbone.objects.update_or_create(key=key, defaults=found)
 
 
 def write_toolset(key: str) -> None:
+    if gone := _find_trouble(key, lambda: registry.TOOLSETS[key]):
+        Toolset.objects.filter(key=key).update(available=False, remedy=gone)
+        return
     tools = registry.TOOLSETS[key]
     parts = (
         (registry.IMAGE_GENERATORS, tools.generator),
@@ -176,6 +196,7 @@ def write_toolset(key: str) -> None:
     )
     remedy = "\n".join(dict.fromkeys(each for part in parts if (each := find_lack(*part))))
     found = {"label": tools.label, "available": not remedy, "remedy": remedy}
+    found["plugin"] = _name_origin(registry.TOOLSETS, key)
     models = [] if remedy else [model for part in parts for model in registry.list_models(*part, settings())]
     found["model_names"] = list(dict.fromkeys(models))
     Toolset.objects.update_or_create(key=key, defaults=found)
@@ -195,6 +216,12 @@ def describe_engine(key: str = "toybox") -> tuple[str, tuple[str, ...]]:
 
 
 # --- what is missing --------------------------------------------------------------------------------
+
+
+def list_plugins() -> Sequence[PluginReport]:
+    """What came of each plug-in that the settings and installed packages name."""
+    laboratory()
+    return plugin_reports
 
 
 def require(plugins: registry.Plugins, key: str, *arguments: Any) -> None:

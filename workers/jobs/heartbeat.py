@@ -87,6 +87,7 @@ class Heartbeat:
             ],
             **describe_cache(),
             "problems": list_problems(),
+            "plugins": list_plugins(),
             "memory": memory(),
             "counters": counters.read_counters(),
         }
@@ -104,8 +105,8 @@ class Heartbeat:
 def summarize_report(report: dict[str, Any]) -> tuple[object, ...]:
     """What of a report is worth telling at once."""
     places = tuple((place["name"], place["bytes"], place["busy"]) for place in report["places"])
-    problems = tuple(report["problems"])
-    return tuple((job["name"], job["row"]) for job in report["jobs"]), places, report["refuses"], problems
+    problems, plugins = tuple(report["problems"]), tuple(each["path"] for each in report["plugins"])
+    return tuple((job["name"], job["row"]) for job in report["jobs"]), places, report["refuses"], problems, plugins
 
 
 def laboratory() -> Any:
@@ -123,9 +124,24 @@ def list_held_models() -> Sequence[str]:
 
 
 def list_problems() -> list[str]:
-    """What plug-ins left out when they looked last, such as broken files of toys, each a sentence."""
+    """What was left out, each a sentence: plug-ins that cannot be used, broken files of toys."""
     found = laboratory()
-    return found.list_problems() if found else []
+    plugins = [each.problem for each in _read_reports() if each.problem]
+    return plugins + (found.list_problems() if found else [])
+
+
+def list_plugins() -> list[dict[str, Any]]:
+    """The plug-ins that this worker loaded: path, version, and what each adds."""
+    return [
+        {"path": each.path, "version": each.version, "adds": list(each.keys)}
+        for each in _read_reports()
+        if not each.problem
+    ]
+
+
+def _read_reports() -> Sequence[Any]:
+    """What came of each plug-in; nothing before the laboratory is there."""
+    return sys.modules["workers.jobs.laboratory"].plugin_reports if laboratory() else ()
 
 
 def device() -> str:

@@ -17,12 +17,16 @@ from django.conf import settings
 from workers import hub
 from workers.lab.laboratory import Laboratory
 from workers.model_cache import ModelCache
+from workers.plugins.loading import PluginReport, load_plugins
 from workers.prices import PriceList
 from workers.protocols import AutoSwitch, CacheHint, LabSettings, Precision, Provider, Sandbox, Surroundings
 from workers.sandbox.host import ZygoteSandbox
 from workers.weights import compute_in_float32, find_device
 
 building = threading.Lock()
+
+plugin_reports: list[PluginReport] = []
+"""What came of each plug-in, once the laboratory is built."""
 
 
 @cache
@@ -67,6 +71,7 @@ def build_laboratory() -> Laboratory:
         find_sandbox=sandbox,
         words_per_second=settings.LAB_WORDS_PER_SECOND,
     )
+    plugin_reports[:] = load_plugins(settings.PLUGINS, settings.PLUGIN_SECONDS)
     return Laboratory(known)
 
 

@@ -26,6 +26,7 @@ PUBLISHED_DEPTH = 3
 
 def model_key(written: str) -> str:
     """The key of a model. A hub id or a folder without a family is one of transformers: "hf:…". Raises UnknownName."""
+    laboratory()  # adds what plug-ins register
     text = written.strip()
     if names_plugin(registry.VISION_MODELS, text):
         return _check_key("model", make_absolute(text), LONGEST_MODEL)
@@ -50,6 +51,7 @@ def dataset_key(written: str, *, follow_links: bool = False) -> str:
 
 
 def _find_key(written: str) -> str:
+    laboratory()  # adds what plug-ins register
     text = written.strip()
     if names_plugin(registry.DATASETS, text):
         return _check_key("dataset", make_absolute(text), LONGEST_DATASET)
@@ -105,7 +107,7 @@ def system_named(model: str, layer: str, unit: str, dataset: str = "") -> System
     info = layers[layer]
     number = unit_number(unit, f"{layer} of {model}", info.units, info.names)
     options = {"dataset": dataset_named(dataset)} if dataset else {}
-    return SystemSpec(registry.SYSTEM_OF_LAYER[info.kind], key, layer, number, options)
+    return SystemSpec(registry.system_of(info.kind), key, layer, number, options)
 
 
 def layer_of(spec: SystemSpec) -> LayerInfo:

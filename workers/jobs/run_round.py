@@ -76,6 +76,7 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
 
 def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
     """Record how the run begins if it is not there, and give what writes the replies. Raises RequestError."""
+    laboratory()  # from here on the registry has what plug-ins add
     # Raises UnknownName for what a form would not offer: a file that somebody brought may name anything
     unknown = find_unknown_part(run)
     if not unknown and not any_model:

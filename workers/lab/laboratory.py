@@ -151,8 +151,6 @@ class Laboratory:
 
     def tool_backends(self, toolset: str, describer: Describer | None = None) -> ToolBackends:
         """What makes images and describes them. `describer` takes the place of the toolset's own."""
-        if toolset not in registry.TOOLSETS:
-            raise UnknownName(f"There is no toolset {toolset!r}. Choose one of: {', '.join(registry.TOOLSETS)}.")
         tools = registry.TOOLSETS[toolset]
         describe = partial(self.describer, tools.describer) if describer is None else lambda: describer
         generator, editor = partial(self.generator, tools.generator), partial(self.editor, tools.editor)

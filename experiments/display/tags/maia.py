@@ -11,12 +11,12 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from experiments.core import parts
 from experiments.display import number_format as numbers
 from experiments.display.card_drawing import draw_bar, draw_card, draw_claim, draw_edits, draw_pair
 from experiments.display.plots.marks import draw_marks
 from experiments.display.prose import first_sentence, highlight, prose, set_commands, split_lines
 from experiments.models import Run
-from workers import registry
 from workers.record.figures import change, figure
 
 register = template.Library()
@@ -96,7 +96,7 @@ def humanize(value: Any) -> str:
 @register.filter
 def backbone(run: Run) -> str:
     """Who writes the replies of a run, in few words: the model, where its backbone has several."""
-    return run.backbone_model or registry.label(registry.BACKBONES, run.backbone).partition(" (")[0]
+    return run.backbone_model or parts.label_backbone(run.backbone).partition(" (")[0]
 
 
 @register.simple_tag

@@ -1,4 +1,4 @@
-"""Django's own system checks, and after them how each layer of the sandbox is on this machine, and files of toys."""
+"""Django's own system checks; after them how each layer of the sandbox is here, files of toys, and plug-ins."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.commands import check
 
+from experiments.management.parts_check import describe_plugins, describe_toys
 from experiments.management.sandbox_check import describe_layers
-from experiments.management.toys_check import describe_toys
 
 
 class Command(check.Command):
@@ -15,5 +15,5 @@ class Command(check.Command):
         super().handle(*app_labels, **options)
         if not app_labels and not options["tags"] and not options["list_tags"]:
             self.stdout.write(describe_layers())
-            if toys := describe_toys():
-                self.stdout.write(toys)
+            for told in filter(None, (describe_toys(), describe_plugins())):
+                self.stdout.write(told)

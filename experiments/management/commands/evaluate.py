@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from experiments.core import compatibility, notify
+from experiments.core import compatibility, notify, parts
 from experiments.core.actors import Actor
 from experiments.core.compatibility import PERSON, SCRIPTED
 from experiments.core.errors import InvalidInput
@@ -23,7 +23,6 @@ from experiments.management.comparing import COMPARE, Step
 from experiments.management.prepared import FetchingCommand, ProgressLine
 from experiments.management.supervisor import welcome
 from experiments.models import Evaluation, EvaluationKind, ItemStatus, Job, JobStatus
-from workers import registry
 from workers.record.decoding import encode
 from workers.record.evaluation_kinds import KINDS, explain_latents
 from workers.record.evaluations import CAVEAT
@@ -52,7 +51,7 @@ class Command(FetchingCommand):
         parser.add_argument(
             "kind", nargs="?", choices=kinds, help="what to evaluate; compare: backbones side by side; aim: its claims"
         )
-        parser.add_argument("--backbone", choices=registry.BACKBONES, default="scripted")
+        parser.add_argument("--backbone", choices=choices.OfferedKeys(parts.list_backbones), default="scripted")
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--seed", type=choices.seed, default=0, help="draws units and neurons; default: 0")
         parser.add_argument(
@@ -61,9 +60,8 @@ class Command(FetchingCommand):
         parser.add_argument("--model", default="", help="whose units; default: toybox, or the batch of the seed")
         parser.add_argument("--layers", nargs="+", default=[], metavar="LAYER", help="default: all with units")
         parser.add_argument("--dataset", default="", metavar="D", help="where images come from")
-        parser.add_argument(
-            "--toolset", choices=registry.TOOLSETS, help="of units; default: toybox, for models of toys"
-        )
+        toolsets = choices.OfferedKeys(parts.list_toolsets)
+        parser.add_argument("--toolset", choices=toolsets, help="of units; default: toybox, for models of toys")
         parser.add_argument("--source", nargs="+", default=[], metavar="S", help="whose labels, as import:milan")
         parser.add_argument(
             "--repeats", type=int, metavar="N", help="seeds, of spurious features and biases; default: 1"
@@ -276,7 +274,8 @@ def _check_judge(kind: EvaluationKind, judge: str) -> str:
     if not judge or "judge" not in KINDS[kind].asks:
         return ""
     key = judge.partition(":")[0]
-    able = [each for each in registry.BACKBONES if each != PERSON and (each != SCRIPTED or KINDS[kind].truth_in_words)]
+    unable = {PERSON} if KINDS[kind].truth_in_words else {PERSON, SCRIPTED}
+    able = [each for each in parts.list_backbones() if each not in unable]
     if key not in able:
         raise CommandError(f"{judge!r} cannot judge here. Choose one of: {', '.join(able)}, as openai:gpt-4o.")
     return judge

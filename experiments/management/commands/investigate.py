@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Max
 
-from experiments.core import compatibility, transcript
+from experiments.core import compatibility, parts, transcript
 from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused, InvalidFields
 from experiments.display.label_checks import describe_reading
@@ -22,7 +22,6 @@ from experiments.runs import actions, drafts
 from experiments.runs.drafts import draft_run
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
-from workers import registry
 from workers.record import tasks
 from workers.record.circuits import CIRCUIT
 from workers.record.events import Graded
@@ -46,7 +45,7 @@ class Command(FetchingCommand):
         usual = f"default: {tasks.USUAL}; of a function: {tasks.FUNCTION}"
         parser.add_argument("--task", choices=tasks.TASKS, help=usual)
         usual = f"default: {compatibility.SCRIPTED}; for a function: {compatibility.SCRIPTED_FUNCTIONS}"
-        parser.add_argument("--backbone", choices=registry.BACKBONES, help=usual)
+        parser.add_argument("--backbone", choices=choices.OfferedKeys(parts.list_backbones), help=usual)
         parser.add_argument("--backbone-model", default="", metavar="NAME", help="the provider's name, as gpt-4o")
         parser.add_argument("--question", help="default: the one that the New run page suggests")
         unpriced = "run though no price of the model is known: the limit of the cost is then left out"

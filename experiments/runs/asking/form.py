@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
 
-from experiments.core import catalogue, compatibility, notify, queue, unit_names
+from experiments.core import catalogue, compatibility, notify, parts, queue, unit_names
 from experiments.core.catalogue import join_names
 from experiments.core.errors import InvalidInput
 from experiments.core.params import MAX_COUNT, MAX_INTEGER
@@ -117,8 +117,8 @@ class QueryForm(LimitFields):
     layer = forms.CharField(max_length=200)
     unit = forms.CharField(label="Units", max_length=UNIT_CHARS, error_messages={"required": "Choose a unit."})
     dataset = forms.CharField(max_length=500, required=False)
-    toolset = forms.ChoiceField(choices=lambda: [(key, one.label) for key, one in registry.TOOLSETS.items()])
-    backbone = forms.ChoiceField(choices=lambda: registry.choices(registry.BACKBONES))
+    toolset = forms.ChoiceField(choices=lambda: list(parts.list_toolsets().items()))
+    backbone = forms.ChoiceField(choices=lambda: list(parts.list_backbones().items()))
     backbone_model = forms.CharField(label="Model of the backbone", max_length=200, required=False)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_COUNT)
     surroundings = forms.ChoiceField(label="Around the region", required=False, choices=SURROUNDINGS)
@@ -193,7 +193,7 @@ class QueryForm(LimitFields):
             return
         try:
             layer = find_layer(data["model"], data["layer"])
-            self.system_kind = registry.SYSTEM_OF_LAYER[layer.kind]
+            self.system_kind = registry.system_of(layer.kind)
             if data.get("ablation") and (problem := explain_no_ablation(layer)):
                 self.add_error("ablation", problem)
             if "unit" in data:

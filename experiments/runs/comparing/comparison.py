@@ -14,6 +14,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Max, Min
 
+from experiments.core import parts
 from experiments.core.system_names import Names
 from experiments.display import rounds as run_rounds
 from experiments.display import verdicts
@@ -23,7 +24,6 @@ from experiments.display.number_format import compact, dollars, duration
 from experiments.display.plots import Scale
 from experiments.models import Event, Experiment, Observation, Run
 from experiments.runs.page.experiments import Listed, list_experiments
-from workers import registry
 from workers.record import tasks
 from workers.record.events import Replied
 from workers.record.figures import MINUS, figure
@@ -72,7 +72,7 @@ FACTS: Sequence[tuple[str, str, Callable[[Run], Any]]] = (
     ("Question", "long", lambda run: run.question),
     ("Task", "text", lambda run: tasks.label(run.task)),
     ("Backbone", "text", lambda run: run.versions.get("backbone") or backbone_of(run)),
-    ("Tools", "text", lambda run: registry.label_toolset(run.toolset)),
+    ("Tools", "text", lambda run: parts.label_toolset(run.toolset)),
     ("Dataset", "text", lambda run: str(run.options.get("dataset", ""))),
     ("Seed", "text", lambda run: str(run.seed)),
     ("Created by", "text", lambda run: run.owner.get_username()),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from experiments.core import audit, compatibility, queue, transcript
+from experiments.core import audit, compatibility, parts, queue, transcript
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.compatibility import PERSON
@@ -17,7 +17,6 @@ from experiments.core.errors import InvalidFields, InvalidInput, OutOfDate, Stat
 from experiments.models import Backbone, HumanReply, ReplyPurpose, Run
 from experiments.runs.human import drafts
 from experiments.runs.human.drafts import Values
-from workers import registry
 from workers.record.events import HandedOver, Note
 from workers.record.grammar import written
 from workers.record.statuses import ACTIVE, REOPENABLE, Status
@@ -114,7 +113,7 @@ def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
     """The provider's model and the name of a person, or of the backbone of this key, fit for the run. Raises
     InvalidInput with what is wrong."""
     if key == PERSON:
-        return "", registry.label(registry.BACKBONES, PERSON)
+        return "", parts.label_backbone(PERSON)
     backbones = {row.key: row for row in Backbone.objects.exclude(key=PERSON)}
     if key not in backbones:
         raise InvalidInput(f"There is no backbone “{key}” here. Choose one of: {', '.join(backbones)}.", "backbone")

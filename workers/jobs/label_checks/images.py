@@ -34,8 +34,9 @@ class Measured:
 
 def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) -> list[GeneratedImage]:
     """The image of each prompt and seed, in order; those that are there are not drawn again. Raises Cancelled."""
+    lab = laboratory()  # first: it adds what plug-ins register
     key = registry.TOOLSETS[toolset].generator
-    generator = laboratory().generator(key)
+    generator = lab.generator(key)
     name = f"{key} {getattr(generator, 'revision', '')}".strip()
     hashes = {prompt: sha256(prompt.encode(errors="surrogatepass")).hexdigest() for prompt, _ in wanted}
     rows = GeneratedImage.objects.filter(generator=name, prompt_hash__in=hashes.values())

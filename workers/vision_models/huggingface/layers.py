@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -102,9 +102,13 @@ class NetworkLayers:
             raise UnknownName(f"{what}. Choose one of: {', '.join(known[:MOST_NAMED])}{more}.")
 
 
-def find_layers(network: Any, size: Size) -> NetworkLayers:
-    """The layers of a network that takes images of `size`. Raises what its forward pass raises."""
-    outputs, result = _outputs(network, size)
+def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str, str] | None = None) -> NetworkLayers:
+    """The layers of a network that takes images of `size`. Raises what its forward pass raises.
+
+    `chosen`: name -> module path of the layers to list, where that is not for us to find; those without maps are among
+    `others`.
+    """
+    outputs, result = _outputs(network, size, channels)
     tokens = TokenLayouts.of(network, outputs, size, getattr(network.config, "num_queries", 0))
     modules = dict(network.named_modules())
     found: dict[str, LayerTap] = {}
@@ -117,9 +121,16 @@ def find_layers(network: Any, size: Size) -> NetworkLayers:
             found[path] = LayerTap(info, layout)
             if to_maps(tensor, layout)[0, 0].numel() > 1:
                 wide[path] = found[path]
-    taps = _name_layers(found, network) or {
-        path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
-    }
+    if chosen:
+        taps = {
+            name: LayerTap(replace(found[path].info, name=name), found[path].layout)
+            for name, path in chosen.items()
+            if path in found
+        }
+    else:
+        taps = _name_layers(found, network) or {
+            path: tap for path, tap in wide.items() if not isinstance(modules[path], nn.Identity | nn.Dropout)
+        }
     listed = {tap.info.path for tap in taps.values()}
     others = {path: f"no tensor but {type(output).__name__}" for path, output in outputs.items() if path not in listed}
     for path in others:
@@ -150,11 +161,11 @@ def _vision(network: Any) -> Any:
     return getattr(network.config, "vision_config", network.config)
 
 
-def _outputs(network: Any, size: Size) -> tuple[dict[str, Any], Any]:
+def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], Any]:
     """What each module that runs once gives for blank images, in order, and what the network gives."""
     outputs: dict[str, list[Any]] = {}
     weight = next(network.parameters())
-    pixels = torch.zeros(BLANKS, 3, *size, dtype=weight.dtype, device=weight.device)
+    pixels = torch.zeros(BLANKS, channels, *size, dtype=weight.dtype, device=weight.device)
 
     def listen(path: str, module: nn.Module) -> RemovableHandle:
         return module.register_forward_hook(lambda _, __, output: outputs.setdefault(path, []).append(output))
@@ -185,7 +196,8 @@ def _name_layers(found: Mapping[str, LayerTap], network: Any) -> dict[str, Layer
 def _logits(network: Any, result: Any) -> LayerInfo | None:
     """The layer of the classes, if the network has a head for them."""
     logits = getattr(result, "logits", None)
-    has_head = "ForImageClassification" in type(network).__name__ and network.config.num_labels
+    named = "ForImageClassification" in type(network).__name__
+    has_head = getattr(network, "is_classifier", named) and network.config.num_labels
     if not has_head or not isinstance(logits, torch.Tensor):
         return None
     units, scale = logits.shape[1], scale_of(network.config)

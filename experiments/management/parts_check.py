@@ -1,0 +1,33 @@
+"""What operators are told of plug-ins, and of the toys that files add to the game engine, where there are some."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+
+def describe_toys() -> str:
+    """A headline, and a line for each file that is left out; "" if no folder is named."""
+    if not settings.LAB_GAME_MODELS:
+        return ""
+    from workers.jobs import catalogue
+
+    extras, problems = catalogue.describe_engine()
+    headline = f"Game engine: {extras or 'no file adds a toy to it.'}"
+    return "\n".join([headline, *(f"  left out: {problem}" for problem in problems)])
+
+
+def describe_plugins() -> str:
+    """A line for each plug-in that the settings or installed packages name; "" if there is none."""
+    from importlib.metadata import entry_points
+
+    if not settings.PLUGINS and not entry_points(group="maia_web.plugins"):
+        return ""
+    from workers.jobs import catalogue
+
+    lines = [
+        f"  left out: {each.problem}"
+        if each.problem
+        else f"  {each.path}, version {each.version}: {', '.join(each.keys)}"
+        for each in catalogue.list_plugins()
+    ]
+    return "\n".join(["Plug-ins:", *lines])

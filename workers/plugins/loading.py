@@ -1,0 +1,207 @@
+"""Imports the plug-ins that the settings and installed packages name, and adds what they register to the registry.
+
+Each is imported in a thread under a time limit. All that it registers is added, or nothing: one that fails takes no
+other down, and its report says why. Only workers and commands call this; see `workers.jobs.laboratory`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from importlib import import_module, metadata
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from workers import registry
+from workers.errors import MaiaError, UnknownName
+from workers.plugins.deadline import find_outcome, start_call
+from workers.plugins.parts import PluginOrigin
+from workers.plugins.registrar import DESCRIBERS, EDITORS, GENERATORS, NOUNS, TOOLSETS, Registrar
+
+log = logging.getLogger(__name__)
+
+GROUP = "maia_web.plugins"
+"""Group of the entry points of installed packages."""
+
+_lock = threading.Lock()
+_added: dict[tuple[str, str], PluginOrigin] = {}
+"""Table and key of what plug-ins added in this process."""
+
+
+@dataclass(frozen=True)
+class PluginReport:
+    """What came of one plug-in."""
+
+    name: str
+    path: str
+    version: str
+    keys: tuple[str, ...]
+    """What it added, such as "vision model our-net"."""
+    problem: str
+    """Why it added nothing, with the remedy; "" if it did."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A plug-in before it is imported."""
+
+    origin: PluginOrigin
+    find: Callable[[], Any]
+    """Imports it. Gives its function `register`, or what has one."""
+
+
+def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ...]:
+    """Import the files and modules that are named, and the entry points; raises nothing that a plug-in raises.
+
+    What an earlier call in this process added is taken away first.
+    """
+    with _lock:
+        for table, key in _added:
+            getattr(registry, table).pop(key, None)
+        _added.clear()
+        entries = sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name)
+        sources = [(name, partial(_find_named, name)) for name in dict.fromkeys(named)]
+        sources += [(each.name, partial(_find_entry, each)) for each in entries]
+        return tuple(_load(name, find, seconds) for name, find in sources)
+
+
+def find_origin(table: Mapping[str, Any], key: str) -> PluginOrigin | None:
+    """Which plug-in a part comes from; None for one of MAIA Web itself. The table is one of the registry's."""
+    family, colon, _ = key.partition(":")
+    with _lock:
+        for (name, known), origin in _added.items():
+            if getattr(registry, name) is table and known in (key, family + colon):
+                return origin
+    return None
+
+
+def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginReport:
+    """Import one plug-in and add what it registers."""
+    origin = PluginOrigin(name, name, "")
+    try:
+        source = find()
+        origin = source.origin
+        registrar = Registrar(origin, seconds)
+        error = find_outcome(start_call(_register, source, registrar), seconds)
+        if error is not None:
+            raise error if isinstance(error, Exception) else UnknownName(f"it raised {error!r}")
+        _check_entries(registrar)
+    except TimeoutError:
+        return _refuse(origin, f"it did not finish loading in {seconds:g} s, which MAIA_PLUGIN_SECONDS allows")
+    except MaiaError as error:
+        return _refuse(origin, str(error).rstrip("."))
+    except Exception as error:
+        log.warning("The plug-in %s raised", origin.path, exc_info=error)
+        return _refuse(origin, f"{type(error).__name__}: {str(error)[:500]}{_find_line(error, origin.path)}")
+    for table, key, row in registrar.entries:
+        getattr(registry, table)[key] = row
+        _added[table, key] = origin
+    keys = tuple(f"{NOUNS[table]} {key}" for table, key, _ in registrar.entries)
+    log.info("The plug-in %s, version %s, adds %s", origin.path, origin.version, ", ".join(keys))
+    return PluginReport(name, origin.path, origin.version, keys, "")
+
+
+def _refuse(origin: PluginOrigin, reason: str) -> PluginReport:
+    """The report of one that adds nothing."""
+    problem = f"Plug-in {origin.path!r}: {reason}. Nothing of it is added; correct it and start the worker again."
+    log.warning("%s", problem)
+    return PluginReport(origin.name, origin.path, origin.version, (), problem)
+
+
+def _register(source: _Source, registrar: Registrar) -> None:
+    found = source.find()
+    register = found if callable(found) else getattr(found, "register", None)
+    if not callable(register):
+        raise UnknownName("it has no function `register(maia)`")
+    register(registrar)
+
+
+def _check_entries(registrar: Registrar) -> None:
+    """Raises UnknownName for a plug-in that registers nothing, a key that is taken, or a toolset of unknown parts."""
+    if not registrar.entries:
+        raise UnknownName("its function `register` registers nothing")
+    own = {(table, key) for table, key, _ in registrar.entries}
+    if len(own) < len(registrar.entries):
+        raise UnknownName("it registers a key twice")
+    for table, key, row in registrar.entries:
+        if key in getattr(registry, table) or (table == "SYSTEMS" and key in registry.SYSTEM_OF_LAYER):
+            owner = _added.get((table, key))
+            other = f"the plug-in {owner.path}" if owner else "MAIA Web itself"
+            raise UnknownName(f"it registers the {NOUNS[table]} {key!r}, which belongs to {other}: take another key")
+        if table != TOOLSETS:
+            continue
+        for part, wanted in ((GENERATORS, row.generator), (EDITORS, row.editor), (DESCRIBERS, row.describer)):
+            if not _is_there(part, wanted, own):
+                raise UnknownName(f"its toolset {key!r} names the {NOUNS[part]} {wanted!r}, and there is none")
+
+
+def _is_there(table: str, key: str, own: set[tuple[str, str]]) -> bool:
+    family = key.partition(":")[0] + ":"
+    known: Mapping[str, Any] = getattr(registry, table)
+    return any(each in known or (table, each) in own for each in (key, family))
+
+
+def _find_named(name: str) -> _Source:
+    """A file or a module of the setting. Raises UnknownName."""
+    if "/" not in name and not name.endswith(".py"):
+        return _find_module(name)
+    path = Path(name).expanduser().resolve()
+    try:
+        version = sha256(path.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise UnknownName(f"MAIA_PLUGINS names it, and it cannot be read ({error.strerror})") from None
+    return _Source(PluginOrigin(name, str(path), version), partial(_import_file, path, version))
+
+
+def _find_module(name: str) -> _Source:
+    if not all(each.isidentifier() for each in name.split(".")):
+        raise UnknownName("MAIA_PLUGINS names it, and it is neither a path of a .py file nor a module's dotted name")
+    first, *rest = name.split(".")
+    top = find_spec(first)  # finding what lies below would import it, which has a time limit
+    places = [Path(each) for each in (top.submodule_search_locations or ())] if top else []
+    files = [Path(top.origin)] if top and top.origin and not rest else []
+    files += [place.joinpath(*rest, "__init__.py") for place in places]
+    files += [place.joinpath(*rest).with_suffix(".py") for place in places if rest]
+    path = next((each for each in files if each.is_file()), None)
+    if path is None:
+        raise UnknownName("MAIA_PLUGINS names it, and Python finds no such module: install it where the worker runs")
+    version = sha256(path.read_bytes()).hexdigest()[:12]
+    return _Source(PluginOrigin(name, str(path), version), partial(import_module, name))
+
+
+def _find_entry(entry: metadata.EntryPoint) -> _Source:
+    version = entry.dist.version if entry.dist else ""
+    return _Source(
+        PluginOrigin(entry.name, f"{entry.dist.name if entry.dist else ''}: {entry.value}", version), entry.load
+    )
+
+
+def _import_file(path: Path, version: str) -> Any:
+    """The module in a file, under a name that no other file has."""
+    name = f"maia_plugin_{path.stem}_{version}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UnknownName("it is no Python file: its name must end in .py")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickles look there
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _find_line(error: BaseException, path: str) -> str:
+    """Where in the plug-in's own file it was raised, " (line 7)"; "" if not there."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return ""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return f" (line {lines[-1]})" if lines else ""
