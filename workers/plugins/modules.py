@@ -198,7 +198,7 @@ class PlainNetwork:
 
     def parameters(self) -> Iterator[torch.Tensor]:
         """As the module's; a number on the processor where it has none."""
-        found = list(self.module.parameters())
+        found: list[torch.Tensor] = [*self.module.parameters()]
         return iter(found or [torch.zeros(())])
 
 

@@ -53,7 +53,7 @@ def _make(name: str) -> Study:
     shorter = int(height / config.crop_pct)
     resampling = _FILTERS.get(config.interpolation, Image.Resampling.BICUBIC)
     crop = CentreCrop(height, shorter, resampling, tuple(config.mean), tuple(config.std))
-    classes = list(config.label_names or ()) or getattr(network, "num_classes", 0) or None
+    classes = list(config.label_names or ()) or int(network.num_classes) or None
     return study(network, crop, classes)
 
 
