@@ -97,8 +97,8 @@ async def run_experiment(
 ) -> Content:
     """Play the next round of your run: a worker runs the program in its sandbox. Comes back with what it logged, each
     image under its title and activation, figures, printed text or the error. It counts as a round of the run's limits.
-    Example: {"run": 12, "program": "acts, images = tools.dataset_exemplars(system)\\ntools.log_experiment(acts, images,
-    [''] * len(images), 'exemplars')"}."""
+    Example: {"run": 12, "program":
+    "p = ['a red ball', 'a cube']\\na, i = system.neuron(tools.text2image(p))\\ntools.log_experiment(a, i, p)"}."""
     api = await admit(TokenScope.RUN, Role.RESEARCHER)
     written: dict[str, Any] = {"what": "experiment", "program": program, "prose": prose}
     return await _reply(api, ctx, run, written, hypotheses)

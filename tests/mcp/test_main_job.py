@@ -13,6 +13,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
 from experiments.core import transcript
+from experiments.mcp import rounds
 from experiments.models import AuditEntry, Run
 from tests.support.builders import make_run
 from tests.support.mcp_client import connected, data_of, images_of, issue, words_of
@@ -31,11 +32,8 @@ def run_experiment(system, tools):
     activations, images = tools.dataset_exemplars(system)
     tools.log_experiment(activations, images, [f"exemplar {n}" for n in range(len(images))], "what they share")
 """
-PROMPTS = """
-prompts = ["a red ball on grass", "a blue ball on grass", "a red cube on snow"]
-activations, images = system.neuron(tools.text2image(prompts))
-tools.log_experiment(activations, images, prompts, "colour and shape")
-"""
+PROMPTS = json.loads(str(rounds.run_experiment.__doc__).partition("Example: ")[2].rstrip("."))["program"]
+"""What the tool itself gives as an example."""
 
 
 @pytest.fixture(autouse=True)
@@ -79,8 +77,8 @@ def test_a_client_asks_experiments_and_concludes(owner: User) -> None:
             assert "Mean exemplar activation" in words_of(first)
             lines = [{"number": 1, "text": "It responds to sunsets."}]
             second = await call("run_experiment", run=run, program=PROMPTS, hypotheses=lines, prose="Colours next.")
-            assert len(images_of(second)) == 3
-            assert "1. a red ball on grass — activation" in words_of(second)
+            assert len(images_of(second)) == 2
+            assert "1. a red ball — activation" in words_of(second)
             failed = await call("run_experiment", run=run, program="print(1 / 0)")
             assert "ZeroDivisionError" in words_of(failed)
 
@@ -88,8 +86,8 @@ def test_a_client_asks_experiments_and_concludes(owner: User) -> None:
             assert data_of(ended)["status"] == "concluded"
             assert data_of(ended)["conclusion"]["labels"] == ["sunset"]
             again = await call("read_experiment", run=run, number=2)
-            assert PROMPTS.strip() in words_of(again)
-            assert len(images_of(again)) == 3
+            assert PROMPTS in words_of(again)
+            assert len(images_of(again)) == 2
             told = await call("read_run", run=run, transcript=True)
             assert "Colours next." in words_of(told)
             unit = await call("read_unit", model="toybox", layer="layer4", unit=12)
