@@ -74,16 +74,16 @@ def test_a_file_that_is_not_there_and_a_module_that_is_not_installed_are_told(tm
 
 
 def test_a_module_and_an_entry_point_of_a_package_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_plugin(tmp_path / "our_lab", "", "__init__.py")
-    write_plugin(tmp_path / "our_lab", 'def register(maia):\n    maia.dataset("ours", "Ours", list)\n')
-    write_plugin(tmp_path / "our_lab", 'def add(maia):\n    maia.dataset("theirs", "Theirs", list)\n', "more.py")
-    about = tmp_path / "our_lab-2.5.dist-info"
+    write_plugin(tmp_path / "their_lab", "", "__init__.py")
+    write_plugin(tmp_path / "their_lab", 'def register(maia):\n    maia.dataset("ours", "Ours", list)\n')
+    write_plugin(tmp_path / "their_lab", 'def add(maia):\n    maia.dataset("theirs", "Theirs", list)\n', "more.py")
+    about = tmp_path / "their_lab-2.5.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: our-lab\nVersion: 2.5\n")
-    (about / "entry_points.txt").write_text("[maia_web.plugins]\nmore = our_lab.more:add\n")
+    (about / "entry_points.txt").write_text("[maia_web.plugins]\nmore = their_lab.more:add\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with plugged_in("our_lab.parts") as (named, installed):
-        assert (named.path, named.keys) == (str(tmp_path / "our_lab" / "parts.py"), ("dataset ours",))
+    with plugged_in("their_lab.parts") as (named, installed):
+        assert (named.path, named.keys) == (str(tmp_path / "their_lab" / "parts.py"), ("dataset ours",))
         assert (installed.name, installed.version, installed.keys) == ("more", "2.5", ("dataset theirs",))
         assert {"ours", "theirs"} <= set(registry.DATASETS)
 

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from importlib import import_module, metadata
+from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from workers import registry
@@ -55,6 +57,14 @@ class _Source:
     origin: PluginOrigin
     find: Callable[[], Any]
     """Imports it. Gives its function `register`, or what has one."""
+
+
+class _FreshLoader(SourceFileLoader):
+    """Compiles a file each time: the cache of compiled files takes one that was edited within a second for the same."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of the file as it is now."""
+        return self.source_to_code(self.get_data(self.get_filename(fullname)), self.path)
 
 
 def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ...]:
@@ -185,10 +195,12 @@ def _find_entry(entry: metadata.EntryPoint) -> _Source:
 
 def _import_file(path: Path, version: str) -> Any:
     """The module in a file, under a name that no other file has."""
-    name = f"maia_plugin_{path.stem}_{version}"
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise UnknownName("it is no Python file: its name must end in .py")
+    name = f"maia_plugin_{path.stem}_{version}"
+    spec = spec_from_file_location(name, path, loader=_FreshLoader(name, str(path)))
+    assert spec
+    assert spec.loader
     module = module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickles look there
     try:
