@@ -27,8 +27,8 @@ COMMAND = re.compile(
 """What stands between backquotes, or begins like a command."""
 
 
-def prose(text: str) -> SafeString:
-    """Markdown as HTML of paragraphs, lists, tables, quotes and code."""
+def prose(text: str, heading: str = "h4") -> SafeString:
+    """Markdown as HTML of paragraphs, lists, tables, quotes and code; all headings as of this tag."""
     if len(text) > LONGEST:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
     parser = markdown()
@@ -36,7 +36,7 @@ def prose(text: str) -> SafeString:
     for token in tokens:
         token.attrs.pop("style", None)  # the policy of the page allows no inline style
         if token.tag in HEADINGS:
-            token.tag = "h4"  # the page's own outline stays what it is
+            token.tag = heading  # the page's own outline stays what it is
     return mark_safe(parser.renderer.render(tokens, parser.options, {}))  # noqa: S308 - html is off
 
 
