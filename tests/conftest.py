@@ -289,7 +289,9 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     with made.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
-            make(part := made.with_suffix(".part"))
+            part = made.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)  # of a process that died meanwhile
+            make(part)
             part.rename(made)
     return made
 
