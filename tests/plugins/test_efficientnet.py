@@ -106,7 +106,7 @@ def test_a_network_of_a_package_equals_its_hooks_and_is_indexed(tmp_path: Path) 
         print(f"\nlargest difference from the module's own hooks: {off}")
         print(f"bare forward pass: {BARE / bare:.0f} images/s; index of two layers: {CROPS / whole:.0f} images/s")
 
-        # Exemplars and masks are those that the hooks give
+        # Exemplars are those that the hooks give; their masks are those of a second measurement
         for unit in (0, 17, 63):
             spec = SystemSpec("unit", "efficientnet-lite0", "_blocks.15", unit, {"dataset": "crops"})
             subject = laboratory.subject(spec)
