@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
@@ -26,7 +25,7 @@ from experiments.units.label_groups import read_words
 from experiments.units.schemes import SCHEMES, Colouring, colour_layers, read_scheme
 from experiments.units.sheet import NearUnit, SheetFilter
 from experiments.units.states import count_states
-from experiments.units.tiles import UnitFacts, make_tiles, read_facts
+from experiments.units.tiles import UnitFacts, make_tiles, read_layer_facts
 
 SIDES = ("left", "right")
 PER_PAGE = 60
@@ -77,7 +76,7 @@ def _read_both(request: HttpRequest, both: Sequence[Layer], names: Names) -> dic
     state: Colour | None = next((each for each in colouring.colours if each == request.GET.get("state")), None)
     wanted = UnitSelection(state, lists.find(typed, both, names) if typed else None)
     asked = SheetFilter.of(request.GET.dict())
-    facts = read_facts(Q(unit__layer__in=both), names)
+    facts = read_layer_facts(both, names)
     numbers = [sheet.list_numbers(each, wanted, colouring, facts, asked) for each in both]
     page = Page.of(request.GET.dict(), max(map(len, numbers)), PER_PAGE, *KEPT)
     sides = []

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -31,7 +30,7 @@ from experiments.units.schemes import Colouring, colour_units, list_schemes, rea
 from experiments.units.sheet import SORTS, SheetFilter
 from experiments.units.states import count_states, states
 from experiments.units.stretches import format_stretches
-from experiments.units.tiles import make_tiles, read_facts
+from experiments.units.tiles import make_tiles, read_layer_facts
 
 PER_PAGE = 192
 """Tiles of one page of a sheet."""
@@ -71,7 +70,7 @@ def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
         return render(request, "units/layer_work.html", work)
     context = _read_map(request, row.model, [row], names)
     colouring, base = context["colouring"], reverse("units-layer", args=[name, layer_name])
-    facts, asked = read_facts(Q(unit__layer=row), names), SheetFilter.of(request.GET.dict())
+    facts, asked = read_layer_facts([row], names), SheetFilter.of(request.GET.dict())
     numbers = sheet.list_numbers(row, context["wanted"], colouring, facts, asked)
     by_map = request.GET.get("view") == "map"
     if by_map:

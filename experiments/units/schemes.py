@@ -1,5 +1,5 @@
-"""What a map of units is coloured by: how they stand, how right their labels are, which labels are alike, how often
-they are active. So many queries each, however large the model."""
+"""What a map of units is coloured by: how they stand, how right their labels are, what reviewers made of them, which
+labels are alike, how often they are active. So many queries each, however large the model."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from experiments.models import Layer, UnitProfile, VisionModelRow
 from experiments.units.bands import CheckBand, FunctionBand, find_bands, find_function_bands
 from experiments.units.colours import Colour
 from experiments.units.label_groups import LabelGroup, group_labels
+from experiments.units.reviewed import ReviewColour, find_reviews
 from experiments.units.states import UnitState, states
 from experiments.units.tiles import choose_labels
 
@@ -47,9 +48,15 @@ class FrequencyBand(Colour):
 
 
 COLOURED_GROUPS = len(GroupColour) - 2
-SCHEMES = {"state": "State", "check": "Score", "label": "Labels alike", "active": "Activation frequency"}
+SCHEMES = {
+    "state": "State",
+    "check": "Score",
+    "review": "Review",
+    "label": "Labels alike",
+    "active": "Activation frequency",
+}
 """As an address says it -> as a page does."""
-_OF_FUNCTIONS = ("state", "check")
+_OF_FUNCTIONS = ("state", "check", "review")
 _LEAST = ((0.5, FrequencyBand.DENSE), (0.1, FrequencyBand.OFTEN), (0.01, FrequencyBand.SOME))
 
 
@@ -99,6 +106,8 @@ def colour_units(scheme: str, model: VisionModelRow, layers: Sequence[Layer], na
         return Colouring(scheme, find_bands(model, layers, names), CheckBand.NONE)
     if scheme == "label":
         return _colour_by_label(layers, names)
+    if scheme == "review":
+        return Colouring(scheme, find_reviews(layers, names), ReviewColour.NONE)
     if scheme == "active":
         return Colouring(scheme, _find_frequencies(layers), FrequencyBand.NONE)
     return Colouring("state", states(model, layers, names), UnitState.NEW)

@@ -13,6 +13,7 @@ from experiments.core.params import parse_float
 from experiments.core.thumbnails import ImageUrls
 from experiments.models import Layer
 from experiments.units.drawing import UnitSelection
+from experiments.units.reviewed import ReviewColour
 from experiments.units.schemes import Colouring
 from experiments.units.tiles import UnitFacts, UnitTile
 from workers.record.figures import figure
@@ -22,7 +23,8 @@ SORTS = {"number": "Number", "score": "Score, best first", "worst": "Score, wors
 LONGEST_LABEL = 90
 TILE = (
     '<li class="tile {colour}">{box}<a href="{url}" title="{title}">{picture}'
-    '<span class="tile-words"><span class="tile-head"><span class="square" aria-hidden="true"></span>{name}</span>'
+    '<span class="tile-words"><span class="tile-head"><span class="square" aria-hidden="true"></span>{name}{review}'
+    "</span>"
     '<span class="tile-label">{label}</span></span></a><span class="tile-score mono">{score}</span>{near}</li>'
 )
 PICTURE = '<span class="tile-picture">{}{}</span>'
@@ -32,6 +34,10 @@ THUMB = (
 )
 BOX = '<input type="checkbox" name="unit" value="{number}" form="choose" aria-label="Choose unit {number}">'
 NO_BOX = SafeString("")
+REVIEW = (
+    '<span class="tile-review {colour}" title="{words}"><span aria-hidden="true">{mark}</span>'
+    '<span class="sr-only"> {words}</span></span>'
+)
 NEAR = (
     '<a class="tile-near" href="{url}" title="The nearest unit of the other side, by {by}">'
     '<span aria-hidden="true">↔</span> <span class="mono">{number}</span> {similarity}</a>'
@@ -110,6 +116,7 @@ def _draw_tile(tile: UnitTile, colouring: Colouring, base: str, near: Mapping[in
         title=f"Unit {tile.number}: {label or 'no label'} · {colouring.say(colour)}",
         picture=_draw_picture(tile),
         name=f"{tile.number} {tile.name}" if tile.name else f"{tile.number}",
+        review=_draw_review(tile.review),
         label=label[:LONGEST_LABEL],
         box=NO_BOX if near is not None else format_html(BOX, number=tile.number),
         near=_draw_near(near.get(tile.number) if near else None),
@@ -124,6 +131,13 @@ def _draw_picture(tile: UnitTile) -> SafeString:
     first = tile.pictures[0]
     kinds = (("masked", ImageUrls.of(first.masked)), ("raw", ImageUrls.of(first.raw)))
     return format_html(PICTURE, *(format_html(THUMB, kind=kind, small=at.small, fine=at.fine) for kind, at in kinds))
+
+
+def _draw_review(review: ReviewColour | None) -> SafeString:
+    """Its mark, with the words beside it for who does not see that."""
+    if review is None:
+        return NO_BOX
+    return format_html(REVIEW, colour=review.value, words=review.words, mark=review.mark)
 
 
 def _draw_near(near: NearUnit | None) -> SafeString:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
@@ -19,7 +18,7 @@ from experiments.units.drawing import UnitSelection
 from experiments.units.schemes import colour_units, read_scheme
 from experiments.units.sheet import SheetFilter
 from experiments.units.stretches import format_stretches
-from experiments.units.tiles import UnitTile, make_tiles, read_facts
+from experiments.units.tiles import UnitTile, make_tiles, read_layer_facts
 
 router = Router(tags=["Units"])
 MOST = 200
@@ -36,6 +35,7 @@ class TileOut(Schema):
     image: str | None = Field(description="its first exemplar")
     masked: str | None
     activation: float | None
+    review: str = Field(description="what reviewers made of its newest run with a verdict, in words; empty without one")
 
 
 class SheetOut(Schema):
@@ -50,7 +50,7 @@ class SheetOut(Schema):
 
 class SheetFilters(Schema):
     q: Words | None = Field(None, description="number, name or words of a label")
-    colour: Words | None = Field(None, description="state, check, label or active")
+    colour: Words | None = Field(None, description="state, check, review, label or active")
     state: Words | None = Field(None, description="those of one colour, by its key")
     low: float | None = Field(None, description="least r")
     high: float | None = Field(None, description="most r")
@@ -67,7 +67,7 @@ def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters])
     colouring = colour_units(read_scheme(filters.colour or ""), layer.model, [layer], names)
     state = next((each for each in colouring.colours if each == filters.state), None)
     found = lists.find(filters.q, [layer], names) if filters.q else None
-    facts, given = read_facts(Q(unit__layer=layer), names), filters.model_dump(exclude_none=True)
+    facts, given = read_layer_facts([layer], names), filters.model_dump(exclude_none=True)
     asked = SheetFilter.of({name: str(value) for name, value in given.items()})
     numbers = sheet.list_numbers(layer, UnitSelection(state, found), colouring, facts, asked)
     some = numbers[filters.start : filters.start + filters.limit]
@@ -94,6 +94,7 @@ def _tile_out(tile: UnitTile, colour: str) -> TileOut:
         image=first.raw if first else None,
         masked=first.masked if first else None,
         activation=tile.activation,
+        review=tile.review.words if tile.review else "",
     )
 
 

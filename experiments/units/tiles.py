@@ -4,7 +4,7 @@ stands. So many queries, however many units; of what the viewer is to judge unse
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -17,6 +17,7 @@ from experiments.core.visibility import visible_to
 from experiments.models import Exemplar, Label, LabelCheck, Layer
 from experiments.models.evaluation import DEVELOPMENT
 from experiments.units.lists import Numbers
+from experiments.units.reviewed import ReviewColour, Reviews, find_reviews
 from workers.record.estimates import benjamini_hochberg, is_beyond_chance
 
 Place = tuple[int, int]
@@ -49,6 +50,8 @@ class UnitTile:
     r: float | None = None
     """Of the best check of any of its labels."""
     pictures: Sequence[Picture] = ()
+    review: ReviewColour | None = None
+    """What reviewers made of it, where that was asked for."""
 
     @property
     def name(self) -> str:
@@ -73,6 +76,12 @@ class UnitFacts:
     scores: Mapping[Place, float]
     tested: int = 0
     beyond_chance: int = 0
+    reviews: Reviews = field(default_factory=dict)
+
+
+def read_layer_facts(layers: Sequence[Layer], names: Names) -> UnitFacts:
+    """Of all units of these layers, with what reviewers made of them."""
+    return replace(read_facts(Q(unit__layer__in=layers), names), reviews=find_reviews(layers, names))
 
 
 def read_facts(meant: Q, names: Names) -> UnitFacts:
@@ -96,7 +105,14 @@ def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: 
     """The same of facts that are there already."""
     shown = _find_pictures(_by_layer(places), pictures)
     return [
-        UnitTile(layer, number, facts.labels.get(place), facts.scores.get(place), shown.get(place, ()))
+        UnitTile(
+            layer,
+            number,
+            facts.labels.get(place),
+            facts.scores.get(place),
+            shown.get(place, ()),
+            facts.reviews.get(layer.pk, {}).get(number),
+        )
         for layer, number in places
         for place in [(layer.pk, number)]
     ]

@@ -18,6 +18,7 @@ from tests.support.builders import make_run
 from tests.support.pictures import stored
 from tests.support.queued import list_queued, waiting_in
 from tests.support.run_form import GOOD
+from tests.support.unit_pages import labelled
 from workers.record.events import Ended
 from workers.record.replies import Conclusion
 
@@ -335,3 +336,21 @@ def test_a_script_asks_for_ablation_and_again(owner: User, layer: Layer, redis_u
     refused = script.post("/runs", asked)
     assert refused.status_code == 422
     assert "A class is an output of the model itself" in refused.content.decode()
+
+
+def test_units_are_chosen_by_words(as_owner: Client, layer: Layer) -> None:
+    def sent(unit: str) -> dict[str, str]:
+        address = urlsplit(as_owner.post("/query/", GOOD | {"unit": unit})["Location"])
+        assert address.path == "/sweeps/new/"
+        return {name: values[0] for name, values in parse_qs(address.query).items()}
+
+    assert sent(" All ")["choose"] == "layers"
+    for number in range(layer.units - 1):
+        labelled(layer, number, f"thing {number}")
+    last = str(layer.units - 1)
+    assert sent("all without a label")["units"] == last
+    assert f"unit {last}" in picker(as_owner, unit="All without  a label")
+    labelled(layer, layer.units - 1, "the last thing")
+    refused = as_owner.post("/query/", GOOD | {"unit": "all without a label"}).content.decode()
+    assert "Every unit of layer4 has a label." in picker(as_owner, unit="all without a label")
+    assert '<a href="#id_unit">' in refused

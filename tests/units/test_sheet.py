@@ -158,3 +158,22 @@ def test_a_sheet_tells_nothing_of_a_run_that_its_reader_is_to_judge_unseen(run: 
     queued(run, first)
     assert "red balls" not in signed_in(first).get(page).content.decode()
     assert "red balls" not in signed_in(first).get(page, {"colour": "label"}).content.decode()
+
+
+def test_tiles_and_colours_say_what_reviewers_made_of_a_unit(
+    as_owner: Client, owner: User, teammate: User, resnet: VisionModelRow
+) -> None:
+    old, new, split, waits = (asked(owner, number, "concluded") for number in (1, 1, 2, 3))
+    for run, verdict in ((old, "reject"), (new, "accept"), (split, "split")):
+        Run.objects.filter(pk=run.pk).update(verdict=verdict)
+    queue = queued(waits, owner, teammate)
+    assert tiles_of(as_owner, colour="review", state="review-accept") == [1]
+    assert tiles_of(as_owner, colour="review", state="review-split") == [2]
+    assert tiles_of(as_owner, colour="review", state="review-waiting") == [3]
+    text = as_owner.get(SHEET).content.decode()
+    tile = text[text.index('value="1"') : text.index('value="2"')]
+    assert 'class="tile-review review-accept" title="Accepted"' in tile
+    layer = layer_of(resnet)
+    items = as_owner.get(f"/api/v1/layers/{layer.pk}/sheet", {"colour": "review", "limit": 4}).json()["items"]
+    assert [each["review"] for each in items] == ["", "Accepted", "Disputed", "In review"]
+    assert queue

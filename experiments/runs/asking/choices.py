@@ -15,6 +15,7 @@ from experiments.runs.asking import questions
 from experiments.runs.asking.circuits import choose_circuit
 from experiments.runs.asking.estimate import estimate
 from experiments.runs.asking.following import BEFORE
+from experiments.runs.asking.several import find_units
 from workers.record import tasks
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT
 
@@ -102,7 +103,7 @@ def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | No
     # The names of synthetic neurons are what a run is to find
     shown = [] if compatibility.tells_truth(layer.model.name) else layer.names
     try:
-        numbers = forms.find_units(layer, text)
+        numbers = find_units(layer, text, names)
     except InvalidInput as error:
         return {"written": text, "problem": str(error), "unit_names": shown}
     number = numbers[0]

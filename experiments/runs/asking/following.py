@@ -8,7 +8,7 @@ from typing import Any
 from experiments.core import compatibility
 from experiments.models import Layer
 from experiments.runs.asking import form as forms
-from experiments.runs.asking.several import find_chosen
+from experiments.runs.asking.several import find_chosen_layer
 from workers.record import tasks
 from workers.record.circuits import ACTIVATION_LAYER
 from workers.record.tasks import Task
@@ -49,11 +49,11 @@ def _follow_model(values: Mapping[str, Any]) -> dict[str, Any]:
 def _follow_task(values: dict[str, Any]) -> dict[str, Any]:
     """A task about classes leads to those of the model, one about functions to these, and another one back."""
     task, shown = (tasks.find_task(str(values.get(name) or "")) for name in ("task", "shown_task"))
-    layer, _ = find_chosen(values)
+    layer = find_chosen_layer(values)
     if layer is None or not values.get("shown_task") or task == shown:
         return {}
     home = _find_home(values, layer, shown)
-    target, at_home = _find_own_layer(task, str(home["model"])), find_chosen(home)[0]
+    target, at_home = _find_own_layer(task, str(home["model"])), find_chosen_layer(home)
     if target and not (at_home and at_home.kind == target.kind):
         found = {"model": target.model.name, "layer": target.name, "unit": "0"}
         return found | {f"{name}_before": home[name] for name in _PLACE}

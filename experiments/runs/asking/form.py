@@ -253,17 +253,6 @@ def find_unit(layer: Layer, written: str) -> int:
         raise InvalidInput(str(error), "unit") from None
 
 
-def find_units(layer: Layer, written: str) -> list[int]:
-    """The numbers of the units that somebody means by "3, 5, 8-12". Raises InvalidInput."""
-    if layer.kind == CIRCUIT:
-        return [find_circuit_unit(layer, written).number]
-    try:
-        where = f"{layer.name} of {layer.model.name}"
-        return unit_names.unit_numbers(written[:UNIT_CHARS], where, layer.units, layer.names)
-    except UnknownName as error:
-        raise InvalidInput(str(error), "unit") from None
-
-
 def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[str, Any]:
     """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
     found, _ = Unit.objects.get_or_create(layer=layer, number=number)

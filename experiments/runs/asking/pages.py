@@ -42,12 +42,13 @@ def page(request: HtmxRequest) -> HttpResponse:
     """The form; a good one becomes a run, several units lead to a sweep, a bad one comes back with errors beside
     the fields."""
     actor = Actor.of(request, Role.RESEARCHER)
+    names = Names(request.user)
     if request.method == "POST":
         form = forms.QueryForm(request.POST)
         if "look" in request.POST:  # without JavaScript: what suits what was chosen
-            looked = _look_again(request.POST)
+            looked = _look_again(request.POST, names)
             return render(request, "runs/asking.html", build_context(request, forms.QueryForm(initial=looked), looked))
-        if address := sweep_address(request.POST.dict()):
+        if address := sweep_address(request.POST.dict(), names):
             return redirect(address)
         try:
             run = actions.ask(actor, form)
@@ -80,7 +81,7 @@ def beginning(request: HttpRequest) -> dict[str, Any]:
         values |= _begin_with_circuit(request, circuit)
     values |= match_task(values)
     if values.get("layer"):
-        values["question"] = request.GET.get("question") or _suggest_question(values)
+        values["question"] = request.GET.get("question") or _suggest_question(values, Names(request.user))
     return values
 
 
@@ -94,25 +95,25 @@ def _begin_with_circuit(request: HttpRequest, key: str) -> dict[str, Any]:
     return place | {"circuit": key} | compatibility.fitting(place["model"])
 
 
-def _suggest_question(values: Mapping[str, Any]) -> str:
+def _suggest_question(values: Mapping[str, Any], names: Names) -> str:
     """A sensible question for what is chosen; "" where there is no such unit."""
-    layer, units = find_chosen(values)
+    layer, units = find_chosen(values, names)
     task = tasks.find_task(str(values.get("task") or tasks.USUAL)).key
     return questions.suggestions(layer, units)[task] if layer and units else ""
 
 
-def _look_again(given: QueryDict) -> dict[str, Any]:
+def _look_again(given: QueryDict, names: Names) -> dict[str, Any]:
     """What was chosen, with what suits it: a question too, unless a person wrote one."""
     values: dict[str, Any] = given.dict()
     values |= follow(values)
-    layer, units = find_chosen(values)
+    layer, units = find_chosen(values, names)
     if layer is None or not units:
         fallback = forms.first_choice(str(values.get("model") or ""), str(values.get("task") or ""))
         values |= {
             name: fallback[name] for name in ("layer", "unit") if name in fallback and (layer is None or name == "unit")
         }
     if _format_value(values.get("question")) in ("", _format_value(values.get("suggested"))):
-        values["question"] = _suggest_question(values)
+        values["question"] = _suggest_question(values, names)
     return values
 
 
@@ -149,7 +150,7 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
     chosen |= {name: values[name] for name in BEFORE if name in values}
     return {
         "form": form,
-        "suggested": values.get("suggested") if form.is_bound else _suggest_question(chosen),
+        "suggested": values.get("suggested") if form.is_bound else _suggest_question(chosen, names),
         "limits": _limits_in_words(chosen),
         "presets": list_presets(request.user),
         **_build_commands(request, chosen),
@@ -179,7 +180,8 @@ def command(request: HttpRequest) -> HttpResponse:
     """The command line that asks what the form says now, and what to know of what was chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
-    _, units = find_chosen(values)
+    names = Names(request.user)
+    _, units = find_chosen(values, names)
     updates = {
         "oob": True,
         "numbers": units,
@@ -187,7 +189,7 @@ def command(request: HttpRequest) -> HttpResponse:
         "estimate": estimate(values, len(units) or 1),
         "limits": _limits_in_words(values),
         **_build_commands(request, values),
-        **differing(values, Names(request.user)),
+        **differing(values, names),
     }
     return render(request, "runs/asking/command.html", updates)
 

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from django.db.models import Q
 from django.http import QueryDict
 from django.urls import reverse
 
 from experiments.core.errors import InvalidInput
-from experiments.core.unit_names import format_units
+from experiments.core.system_names import Names
+from experiments.core.unit_names import format_units, unit_numbers
 from experiments.models import Layer
-from experiments.runs.asking.form import find_layer, find_units
+from experiments.runs.asking.circuits import find_circuit_unit
+from experiments.runs.asking.form import UNIT_CHARS, find_layer
+from experiments.units.tiles import choose_labels
+from workers.errors import UnknownName
+from workers.record.circuits import CIRCUIT
 from workers.record.limits import USUAL
+
+ALL = "all"
+UNLABELLED = "all without a label"
 
 _SAME = (
     *("model", "layer", "task", "question", "toolset", "dataset"),
@@ -22,19 +31,61 @@ _SAME = (
 """Fields that both forms have."""
 
 
-def find_chosen(values: Mapping[str, Any]) -> tuple[Layer | None, list[int]]:
+def find_chosen(values: Mapping[str, Any], names: Names) -> tuple[Layer | None, list[int]]:
     """The layer and the units that a form names; none where they do not exist."""
-    layer = None
+    layer = find_chosen_layer(values)
     with suppress(InvalidInput):
-        layer = find_layer(str(values.get("model") or ""), str(values.get("layer") or ""))
-        return layer, find_units(layer, str(values.get("unit", "")))
+        return layer, find_units(layer, str(values.get("unit", "")), names) if layer else []
     return layer, []
 
 
-def sweep_address(values: Mapping[str, Any]) -> str:
+def find_chosen_layer(values: Mapping[str, Any]) -> Layer | None:
+    """The layer that a form names; None where it does not exist."""
+    with suppress(InvalidInput):
+        return find_layer(str(values.get("model") or ""), str(values.get("layer") or ""))
+    return None
+
+
+def find_units(layer: Layer, written: str, names: Names) -> list[int]:
+    """The numbers of the units that somebody means by "3, 5, 8-12", "all" or "all without a label". Raises
+    InvalidInput."""
+    if layer.kind == CIRCUIT:
+        return [find_circuit_unit(layer, written).number]
+    phrase = _read_phrase(written, layer)
+    if phrase == ALL:
+        return list(range(layer.units))
+    if phrase == UNLABELLED:
+        return _find_unlabelled(layer, names)
+    try:
+        where = f"{layer.name} of {layer.model.name}"
+        return unit_numbers(written[:UNIT_CHARS], where, layer.units, layer.names)
+    except UnknownName as error:
+        raise InvalidInput(str(error), "unit") from None
+
+
+def _read_phrase(written: str, layer: Layer) -> str:
+    """Which of the two phrases was written; "" for none, or where a unit is called so."""
+    text = " ".join(written.casefold().split())
+    text = UNLABELLED if text in {"all without label", "all without labels", "without a label"} else text
+    is_name = text in {name.casefold() for name in layer.names}
+    return text if text in {ALL, UNLABELLED} and not is_name else ""
+
+
+def _find_unlabelled(layer: Layer, names: Names) -> list[int]:
+    """Units of which the reader knows no label. Raises InvalidInput where every unit has one."""
+    labels = choose_labels(Q(unit__layer=layer), names)
+    found = [number for number in range(layer.units) if (layer.pk, number) not in labels]
+    if not found:
+        raise InvalidInput(f"Every unit of {layer.name} has a label. Write numbers, as 3, 5, 8-12, or all.", "unit")
+    return found
+
+
+def sweep_address(values: Mapping[str, Any], names: Names) -> str:
     """Where the form of a sweep of these units is, filled in; "" for a single unit."""
-    layer, units = find_chosen(values)
-    if layer is None or len(units) < 2:
+    layer, units = find_chosen(values, names)
+    if layer is None or not units:
+        return ""
+    if len(units) == 1 and not _read_phrase(str(values.get("unit", "")), layer):
         return ""
     filled = QueryDict(mutable=True)
     filled.update({name: str(values[name]) for name in _SAME if values.get(name)})
