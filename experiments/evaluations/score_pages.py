@@ -1,4 +1,5 @@
-"""The scores of labels as distributions: of all runs, or of those that the filters of the Runs page choose."""
+"""The scores of labels as distributions, and of agents on the same units: of all runs, or of those that the filters of
+the Runs page choose."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from experiments.core import access
 from experiments.core.system_names import Names
-from experiments.evaluations import scores
+from experiments.evaluations import same_units, scores
 from experiments.models import Run
 from experiments.runs.lists import runs_from
 
@@ -25,10 +26,13 @@ def page(request: HttpRequest) -> HttpResponse:
     found = runs_from(request.GET.dict(), user, names)
     by, measure = _read_choice(request.GET.get("by", ""), request.GET.get("measure", ""))
     groups = scores.find_scores(found.runs, by, measure, names)
+    pairs = same_units.compare_agents(found.runs, measure, names)
     context: dict[str, Any] = {
         "breadcrumbs": [("Evaluations", reverse("evaluations")), ("Scores", request.path)],
         "groups": groups,
         "plot": scores.draw_scores(groups, by, measure, found.values),
+        "pairs": pairs,
+        "pairs_plot": same_units.draw_agents(pairs, measure),
         "by": by,
         "measure": measure,
         "bys": [(key, words) for key, (words, _) in scores.GROUPS.items()],

@@ -52,8 +52,7 @@ class ScoredGroup:
 def find_scores(runs: QuerySet[Run], by: str, measure: str, names: Names) -> list[ScoredGroup]:
     """Each group, the one with the most runs first. Runs whose system the viewer may not know yet are left out."""
     column, keys = F(MEASURES[measure][0]), GROUPS[by][1]
-    known = visible_to(runs).filter(**{f"{MEASURES[measure][0]}__isnull": False})
-    known = known.exclude(names.are_hidden_at("model", "layer", "unit"))
+    known = find_measured(runs, measure, names)
     last = round(1 / WIDTH) - 1  # 1 itself is in the last bin
     place = Least(Cast(Floor(column / Value(WIDTH) + Value(1e-9)), IntegerField()), Value(last))
     rows = known.order_by().annotate(bin=place).values_list(*keys, "bin")
@@ -62,6 +61,12 @@ def find_scores(runs: QuerySet[Run], by: str, measure: str, names: Names) -> lis
         parts[tuple(values)].append((found, count, total, low, high))
     groups = [_sum_up(values, some) for values, some in parts.items()]
     return sorted(groups, key=lambda each: (-each.n, each.values))
+
+
+def find_measured(runs: QuerySet[Run], measure: str, names: Names) -> QuerySet[Run]:
+    """The runs whose label was measured so, of those that the viewer may know."""
+    known = visible_to(runs).filter(**{f"{MEASURES[measure][0]}__isnull": False})
+    return known.exclude(names.are_hidden_at("model", "layer", "unit"))
 
 
 def _sum_up(values: tuple[str, ...], parts: Sequence[tuple[int, int, float, float, float]]) -> ScoredGroup:

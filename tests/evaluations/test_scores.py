@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import stdev
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.core.system_names import Names
+from experiments.evaluations.same_units import compare_agents, draw_agents
 from experiments.evaluations.scores import draw_scores, find_scores
 from experiments.models import LabelCheck, ReviewQueue, Run, Unit
 from tests.support.builders import make_run
@@ -104,3 +106,36 @@ def test_any_number_of_runs_takes_one_query_and_asks_who_writes(
     assert names.hidden == frozenset()
     with django_assert_num_queries(2):
         assert sum(each.n for each in find_scores(Run.objects.all(), "layer", "r", names)) == 30
+
+
+def test_agents_are_compared_on_the_units_that_both_labelled(
+    as_owner: Client, owner: User, units: list[Unit], teammate: User
+) -> None:
+    for unit in range(6):
+        scored(owner, units[0], 0.5 + unit / 100, unit=unit)
+        scored(owner, units[0], 0.8 + unit / 100 + (unit % 2) / 50, unit=unit, backbone="openai", backbone_model="gpt")
+    scored(owner, units[0], 0.4, unit=0)  # a second run of the same agent counts half
+    scored(owner, units[0], 1.0, unit=9)  # the other agent did not label it
+    (pair,) = compare_agents(Run.objects.all(), "r", Names(None))
+    assert (pair.first, pair.second, pair.difference.n) == ("Scripted scientist (no language model)", "gpt", 6)
+    assert (pair.first_higher, pair.second_higher) == (0, 6)
+    assert pair.difference.value == pytest.approx(-0.3 - 0.01 - 0.05 / 6)
+    differences = [-0.35, -0.32, -0.3, -0.32, -0.3, -0.32]
+    half = 2.5706 * stdev(differences) / 6**0.5
+    assert pair.difference.high == pytest.approx(pair.difference.value + half, abs=1e-4)
+    page = as_owner.get("/evaluations/scores/").content.decode()
+    assert "Agents on the same units" in page
+    (told,) = as_owner.get("/api/v1/scores/agents", {"filters": "model=toybox"}).json()
+    assert (told["units"], told["second_higher"]) == (6, 6)
+    assert as_owner.get("/api/v1/scores/agents", {"filters": "model=none"}).json() == []
+    assert as_owner.get("/api/v1/scores/agents", {"filters": "unit=x"}).status_code == 422
+
+
+def test_few_units_in_common_have_no_interval_and_one_agent_no_pair(owner: User, units: list[Unit]) -> None:
+    scored(owner, units[0], 0.5, unit=1)
+    assert compare_agents(Run.objects.all(), "r", Names(None)) == []
+    assert draw_agents([], "r") is None
+    scored(owner, units[0], 0.7, unit=1, backbone="openai", backbone_model="gpt")
+    (pair,) = compare_agents(Run.objects.all(), "r", Names(None))
+    assert (pair.difference.low, pair.difference.n) == (None, 1)
+    assert "too few" in pair.difference.why

@@ -22,6 +22,7 @@ from experiments.runs.asking.form import QueryForm
 from experiments.runs.saved_views import actions as views
 from experiments.sweeps import actions as sweeps
 from experiments.sweeps.form import NewSweep
+from experiments.units import actions as units
 from workers.record import tasks
 from workers.record.statuses import Status
 
@@ -55,13 +56,16 @@ def ask_neurons(team: Team) -> None:
 
 
 def sweep_layer(team: Team) -> None:
-    """A few units of one layer, drawn by lot."""
+    """Some units of one layer, drawn at random; exemplars of all of them."""
+    layer = Layer.objects.select_related("model").get(model__name=TOYBOX, name="layer4")
+    if not team.small:
+        units.ask_for_layer(team.researcher, layer, TOYBOX)
     name = "A first look at layer4"
     if Sweep.objects.filter(name=name).exists():
         return
-    units = 1 if team.small else 3
+    sample = 1 if team.small else 8
     given = QueryDict(mutable=True)
-    given.update({"name": name, "model": TOYBOX, "layer": "layer4", "choose": "sample", "sample": str(units)})
+    given.update({"name": name, "model": TOYBOX, "layer": "layer4", "choose": "sample", "sample": str(sample)})
     given.update({"seed": "5", "agent": "scripted", "task": tasks.USUAL})
     sweeps.start(team.researcher, NewSweep(given, Names(team.researcher.person)))
 
@@ -72,7 +76,7 @@ def evaluate_neurons(team: Team) -> None:
     if not Evaluation.objects.filter(name=name).exists():
         given = QueryDict(mutable=True)
         given.update({"kind": "synthetic", "name": name, "backbone": "scripted", "seed": "1"})
-        given["units"] = "1" if team.small else "2"
+        given["units"] = "1" if team.small else "4"
         evaluations.start(team.researcher, NewEvaluation(given, list_sources()))
     _keep_view(team.researcher, VIEW, "status=concluded&model=toybox&columns=check")
 
