@@ -1,12 +1,17 @@
-"""The map of a sweep: its layers as the unit map draws them, units in the colour of what the sweep found of them."""
+"""A sweep as pictures: its layers as the unit map draws them, units in the colour of what the sweep found of them; the
+scores of its labels as distributions."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from django.utils.safestring import SafeString
 
+from experiments.display.plots import CountedGroup, Plot, draw_distributions
 from experiments.models import Layer, Sweep
 from experiments.sweeps.lists import WORST, SweptRun
 from experiments.sweeps.selection import list_units
@@ -129,3 +134,27 @@ def _describe(runs: Iterable[SweptRun]) -> str:
     label = shorten_labels([text for run in some for text in run.labels])
     best = max((run.r for run in some if run.r is not None), default=None)
     return " · ".join(filter(None, (label, "" if best is None else f"r {figure(best)}")))
+
+
+# --- scores ---
+
+BIN = 0.05
+"""Of r."""
+
+
+def draw_scores(runs: Iterable[SweptRun]) -> Plot | None:
+    """How r of the labels is distributed, a row for each agent; None where no label was tested."""
+    by_agent: dict[str, list[float]] = {}
+    for run in runs:
+        if run.r is not None:
+            by_agent.setdefault(run.agent, []).append(run.r)
+    groups = [
+        CountedGroup(agent, Counter(map(_find_bin, known)), fmean(known), min(known), max(known))
+        for agent, known in by_agent.items()
+    ]
+    return draw_distributions(groups, BIN, "r on unseen images, by agent", "r on unseen images")
+
+
+def _find_bin(r: float) -> int:
+    """1 itself is in the last bin; a bound belongs to the bin above it, also where it is not exact in binary."""
+    return min(math.floor(r / BIN + 1e-9), round(1 / BIN) - 1)

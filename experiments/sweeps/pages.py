@@ -19,6 +19,7 @@ from experiments.core.paging import Page
 from experiments.core.spreadsheets import cell, csv_header, csv_line
 from experiments.core.sweep_totals import BUDGETS
 from experiments.core.system_names import Names
+from experiments.display.run_pictures import find_pictures
 from experiments.models import Dataset, Layer, Role, Run, Sweep, SweepPriority, Toolset, VisionModelRow
 from experiments.runs.asking.form import SURROUNDINGS
 from experiments.runs.lists import runs_from
@@ -172,6 +173,7 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
     listed = runs_from({"sort": "check"} | request.GET.dict() | {"sweep": str(pk)}, user)
     table = listed.runs.select_related("label_check")
     page = Page.of(request.GET, table.count(), RUNS_PER_PAGE, "status", "layer", "backbone", "sort", "colour")
+    shown = table[page.start : page.end]
     context = {
         "row": row,
         "state": lists.state_of(row),
@@ -185,6 +187,7 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "statuses": lists.count_statuses(row),
         "map": drawing.draw_map(row, layers, runs, groups, scheme),
         "schemes": drawing.SCHEMES.items(),
+        "scores": drawing.draw_scores(runs),
         "groups": [(group, ",".join(map(str, group.members[:GROUPED_RUNS]))) for group in groups[:GROUPS]],
         "group_count": len(groups),
         "most": len(groups[0].members) if groups else 1,
@@ -192,7 +195,8 @@ def sweep(request: HttpRequest, pk: int) -> HttpResponse:
         "agents": lists.compare_agents(runs),
         "beyond_chance": sum(run.beyond_chance for run in runs),
         "tested": sum(run.q is not None for run in runs),
-        "runs": [_name_unit(run, names) for run in table[page.start : page.end]],
+        "runs": [_name_unit(run, names) for run in shown],
+        "pictures": find_pictures(run.pk for run in shown),
         "page": page,
         "chosen_status": listed.values.get("status", ""),
         "may_change": role >= actions.STARTS and not row.evaluation_id and access.may_change(user, row.owner_id),

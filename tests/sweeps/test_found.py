@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from experiments.core.system_names import Names
@@ -15,7 +16,7 @@ from experiments.models import Job, Label, LabelCheck, Layer, Run, Sweep
 from experiments.pairwise import sources
 from experiments.runs.lists import runs_from
 from experiments.runs.spread import Spread
-from experiments.sweeps import forecast, lists
+from experiments.sweeps import drawing, forecast, lists
 from experiments.units.label_groups import group_labels
 from tests.support.builders import make_run
 from tests.support.sweeps import fill_in
@@ -159,3 +160,17 @@ def test_a_sweep_is_a_filter_of_runs_and_a_source_of_labels(owner: User, swept: 
     assert listed[key] == (f"Sweep {swept.pk}: {swept.name}", 1)
     said = sources.labels_of(type(found).objects.filter(pk=found.pk), [key])
     assert said[found.pk][key].text == "red balls"
+
+
+def test_scores_of_labels_are_drawn_by_agent(owner: User, swept: Sweep, as_owner: Client) -> None:
+    runs = list(swept.runs.order_by("pk"))
+    for place, (run, r) in enumerate(zip(runs, (1.0, 0.95, 0.2), strict=False)):
+        check = LabelCheck.objects.create(key=f"{place}", unit=unit(place), text="red", options={}, pearson=r)
+        Run.objects.filter(pk=run.pk).update(status="concluded", label_check=check)
+    plot = drawing.draw_scores(lists.read_runs(swept, Names(None)))
+    assert plot is not None
+    assert [bar.words.partition(": ")[2] for bar in plot.bars] == ["1 from 0.20 to 0.25", "2 from 0.95 to 1.00"]
+    assert drawing.draw_scores(()) is None
+    page = as_owner.get(f"/sweeps/{swept.pk}/").content.decode()
+    assert 'id="scores-head"' in page
+    assert page.count('<td class="picture">') == len(runs)
