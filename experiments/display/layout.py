@@ -93,6 +93,7 @@ ELSEWHERE = (
     MenuEntry("settings-shares", "Share links", "", words="settings shares", least=Role.ADMIN),
     MenuEntry("settings-audit", "Audit", "", words="settings history", least=Role.ADMIN),
     MenuEntry("settings-people", "People", "", words="settings invite roles", least=Role.ADMIN),
+    MenuEntry("settings-webhooks", "Webhooks", "", words="settings notify Slack deliveries", least=Role.ADMIN),
     MenuEntry("settings-tokens", "Tokens for the API", "", words="settings"),
     MenuEntry("settings-you", "Account", "", words="settings you your password sessions"),
     MenuEntry("api:docs", "API reference", "", words="docs documentation"),

@@ -111,9 +111,7 @@ class WebhookDelivery(models.Model):
     next_attempt = models.DateTimeField(default=timezone.now)
     tried = models.DateTimeField(null=True)
     code = models.PositiveIntegerField(null=True, help_text="status of the last answer")
-    answer = models.CharField(
-        max_length=ANSWER_CHARS, blank=True, help_text="its words, or why none came"
-    )
+    answer = models.CharField(max_length=ANSWER_CHARS, blank=True, help_text="its words, or why none came")
     delivered = models.DateTimeField(null=True)
 
     class Meta:
