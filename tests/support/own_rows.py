@@ -36,6 +36,7 @@ from tests.support.api_world import World
 from tests.support.builders import make_run, started
 from tests.support.circuits import make_circuit
 from tests.support.people import member
+from tests.support.webhook_receiver import make_given_up, make_webhook
 from workers.record.decoding import decode
 from workers.record.events import Blocked
 
@@ -99,6 +100,9 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
         "sweep": swept(admin, "running").pk,
         "paused": swept(admin, "paused").pk,
         "failing": swept(admin, "running", "failed").pk,
+        "delivery": (delivery := make_given_up(admin)).pk,
+        "webhook": delivery.webhook_id,
+        "resting": make_webhook(admin, "https://example.org/", active=False).pk,
     }
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from experiments.models import Webhook, WebhookEvent
+from experiments.core import outbox
+from experiments.models import Webhook, WebhookDelivery, WebhookEvent
 
 Write = Callable[[bytes], None]
 
@@ -111,6 +112,14 @@ def make_webhook(admin: User, address: str, **fields: Any) -> Webhook:
     """One that is told of everything."""
     known = {"kinds": list(WebhookEvent.values), "site": "https://maia.example.org", "created_by": admin}
     return Webhook.objects.create(address=address, **(known | fields))
+
+
+def make_given_up(admin: User) -> WebhookDelivery:
+    """One that can be sent again."""
+    delivery = outbox.announce_test(make_webhook(admin, "https://hooks.example.org/T0/secret"))
+    delivery.status, delivery.code, delivery.answer, delivery.attempts = "given_up", 500, "broken", 19
+    delivery.save()
+    return delivery
 
 
 def verify(secret: str, received: Received) -> bool:
