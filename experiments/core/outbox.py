@@ -110,10 +110,10 @@ def announce_run(instance: Event, *, created: bool, raw: bool, **_: Any) -> None
     status = str(kind_of(instance.kind).status or run.status)
     conclusion = getattr(instance.content, "conclusion", None)
     labels = list(getattr(conclusion, "labels", ()))
-    announce(kind, run.get_absolute_url(), describe_run(run) | {"status": status, "labels": _cut(labels)}, run)
+    announce(kind, run.get_absolute_url(), _describe_run(run) | {"status": status, "labels": _cut(labels)}, run)
 
 
-def describe_run(run: Run) -> dict[str, Any]:
+def _describe_run(run: Run) -> dict[str, Any]:
     """What any payload says of a run."""
     blind = registry.blind_name(run.system_kind, run.model, run.layer, run.unit)
     return {"run": run.pk, "system": blind or run.system, "sweep": run.sweep_id}
@@ -130,7 +130,7 @@ def announce_check(check: LabelCheck) -> None:
         return
     figures = {"r": check.pearson, "r_low": check.pearson_low, "r_high": check.pearson_high}
     said = {"check": check.pk, "status": str(check.status), "labels": _cut([check.text]), **figures}
-    announce(WebhookEvent.LABEL_CHECKED, check.get_absolute_url(), describe_run(run) | said, run)
+    announce(WebhookEvent.LABEL_CHECKED, check.get_absolute_url(), _describe_run(run) | said, run)
 
 
 # --- what has many runs ---

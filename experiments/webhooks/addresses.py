@@ -86,7 +86,7 @@ def _check_host(host: str) -> None:
     if found is None and not _HOST.fullmatch(host):
         raise InvalidInput("This address names no host: write one such as https://example.org/hook.", "address")
     if found is not None and not may_connect(found):
-        raise InvalidInput(explain_refusal(host, found), "address")
+        raise InvalidInput(_explain_refusal(host, found), "address")
 
 
 def _read_ip(host: str) -> IpAddress | None:
@@ -118,7 +118,7 @@ def may_connect(found: IpAddress) -> bool:
     return found.is_global and not found.is_reserved
 
 
-def explain_refusal(host: str, found: IpAddress) -> str:
+def _explain_refusal(host: str, found: IpAddress) -> str:
     said = host if host == str(found) else f"{host} ({found})"
     return f"{said} is not a public address. MAIA_WEBHOOK_PRIVATE=yes allows private ones."
 
@@ -129,5 +129,5 @@ def resolve(target: WebhookTarget) -> list[IpAddress]:
     addresses = list(dict.fromkeys(ip_address(str(each[4][0]).partition("%")[0]) for each in found))
     for each in addresses:
         if not may_connect(each):
-            raise AddressRefused(explain_refusal(target.host, each))
+            raise AddressRefused(_explain_refusal(target.host, each))
     return addresses

@@ -194,7 +194,7 @@ def test_a_late_answer_does_not_undo_a_later_attempt(webhook: Webhook, receiver:
     assert late is not None
     make_due()
     webhooks.send_due(webhook.pk)
-    webhooks._record(late, webhook_request.Answer(500, "late"))
+    webhooks._record(late, webhook_request.WebhookAnswer(500, "late"))
     assert WebhookDelivery.objects.get().status == "delivered"
 
 

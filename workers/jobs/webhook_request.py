@@ -31,7 +31,7 @@ _TOLD_BYTES = 1_000
 
 
 @dataclass(frozen=True)
-class Answer:
+class WebhookAnswer:
     """What came of a request; without a code there was no answer, and `words` says why."""
 
     code: int | None
@@ -73,7 +73,7 @@ def _time_left(deadline: float) -> float:
     return left
 
 
-def post(address: str, headers: Mapping[str, str], body: bytes) -> Answer:
+def post(address: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer:
     """Send a body, and read what is answered. Never raises for what the other side does."""
     deadline = time.monotonic() + TOTAL_TIMEOUT
     try:
@@ -83,15 +83,15 @@ def post(address: str, headers: Mapping[str, str], body: bytes) -> Answer:
             connection.sendall(_write_head(target, headers) + body)
             return _read_answer(connection, deadline)
     except (InvalidInput, AddressRefused) as error:
-        return Answer(None, _clean(str(error)))
+        return WebhookAnswer(None, _clean(str(error)))
     except TimeoutError:
-        return Answer(None, f"No whole answer within {TOTAL_TIMEOUT:g} s.")
+        return WebhookAnswer(None, f"No whole answer within {TOTAL_TIMEOUT:g} s.")
     except socket.gaierror:
-        return Answer(None, "There is no such host.")
+        return WebhookAnswer(None, "There is no such host.")
     except ssl.SSLCertVerificationError as error:
-        return Answer(None, _clean(f"The certificate is not right: {error.verify_message}."))
+        return WebhookAnswer(None, _clean(f"The certificate is not right: {error.verify_message}."))
     except (HTTPException, OSError, ValueError) as error:
-        return Answer(None, _clean(f"{type(error).__name__}: {error}"))
+        return WebhookAnswer(None, _clean(f"{type(error).__name__}: {error}"))
 
 
 def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float) -> socket.socket:
@@ -121,19 +121,19 @@ def _write_head(target: WebhookTarget, headers: Mapping[str, str]) -> bytes:
     return "\r\n".join(lines).encode("ascii")
 
 
-def _read_answer(connection: socket.socket, deadline: float) -> Answer:
+def _read_answer(connection: socket.socket, deadline: float) -> WebhookAnswer:
     """The status; of a failure also the beginning of its words. The body of a success is of no interest."""
     response = HTTPResponse(_BoundedStream(connection, deadline), method="POST")  # type: ignore[arg-type]
     response.begin()
     if 200 <= response.status < 300:
-        return Answer(response.status)
+        return WebhookAnswer(response.status)
     if 300 <= response.status < 400:
-        return Answer(response.status, "It redirects, and redirects are not followed: add the new address.")
+        return WebhookAnswer(response.status, "It redirects, and redirects are not followed: add the new address.")
     try:
         told = response.read(_TOLD_BYTES)
     except (HTTPException, OSError):
         told = b""  # the status says enough
-    return Answer(response.status, _clean(told.decode("utf-8", "replace")))
+    return WebhookAnswer(response.status, _clean(told.decode("utf-8", "replace")))
 
 
 def _clean(words: str) -> str:

@@ -25,7 +25,7 @@ from experiments.models import DeliveryStatus, WebhookDelivery
 from experiments.webhooks import messages
 from workers.jobs import lease
 from workers.jobs.routine import Routine
-from workers.jobs.webhook_request import Answer, post
+from workers.jobs.webhook_request import WebhookAnswer, post
 
 log = logging.getLogger(__name__)
 
@@ -127,17 +127,17 @@ def _deliver(pk: int) -> bool:
     return answer.is_success
 
 
-def _attempt(delivery: WebhookDelivery) -> Answer:
+def _attempt(delivery: WebhookDelivery) -> WebhookAnswer:
     try:
         body = messages.make_body(delivery)
         headers = messages.make_headers(delivery, int(time.time()), body)
         return post(delivery.webhook.address, headers, body)
     except Exception as error:
         log.exception("%s could not be sent.", delivery)
-        return Answer(None, f"{type(error).__name__}: the worker's output says more.")
+        return WebhookAnswer(None, f"{type(error).__name__}: the worker's output says more.")
 
 
-def _record(delivery: WebhookDelivery, answer: Answer) -> None:
+def _record(delivery: WebhookDelivery, answer: WebhookAnswer) -> None:
     said: dict[str, Any] = {"code": answer.code, "answer": answer.words}
     if answer.is_success:
         _update(delivery, status=DeliveryStatus.DELIVERED, delivered=tell_time(), **said)
