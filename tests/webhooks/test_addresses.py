@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import ipaddress
 import socket
 import ssl
@@ -21,78 +21,49 @@ from experiments.webhooks.addresses import WebhookTarget, may_connect, parse_tar
 from tests.support.webhook_receiver import Receiver, receiving
 from workers.jobs.webhook_request import post
 
+# fmt: off
 PRIVATE = [
-    "127.0.0.1",
-    "127.1",
-    "127.0.1",
-    "2130706433",
-    "0x7f.0.0.1",
-    "0x7f000001",
-    "0177.0.0.1",
-    "0.0.0.0",
-    "0",
-    "10.0.0.1",
-    "10.1",
-    "172.16.3.4",
-    "192.168.1.1",
-    "169.254.169.254",
-    "169.254.1",
-    "100.64.0.1",
-    "224.0.0.1",
-    "255.255.255.255",
-    "240.0.0.1",
-    "192.0.2.1",
-    "198.18.0.1",
-    "127.0.0.1.",
-    "[::1]",
-    "[::]",
-    "[::ffff:127.0.0.1]",
-    "[::ffff:10.0.0.1]",
-    "[::ffff:a9fe:a9fe]",
-    "[::127.0.0.1]",
-    "[fe80::1]",
-    "[fc00::1]",
-    "[fd00:ec2::254]",
-    "[ff02::1]",
-    "[64:ff9b::7f00:1]",
-    "[2002:7f00:1::]",
-    "[2001:0:7f00:1::]",
-    "[2001:db8::1]",
-    "[fec0::1]",
+    "127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f.0.0.1", "0x7f000001", "0177.0.0.1", "0.0.0.0", "0",
+    "10.0.0.1", "10.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "169.254.1", "100.64.0.1", "224.0.0.1",
+    "255.255.255.255", "240.0.0.1", "192.0.2.1", "198.18.0.1", "127.0.0.1.", "[::1]", "[::]", "[::ffff:127.0.0.1]",
+    "[::ffff:10.0.0.1]", "[::ffff:a9fe:a9fe]", "[::127.0.0.1]", "[fe80::1]", "[fc00::1]", "[fd00:ec2::254]",
+    "[ff02::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[2001:0:7f00:1::]", "[2001:db8::1]", "[fec0::1]",
 ]
+# fmt: on
 LEFT_OUT = (
-    *(
-        "",
-        "hook",
-        "//example.org/",
-        "example.org/hook",
-        "https://",
-        "https:///hook",
-        "https://:443/",
-        "https://exa mple.org/",
-    ),
-    *(
-        "http://example.org/",
-        "ftp://example.org/",
-        "file:///etc/passwd",
-        "gopher://example.org/",
-        "javascript:alert(1)",
-    ),
-    *(
-        "https://user@example.org/",
-        "https://user:pass@example.org/",
-        "https://@example.org/",
-        "https://example.org@127.0.0.1/",
-    ),
-    *(
-        "https://example.org/#part",
-        "https://example.org\\@127.0.0.1/",
-        "https://example.org/\r\nX: y",
-        "https://exämple.org/",
-    ),
-    *("https://example.org:0/", "https://example.org:22/", "https://example.org:25/", "https://example.org:65536/"),
-    *("https://example.org:x/", "https://[::1/", "https://[fe80::1%25eth0]/", "https://exam%70le.org/", "https://-x/"),
-    *("https://256.256.256.256/", "https://1.2.3.4.5/", "https://example.org/" + "x" * 500),
+    "",
+    "hook",
+    "//example.org/",
+    "example.org/hook",
+    "https://",
+    "https:///hook",
+    "https://:443/",
+    "https://exa mple.org/",
+    "http://example.org/",
+    "ftp://example.org/",
+    "file:///etc/passwd",
+    "gopher://example.org/",
+    "javascript:alert(1)",
+    "https://user@example.org/",
+    "https://user:pass@example.org/",
+    "https://@example.org/",
+    "https://example.org@127.0.0.1/",
+    "https://example.org/#part",
+    "https://example.org\\@127.0.0.1/",
+    "https://example.org/\r\nX: y",
+    "https://exämple.org/",
+    "https://example.org:0/",
+    "https://example.org:22/",
+    "https://example.org:25/",
+    "https://example.org:65536/",
+    "https://example.org:x/",
+    "https://[::1/",
+    "https://[fe80::1%25eth0]/",
+    "https://exam%70le.org/",
+    "https://-x/",
+    "https://256.256.256.256/",
+    "https://1.2.3.4.5/",
+    "https://example.org/" + "x" * 500,
 )
 
 
@@ -134,7 +105,7 @@ def test_the_setting_opens_no_link_local_and_no_group(settings: Any, address: st
 
 
 def resolve_to(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
-    """Have the system's resolver answer this, one after the other, the last of them from then on; which it was asked."""
+    """Have the resolver answer this, one after the other, the last from then on. Returns which names it was asked."""
     asked: list[str] = []
 
     def getaddrinfo(host: str, port: int, *_: Any, **__: Any) -> list[Any]:
@@ -218,9 +189,9 @@ def answer(listener: socket.socket, context: ssl.SSLContext) -> None:
 def write_certificate(folder: Path, name: str) -> tuple[Path, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     called = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     builder = x509.CertificateBuilder(called, called, key.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(now - datetime.timedelta(1)).not_valid_after(now + datetime.timedelta(1))
+    builder = builder.not_valid_before(now - dt.timedelta(1)).not_valid_after(now + dt.timedelta(1))
     builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     paths = folder / "certificate.pem", folder / "key.pem"
