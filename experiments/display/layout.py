@@ -171,6 +171,7 @@ CRUMBS = {
     "settings-autoencoders": "Auto-encoders",
     "settings-autoencoder": "Report",
     "run-review": "Add to review",
+    "settings-webhook": "Webhook {pk}",
     "experiment": "Experiment {n}",
     "image-page": "Image {key:.8}",
     "unit": "Unit {number}",

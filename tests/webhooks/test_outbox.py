@@ -178,9 +178,7 @@ def test_a_run_on_a_unit_that_people_write_labels_of_is_held_back(
 ) -> None:
     written, near = make_run(owner), make_run(owner)
     evaluation = Evaluation.objects.create(name="x", kind="labels", owner=owner)
-    EvaluationItem.objects.create(
-        evaluation=evaluation, position=1, source="person", run=written, group="", unit_name="u"
-    )
+    evaluation.items.create(position=1, source="person", run=written, group="", unit_name="u")
     transcript.append(near.pk, "concluded", Ended("", Conclusion("Red.", ("red balls",))))
     webhooks.send_due(webhook.pk)
     assert receiver.received == []
