@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.crypto import get_random_string
 
 from experiments.core import audit, outbox
 from experiments.core.actors import Actor
@@ -16,7 +16,6 @@ from experiments.models import DeliveryStatus, Role, Webhook, WebhookDelivery, W
 from experiments.webhooks.addresses import parse_target
 
 MAX_WEBHOOKS = 20
-NONCE_CHARS = 64
 
 
 def _write(webhook: Webhook, address: str, kinds: Sequence[str], shape: str) -> None:
@@ -36,7 +35,7 @@ def add(actor: Actor, address: str, kinds: Sequence[str], shape: str, site: str)
     actor.require(Role.ADMIN)
     if Webhook.objects.count() >= MAX_WEBHOOKS:
         raise StateConflict(f"There are {MAX_WEBHOOKS} webhooks, and no more are taken. Delete one first.")
-    webhook = Webhook(site=site, created_by=actor.person, nonce=get_random_string(NONCE_CHARS))
+    webhook = Webhook(site=site, created_by=actor.person)
     _write(webhook, address, kinds, shape)
     webhook.save()
     audit.record(actor, Verb.WEBHOOK_ADDED, webhook, kinds=", ".join(webhook.kinds), shape=webhook.shape)
@@ -67,7 +66,7 @@ def set_active(actor: Actor, webhook: Webhook, *, active: bool) -> Webhook:
 def renew_secret(actor: Actor, webhook: Webhook) -> Webhook:
     """Another secret, with which every further attempt is signed."""
     actor.require(Role.ADMIN)
-    webhook.nonce = get_random_string(NONCE_CHARS)
+    webhook.nonce = secrets.token_hex()
     webhook.save(update_fields=["nonce"])
     audit.record(actor, Verb.WEBHOOK_RENEWED, webhook)
     return webhook

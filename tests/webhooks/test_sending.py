@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from experiments.core import outbox, transcript
@@ -187,6 +188,18 @@ def test_a_delivery_of_a_killed_worker_is_sent_again(receiver: Receiver, webhook
     webhooks.send_due(webhook.pk)
     delivery.refresh_from_db()
     assert (receiver.ids, delivery.status, delivery.attempts) == ([delivery.message], "delivered", 2)
+
+
+def test_of_workers_that_claim_at_once_one_has_it(webhook: Webhook) -> None:
+    def claim(pk: int) -> bool:
+        try:
+            return webhooks.claim(pk) is not None
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            assert sum(pool.map(claim, [outbox.announce_test(webhook).pk] * 8)) == 1
 
 
 def test_a_late_answer_does_not_undo_a_later_attempt(webhook: Webhook, receiver: Receiver) -> None:
