@@ -10,6 +10,6 @@ class ExperimentsConfig(AppConfig):
     def ready(self) -> None:
         from experiments import checks  # noqa: F401 - they register themselves
         from experiments.accounts import visits  # noqa: F401 - it registers itself
-        from experiments.core import code_version, notifications, schema_version  # noqa: F401 - they register themselves
+        from experiments.core import code_version, notifications, outbox, schema_version  # noqa: F401 - they register themselves
         from experiments.core.search_index import opinions  # noqa: F401 - questions are found as soon as they are asked
         from experiments.management import sandbox_check  # noqa: F401 - it registers itself

@@ -42,6 +42,7 @@ FEATURES = (
     "sharing",
     "sweeps",
     "units",
+    "webhooks",
 )
 urlpatterns: list[URLResolver] = [path("", include(f"experiments.{feature}.urls")) for feature in FEATURES]
 

@@ -92,6 +92,7 @@ CSRF_TRUSTED_ORIGINS = origins("MAIA_ORIGINS")
 HTTPS = switch("MAIA_HTTPS", default=False)
 PREFIX = prefix("MAIA_PREFIX")
 TRUSTED_PROXIES = int(number("MAIA_TRUSTED_PROXIES", 0))
+WEBHOOK_PRIVATE = switch("MAIA_WEBHOOK_PRIVATE", default=False)
 
 # Who signs in, and for how long; single sign-on where there is an issuer.
 SESSION_COOKIE_AGE = int(number("MAIA_SESSION_IDLE_HOURS", 168) * 3600)

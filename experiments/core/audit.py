@@ -36,6 +36,7 @@ class Verb(StrEnum):
     COMMENT_WRITTEN = "comment.written"
     DATASET_ASKED = "dataset.asked"
     DATASET_REMOVED = "dataset.removed"
+    DELIVERY_REPEATED = "delivery.repeated"
     EVALUATION_DELETED = "evaluation.deleted"
     EVALUATION_RESUMED = "evaluation.resumed"
     EVALUATION_STARTED = "evaluation.started"
@@ -123,6 +124,13 @@ class Verb(StrEnum):
     VIEW_SAVED = "view.saved"
     VOTE_CAST = "vote.cast"
     VOTE_UNDONE = "vote.undone"
+    WEBHOOK_ADDED = "webhook.added"
+    WEBHOOK_CHANGED = "webhook.changed"
+    WEBHOOK_DELETED = "webhook.deleted"
+    WEBHOOK_PAUSED = "webhook.paused"
+    WEBHOOK_RENEWED = "webhook.renewed"
+    WEBHOOK_RESUMED = "webhook.resumed"
+    WEBHOOK_TESTED = "webhook.tested"
 
 
 Detail = str | int | float | bool | None

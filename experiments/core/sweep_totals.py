@@ -14,7 +14,7 @@ from operator import or_
 from django.db.models import F, Q
 from django.utils import timezone
 
-from experiments.core import notifications
+from experiments.core import notifications, outbox
 from experiments.models import Flow, NotificationKind, Run, Sweep, SweepStatus
 from workers.record.statuses import ENDED
 
@@ -79,6 +79,7 @@ def _close_if_reached(sweep_id: int) -> None:
     closed.reason = find_reached(closed)
     closed.save(update_fields=["reason"])
     _tell_owner(closed, f"stands still. {closed.reason}")
+    outbox.announce_sweep(closed, closed.status)
 
 
 def finish_if_last(sweep_id: int) -> None:
@@ -89,6 +90,7 @@ def finish_if_last(sweep_id: int) -> None:
         return
     if complete.update(status=SweepStatus.DONE, reason="", ended=timezone.now()):
         _tell_owner(sweep, "is done.")
+        outbox.announce_sweep(sweep, SweepStatus.DONE)
 
 
 def _tell_owner(sweep: Sweep, words: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.http import QueryDict
 
-from experiments.core import audit, queue
+from experiments.core import audit, outbox, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
@@ -73,6 +73,8 @@ def stop(by: Actor, evaluation: Evaluation) -> None:
     else:
         job.stop_requested = True
     job.save(update_fields=["status", "result", "stop_requested"])
+    if job.status == JobStatus.STOPPED:
+        outbox.announce_evaluation(evaluation, job.status)
     of_evaluation.hold(evaluation, f"Its evaluation was stopped by {by.name}.")
     audit.record(by, Verb.EVALUATION_STOPPED, evaluation)
 

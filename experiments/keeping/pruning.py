@@ -1,4 +1,5 @@
-"""What nobody needs any more: images that nothing refers to, files of images that nobody knows, drafts of long ago.
+"""What nobody needs any more: images that nothing refers to, files of images that nobody knows, drafts and deliveries
+of webhooks of long ago.
 
 An image goes in two steps, a day apart, since a worker may be about to refer to one that it knows. First it is marked;
 whoever comes upon it again takes the mark away (`Image.claim`). What is still marked a day later, and referred to by
@@ -24,7 +25,7 @@ from experiments.core.storage import WholeFileStorage
 from experiments.core.thumbnails import SIZES, is_key
 from experiments.keeping.backup_format import hold_lock, split
 from experiments.keeping.image_files import Progress
-from experiments.models import HumanReply, Image, Review
+from experiments.models import DeliveryStatus, HumanReply, Image, Review, WebhookDelivery
 from experiments.models.review import ReviewState
 
 GRACE = timedelta(days=1)
@@ -45,6 +46,8 @@ class Pruned:
     files: int = 0
     """Files in the folder that belong to no known image."""
     drafts: int = 0
+    deliveries: int = 0
+    """Of webhooks, delivered or given up."""
 
 
 def prune(days: float, progress: Progress, *, dry: bool) -> Pruned:
@@ -65,7 +68,8 @@ def prune(days: float, progress: Progress, *, dry: bool) -> Pruned:
             due = _remove(due, now, progress)
         files = _prune_files(before, dry=dry)
         drafts = _prune_drafts(before, dry=dry)
-    return Pruned(len(fresh), len(due), size, files, drafts)
+        deliveries = _prune_deliveries(before, dry=dry)
+    return Pruned(len(fresh), len(due), size, files, drafts, deliveries)
 
 
 def _list_unused(before: datetime, progress: Progress) -> list[str]:
@@ -186,3 +190,9 @@ def _prune_drafts(before: datetime, *, dry: bool) -> int:
         for each in drafts:
             each.delete()
     return count
+
+
+def _prune_deliveries(before: datetime, *, dry: bool) -> int:
+    """What webhooks were told before, or could not be told."""
+    ended = WebhookDelivery.objects.filter(created__lt=before).exclude(status=DeliveryStatus.WAITING)
+    return ended.count() if dry else ended.delete()[0]

@@ -42,4 +42,5 @@ from experiments.models.share import Share
 from experiments.models.sparse import SparseAutoencoderRow
 from experiments.models.sweep import Sweep, SweepPriority, SweepStatus
 from experiments.models.tag import Tag
+from experiments.models.webhook import DeliveryStatus, Webhook, WebhookDelivery, WebhookEvent, WebhookShape
 from workers.record.evaluation_kinds import EvaluationKind

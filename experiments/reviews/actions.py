@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
-from experiments.core import audit, blindness, notifications, notify
+from experiments.core import audit, blindness, notifications, notify, outbox
 from experiments.core.access import may_change, role_of
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
@@ -85,6 +85,7 @@ def make_queue(by: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Se
     audit.record(by, Verb.QUEUE_CREATED, queue, items=count, **details)
     words = f"{by.name} asks you to review {count:,} run{'' if count == 1 else 's'} in “{queue.name}”."
     _tell_reviewers(queue, by, words)
+    outbox.announce_queue(queue, count)
     _publish(queue.pk)
     return queue
 
@@ -121,6 +122,7 @@ def add_run(by: Actor, run: Run, queue: int) -> ReviewItem:
     item = ReviewItem.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
     audit.record(by, Verb.RUN_PUT_UP, run, queue=queue)
     _tell_reviewers(row, by, f"{by.name} has put {notifications.name_run(run)} up for review in “{row.name}”.")
+    outbox.announce_queue(row, 1)
     _publish(queue)
     return item
 

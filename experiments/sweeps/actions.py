@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from experiments.core import audit, queue
+from experiments.core import audit, outbox, queue
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidFields, InvalidInput, StateConflict
@@ -167,6 +167,8 @@ def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
     sweep.ended = timezone.now() if status in (SweepStatus.STOPPED, SweepStatus.DONE) else None
     sweep.save(update_fields=["status", "reason", "ended"])
     Flow.objects.filter(sweep=sweep).update(open=status == SweepStatus.RUNNING)
+    if status in (SweepStatus.STOPPED, SweepStatus.OUT_OF_BUDGET):
+        outbox.announce_sweep(sweep, status)
     if status == SweepStatus.RUNNING:
         transaction.on_commit(queue.ring)
 

@@ -55,11 +55,14 @@ NOT_FOR_VIEWERS = {
     "list_people",
     "list_invitations",
     "list_audit",
+    *("list_webhooks", "read_webhook", "list_deliveries"),
 }
 """What takes a researcher or an admin to read, or, while a queue is blind, somebody who has reviewed it."""
 ADMIN = {
     *("add_model", "add_dataset", "delete_model", "delete_dataset"),
     *("set_role", "deactivate_person", "reactivate_person", "remove_person", "create_invitation", "revoke_invitation"),
+    *("create_webhook", "change_webhook", "delete_webhook", "pause_webhook", "resume_webhook"),
+    *("renew_webhook_secret", "test_webhook", "send_delivery_again"),
 }
 ASKED["search_units"] = "?q=red"
 ASKED["compare_two_evaluations"] = "?a=1&b=2"

@@ -121,6 +121,8 @@ def places(admin: User, world: World) -> list[str]:
         "circuit": world.circuit.pk,
         "studied": make_studied("toybox").number,
         "circuit_search": world.circuit_search.pk,
+        "delivery": world.delivery.pk,
+        "webhook": world.delivery.webhook_id,
         "dataset": 1,
         "job": job.pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"odd": "x"}).pk,

@@ -29,6 +29,7 @@ from experiments.models import (
 from tests.support.addresses import KEY
 from tests.support.autoencoders import make_autoencoder
 from tests.support.circuits import make_circuit, make_circuit_search, make_studied
+from tests.support.webhook_receiver import make_given_up
 
 
 def make_ids(run: Run) -> dict[str, int]:
@@ -61,6 +62,8 @@ def make_ids(run: Run) -> dict[str, int]:
         "circuit": make_circuit(run.owner, unit, "theirs").pk,
         "studied": make_studied("own").number,
         "circuit_search": make_circuit_search(layer, dataset).pk,
+        "delivery": (delivery := make_given_up(run.owner)).pk,
+        "webhook": delivery.webhook_id,
     }
 
 

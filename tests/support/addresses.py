@@ -160,6 +160,13 @@ ADMIN = {
     "settings-people-active": "/settings/people/1/active/",
     "settings-people-link": "/settings/people/1/link/",
     "settings-people-remove": "/settings/people/1/remove/",
+    "settings-webhooks-add": "/settings/webhooks/add/",
+    "settings-webhook-change": "/settings/webhooks/{webhook}/change/",
+    "settings-webhook-active": "/settings/webhooks/{webhook}/active/",
+    "settings-webhook-secret": "/settings/webhooks/{webhook}/secret/",
+    "settings-webhook-test": "/settings/webhooks/{webhook}/test/",
+    "settings-webhook-delete": "/settings/webhooks/{webhook}/delete/",
+    "settings-webhook-again": "/settings/webhooks/{webhook}/deliveries/{delivery}/again/",
 }
 """What makes a worker read a place that somebody names, and the other way round."""
 SHARED = {
@@ -171,6 +178,8 @@ SHARED = {
 ADMIN_READ = {
     "settings-shares": "/settings/shares/",
     "settings-people": "/settings/people/",
+    "settings-webhooks": "/settings/webhooks/",
+    "settings-webhook": "/settings/webhooks/{webhook}/",
     "settings-audit": "/settings/audit/",
     "settings-audit-file": "/settings/audit/audit.csv",
 }

@@ -17,7 +17,10 @@ OWN = {
 """One's own name, ways in, files and views, and what one was told, which a viewer may have."""
 ASKED = {"search_all": "?q=red", "compare_runs": "?run={run}&run=99", "read_similar_units": "?dataset=toybox"}
 ASKED["compare_circuits"] = "?first={circuit}&second={circuit}"
+WEBHOOK = {"address": "https://example.org/hook", "kinds": ["run.concluded"]}
 BODIES: dict[str, Any] = {
+    "create_webhook": WEBHOOK,
+    "change_webhook": WEBHOOK,
     "rename_me": {"name": "Ada"},
     "set_role": {"role": "viewer"},
     "create_invitation": {},
@@ -108,6 +111,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     known |= {"observations": world.run.observations.latest("pk").pk}
     known |= {"judging": world.check.pk, "circuits": world.circuit.pk, "circuit-searches": world.circuit_search.pk}
     known |= {"circuit-graphs": world.circuit_graph.pk}
+    known |= {"webhooks": world.delivery.webhook_id, "webhook-deliveries": world.delivery.pk}
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk
     address = path.replace("{pk}", str(pk)).replace("{number}", "1").replace("{key}", KEY)

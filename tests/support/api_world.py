@@ -42,6 +42,7 @@ from experiments.models import (
     Unit,
     UnitProfile,
     VisionModelRow,
+    WebhookDelivery,
 )
 from tests.support import builders
 from tests.support.autoencoders import add_report, make_autoencoder
@@ -50,6 +51,7 @@ from tests.support.causal_checks import make_causal_check
 from tests.support.circuit_graphs import make_circuit_graph
 from tests.support.circuits import make_circuit, make_circuit_search
 from tests.support.seeding import evaluations
+from tests.support.webhook_receiver import make_given_up
 from workers.record.replies import Hypothesis
 
 KEY = "e" * 64
@@ -72,6 +74,7 @@ class World:
     circuit: Circuit
     circuit_graph: CircuitGraph
     circuit_search: CircuitSearch
+    delivery: WebhookDelivery
 
     @property
     def places(self) -> dict[str, Any]:
@@ -123,6 +126,7 @@ def fill(owner: User) -> World:
         circuit=circuit,
         circuit_graph=make_circuit_graph(circuit, dataset),
         circuit_search=make_circuit_search(layer, dataset),
+        delivery=make_given_up(owner),
     )
 
 

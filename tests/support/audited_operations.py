@@ -12,7 +12,16 @@ Case = tuple[str, Mapping[str, Any], str]
 ANSWER = {"item": 0, "answer": "yes"}
 MEMBER = {"model": "toybox", "layer": "layer4", "unit": 7}
 SEARCH = {"model": "toybox", "layer": "layer4", "target": "cone"}
+WEBHOOK = {"address": "https://example.org/hook", "kinds": ["run.concluded"]}
 OPERATIONS: dict[str, Case] = {
+    "create_webhook": ("/webhooks", WEBHOOK, "webhook.added"),
+    "change_webhook": ("/webhooks/{webhook}", WEBHOOK, "webhook.changed"),
+    "pause_webhook": ("/webhooks/{webhook}/pause", {}, "webhook.paused"),
+    "resume_webhook": ("/webhooks/{resting}/resume", {}, "webhook.resumed"),
+    "renew_webhook_secret": ("/webhooks/{webhook}/secret", {}, "webhook.renewed"),
+    "test_webhook": ("/webhooks/{webhook}/test", {}, "webhook.tested"),
+    "delete_webhook": ("/webhooks/{webhook}", {}, "webhook.deleted"),
+    "send_delivery_again": ("/webhook-deliveries/{delivery}/again", {}, "delivery.repeated"),
     "rename_me": ("/me", {"name": "Ada"}, "person.renamed"),
     "end_sessions": ("/me/sessions", {}, "sessions.ended"),
     "revoke_token": ("/me/tokens/{token}", {}, "token.revoked"),

@@ -36,6 +36,7 @@ from tests.support.api_world import World
 from tests.support.builders import make_run, started
 from tests.support.circuits import make_circuit
 from tests.support.people import member
+from tests.support.webhook_receiver import make_given_up, make_webhook
 from workers.record.decoding import decode
 from workers.record.events import Blocked
 
@@ -58,7 +59,6 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
     ReviewQueue.objects.all().delete()  # while one reviews the run, its comments are hidden
     queue = ReviewQueue.objects.create(name="open", owner=admin)
     queue.items.create(run=make_run(admin, status="concluded"), position=1)
-    thread = world.thread.pk
     layer = unit.layer
     labelled = make_run(admin, status="concluded", model=layer.model.name, layer=layer.name, unit=unit.number)
     labelled.conclusion = {"labels": ["blue cones"]}
@@ -83,8 +83,8 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
         "token": ApiToken.issue(admin, "old")[0].pk,
         "invitation": Invitation.issue(admin, Role.VIEWER)[0].pk,
         "colleague": member("colleague", "RESEARCHER").pk,
-        "thread": thread,
-        "comment": Comment.objects.get(thread=thread).pk,
+        "thread": world.thread.pk,
+        "comment": Comment.objects.get(thread=world.thread).pk,
         "queue": queue.pk,
         "concluded": make_run(admin, status="concluded").pk,
         "trial": trial.pk,
@@ -99,7 +99,14 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
         "sweep": swept(admin, "running").pk,
         "paused": swept(admin, "paused").pk,
         "failing": swept(admin, "running", "failed").pk,
+        **webhooks(admin),
     }
+
+
+def webhooks(owner: User) -> dict[str, int]:
+    """One with a delivery that was given up, and one that is paused."""
+    delivery, resting = make_given_up(owner), make_webhook(owner, "https://example.org/", active=False)
+    return {"delivery": delivery.pk, "webhook": delivery.webhook_id, "resting": resting.pk}
 
 
 def swept(owner: User, status: str, of_run: str = "queued") -> Sweep:

@@ -15,13 +15,15 @@ from functools import partial
 
 from celery import shared_task
 from django.conf import settings
+from django.db import transaction
 
-from experiments.core import notify
+from experiments.core import notify, outbox
 from experiments.core.clock import tell_time
 from experiments.core.logs import logging_about
 from experiments.core.outages import explain_outage
 from experiments.core.queue import ask_for, ask_for_work
-from experiments.models import Job, JobKind, JobStatus, LabelCheck, UnitProfile
+from experiments.models import Evaluation, Job, JobKind, JobStatus, LabelCheck, UnitProfile
+from experiments.models.job import MOVING
 from workers.errors import Cancelled, MaiaError
 from workers.jobs import held, lease
 from workers.protocols import Progress
@@ -130,7 +132,11 @@ def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
     """Do a job that this process has claimed; how it ended, which stands in its row, and what a person should know."""
     with held.keep(Job, job.pk):
         status, result = outcome(job, progress)
-    Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING).update(status=status, result=result, beat=tell_time())
+    with transaction.atomic():
+        running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
+        evaluation = Evaluation.objects.filter(job=job.pk).first() if status not in MOVING else None
+        if running.update(status=status, result=result, beat=tell_time()) and evaluation:
+            outbox.announce_evaluation(evaluation, status)
     return status, result
 
 

@@ -13,20 +13,23 @@ from experiments.core.queue import ask_for, send
 from workers.jobs import lease
 from workers.jobs.heartbeat import Heartbeat, list_held_models
 from workers.jobs.round_threads import RoundThreads, players
+from workers.jobs.webhooks import WebhookSender
 
 here: list[Heartbeat] = []
 """This worker's place on the Workers page, once it is ready."""
+senders: list[WebhookSender] = []
 
 
 @worker_ready.connect
 def start_worker(**_: Any) -> None:
-    """Play rounds, bring back what an earlier worker left, and see which models there are."""
+    """Play rounds, send webhooks, bring back what an earlier worker left, and see which models there are."""
     lease.stopping.clear()
     presence = Heartbeat(settings.WORKER_THREADS)
     presence.start()
     threads = RoundThreads(settings.WORKER_THREADS, list_held_models, presence.began_round, presence.ended)
-    here[:], players[:] = [presence], [threads]
+    here[:], players[:], senders[:] = [presence], [threads], [WebhookSender()]
     threads.start()
+    senders[0].start()
     send("workers.jobs.recovery.recover")
     ask_for("write_catalogue")
 
@@ -66,6 +69,8 @@ def leave(**_: Any) -> None:
     end()
     while players:
         players.pop().stop()
+    while senders:
+        senders.pop().stop()
     while here:
         here.pop().leave()
     notify.end()

@@ -12,7 +12,7 @@ from experiments.management.prepared import PreparedCommand, ProgressLine
 
 
 class Command(PreparedCommand):
-    help = "Count images that nothing refers to, files of no image, and old drafts; remove them with --yes."
+    help = "Count images that nothing refers to, files of no image, old drafts and deliveries; remove them with --yes."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--older-than", type=_days, default=30.0, metavar="DAYS", help="default: 30")
@@ -25,7 +25,7 @@ class Command(PreparedCommand):
         done = "Removed" if options["yes"] else "To be removed"
         self.stdout.write(
             f"{done}: {found.removed:,} images ({found.size / 2**20:,.1f} MiB), {found.files:,} files of no image, "
-            f"{found.drafts:,} drafts."
+            f"{found.drafts:,} drafts, {found.deliveries:,} deliveries of webhooks."
         )
         if found.marked:
             mark = "are marked" if options["yes"] else "would be marked"

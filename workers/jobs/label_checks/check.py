@@ -13,8 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from django.db import transaction
 from django.utils import timezone
 
+from experiments.core import outbox
 from experiments.core.outages import explain_outage
 from experiments.label_checks.questions import describe_waiting
 from experiments.label_checks.requests import BACKBONE, PEOPLE
@@ -53,7 +55,10 @@ def run_check(check_id: int, progress: Progress) -> LabelCheck | None:
             raise
     check.seconds += time.monotonic() - began
     check.measured = timezone.now()
-    check.save(update_fields=[*_HEADLINE, "split", "status", "reason", "seconds", "measured", "reading", "result"])
+    with transaction.atomic():
+        check.save(update_fields=[*_HEADLINE, "split", "status", "reason", "seconds", "measured", "reading", "result"])
+        if check.status == CheckStatus.DONE:
+            outbox.announce_check(check)
     return check
 
 

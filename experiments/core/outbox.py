@@ -1,0 +1,157 @@
+"""What outsiders are told by webhooks: rows of the outbox, written in the transaction of what they tell of.
+
+Payloads go out of the house. They hold numbers, states, labels, figures and links; no names of people, no reasons in
+free words, no secrets, and a number in place of the name of a synthetic neuron. Deliveries about a run that is reviewed
+blind wait until that is over: `is_held_back`, asked when they are sent.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+from django.utils import timezone
+
+from experiments.core import blindness
+from experiments.core.notifications import shorten
+from experiments.core.visibility import visible_to
+from experiments.models import (
+    Evaluation,
+    Event,
+    LabelCheck,
+    ReviewQueue,
+    Run,
+    Sweep,
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+)
+from experiments.models.webhook import TEST_EVENT
+from workers import registry
+from workers.record.events import kind_of
+
+MAX_LABELS = 20
+WORDS_CHARS = 300
+"""Characters of a label or a name."""
+_WAITS = frozenset({"blocked", "waiting_for_person"})
+"""Kinds of events of a run that waits for a person."""
+
+
+@transaction.atomic
+def announce(kind: WebhookEvent, path: str, data: Mapping[str, Any], run: Run | None = None) -> None:
+    """Have every webhook told that asks for events of this kind. `path` is the page to link to; `run` is whose secrets
+    the data might hold."""
+    hooks = [each for each in Webhook.objects.filter(active=True) if kind in each.kinds]
+    if hooks:
+        WebhookDelivery.objects.bulk_create([_write_delivery(each, kind, path, data, run) for each in hooks])
+
+
+def announce_test(webhook: Webhook) -> WebhookDelivery:
+    """Have one webhook told something, to see whether it arrives."""
+    delivery = _write_delivery(webhook, TEST_EVENT, "/", {"words": "This is a test."}, None)
+    delivery.save()
+    return delivery
+
+
+def _write_delivery(
+    webhook: Webhook, kind: str, path: str, data: Mapping[str, Any], run: Run | None
+) -> WebhookDelivery:
+    moment = timezone.now()
+    known = {**data, "url": _make_link(webhook, path)}
+    payload = {"type": str(kind), "timestamp": moment.isoformat(), "data": known}
+    return WebhookDelivery(
+        webhook=webhook,
+        message=f"msg_{secrets.token_hex(16)}",
+        kind=kind,
+        payload=payload,
+        run=run,
+        created=moment,
+        next_attempt=moment,
+    )
+
+
+def _make_link(webhook: Webhook, path: str) -> str:
+    """The absolute address of a page: under the first origin of MAIA_ORIGINS, else the one the webhook was added at."""
+    origins = [each for each in settings.CSRF_TRUSTED_ORIGINS if "*" not in each]
+    origin = origins[0] if origins else webhook.site
+    return f"{origin.rstrip('/')}{settings.PREFIX}{path.removeprefix(settings.PREFIX)}"
+
+
+def is_held_back(delivery: WebhookDelivery) -> bool:
+    """Whether it is about a run of which people are still to form an opinion of their own."""
+    run = delivery.run_id
+    if run is None:
+        return False
+    return blindness.is_under_review(run) or not visible_to(Run.objects.filter(pk=run)).exists()
+
+
+# --- runs ---
+
+
+@receiver(post_save, sender=Event)
+def announce_run(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
+    """That a run ended, or waits for a person."""
+    if not created or raw:
+        return
+    if instance.kind == "concluded":
+        kind = WebhookEvent.RUN_CONCLUDED
+    elif kind_of(instance.kind).ends:
+        kind = WebhookEvent.RUN_ENDED
+    elif instance.kind in _WAITS:
+        kind = WebhookEvent.RUN_WAITING
+    else:
+        return
+    run = instance.run
+    status = str(kind_of(instance.kind).status or run.status)
+    conclusion = getattr(instance.content, "conclusion", None)
+    labels = list(getattr(conclusion, "labels", ()))
+    announce(kind, run.get_absolute_url(), _describe_run(run) | {"status": status, "labels": _cut(labels)}, run)
+
+
+def _describe_run(run: Run) -> dict[str, Any]:
+    """What any payload says of a run."""
+    blind = registry.blind_name(run.system_kind, run.model, run.layer, run.unit)
+    return {"run": run.pk, "system": blind or run.system, "sweep": run.sweep_id}
+
+
+def _cut(labels: list[str]) -> list[str]:
+    return [shorten(str(each), WORDS_CHARS) for each in labels[:MAX_LABELS]]
+
+
+def announce_check(check: LabelCheck) -> None:
+    """That the label of a run was tested; nothing for a label that belongs to no run."""
+    run = check.runs.first()
+    if run is None:
+        return
+    figures = {"r": check.pearson, "r_low": check.pearson_low, "r_high": check.pearson_high}
+    said = {"check": check.pk, "status": str(check.status), "labels": _cut([check.text]), **figures}
+    announce(WebhookEvent.LABEL_CHECKED, check.get_absolute_url(), _describe_run(run) | said, run)
+
+
+# --- what has many runs ---
+
+
+def announce_queue(queue: ReviewQueue, count: int) -> None:
+    """That so many more runs wait for review in a queue."""
+    data = {"queue": queue.pk, "name": shorten(queue.name, WORDS_CHARS), "items": count, "status": "waiting"}
+    announce(WebhookEvent.REVIEW_WAITING, queue.get_absolute_url(), data)
+
+
+def announce_sweep(sweep: Sweep, status: str) -> None:
+    """How a sweep ended. One of an evaluation is told of with that."""
+    if sweep.evaluation_id is not None:
+        return
+    data = {"sweep": sweep.pk, "name": shorten(sweep.name, WORDS_CHARS), "status": str(status), "runs": sweep.laid_out}
+    announce(WebhookEvent.SWEEP_ENDED, sweep.get_absolute_url(), data)
+
+
+def announce_evaluation(evaluation: Evaluation, status: str) -> None:
+    """How an evaluation ended."""
+    name = shorten(evaluation.name, WORDS_CHARS)
+    data = {"evaluation": evaluation.pk, "name": name, "kind": evaluation.kind, "status": str(status)}
+    announce(WebhookEvent.EVALUATION_ENDED, evaluation.get_absolute_url(), data)

@@ -1,0 +1,1 @@
+"""Webhooks: outside addresses that are told what happened."""

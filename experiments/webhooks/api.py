@@ -1,0 +1,153 @@
+"""Webhooks for admins' scripts: the same as under Settings, Webhooks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db import transaction
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Status
+from pydantic import StringConstraints
+
+from experiments.api.cursors import ListPage, Paging, page
+from experiments.api.entry import allow
+from experiments.api.fields import NO_NUL, Body, Given, Id, RowOut, UserName, find
+from experiments.api.versions import lock_as_read
+from experiments.core.actors import Actor
+from experiments.models import Role, TokenScope, Webhook, WebhookDelivery, WebhookEvent, WebhookShape
+from experiments.models.webhook import ADDRESS_CHARS
+from experiments.webhooks import actions, lists
+
+router = Router(tags=["Webhooks"])
+
+Kind = Annotated[WebhookEvent, Field(strict=False)]
+Shape = Annotated[WebhookShape, Field(strict=False)]
+
+
+class WebhookIn(Body):
+    """Where to, of what, and in which shape."""
+
+    address: Annotated[str, StringConstraints(min_length=1, max_length=ADDRESS_CHARS, pattern=NO_NUL)] = Field(
+        examples=["https://example.org/hook"]
+    )
+    kinds: list[Kind] = Field(min_length=1, max_length=len(WebhookEvent))
+    shape: Shape = Field(WebhookShape.JSON, description="“slack” sends one line of text")
+
+
+class WebhookOut(RowOut):
+    id: int
+    address: str
+    kinds: list[str]
+    shape: str
+    active: bool = Field(description="false while it is paused")
+    created_by: UserName | None
+    created: datetime
+
+
+class WebhookMade(WebhookOut):
+    secret: str = Field(description="what deliveries are signed with; it is told here and nowhere else")
+
+
+class DeliveryOut(RowOut):
+    """One event for one webhook."""
+
+    id: int
+    webhook: int = Field(validation_alias="webhook_id")
+    message: str = Field(description="the header `webhook-id`, the same at each attempt")
+    kind: str
+    payload: dict[str, Any]
+    created: datetime
+    status: str = Field(description="waiting, delivered or given_up")
+    attempts: int
+    tried: datetime | None
+    next_attempt: datetime
+    code: int | None = Field(description="status of the last answer")
+    answer: Given = Field(description="its words, or why there was none")
+    delivered: datetime | None
+
+
+def _with_secret(row: Webhook) -> WebhookMade:
+    return WebhookMade(secret=row.secret, **WebhookOut.from_orm(row).dict())
+
+
+@router.get("/webhooks", response=ListPage[WebhookOut], summary="List webhooks")
+def list_webhooks(request: HttpRequest, paging: Query[Paging]) -> ListPage[WebhookOut]:
+    """The oldest first, without their secrets."""
+    allow(request, Role.ADMIN)
+    return page(request, lists.list_webhooks(), ["pk"], paging, WebhookOut.from_orm)
+
+
+@router.get("/webhooks/{pk}", response=WebhookOut, summary="Read a webhook")
+def read_webhook(request: HttpRequest, pk: Id) -> WebhookOut:
+    allow(request, Role.ADMIN)
+    return WebhookOut.from_orm(find(lists.list_webhooks(), pk=pk))
+
+
+@router.post("/webhooks", response={201: WebhookMade}, summary="Add a webhook")
+def create_webhook(request: HttpRequest, wanted: WebhookIn) -> Status[WebhookMade]:
+    """An Idempotency-Key is not regarded: to answer the same again, the secret would have to be kept."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    site = request.build_absolute_uri("/").rstrip("/")
+    return Status(201, _with_secret(actions.add(actor, wanted.address, wanted.kinds, wanted.shape, site)))
+
+
+@router.put("/webhooks/{pk}", response=WebhookOut, summary="Change a webhook")
+def change_webhook(request: HttpRequest, pk: Id, wanted: WebhookIn) -> WebhookOut:
+    """What waits goes to the new address. Needs its ETag in If-Match."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    with transaction.atomic():
+        row = lock_as_read(request, Webhook.objects.all(), pk, WebhookOut)
+        return WebhookOut.from_orm(actions.change(actor, row, wanted.address, wanted.kinds, wanted.shape))
+
+
+@router.delete("/webhooks/{pk}", response={204: None}, summary="Delete a webhook")
+def delete_webhook(request: HttpRequest, pk: Id) -> Status[None]:
+    """With its deliveries; what waits is not sent."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    actions.delete(actor, find(Webhook.objects.all(), pk=pk))
+    return Status(204, None)
+
+
+@router.post("/webhooks/{pk}/pause", response=WebhookOut, summary="Pause a webhook")
+def pause_webhook(request: HttpRequest, pk: Id) -> WebhookOut:
+    """Nothing is sent, and it is told of nothing new. Twice is once."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    return WebhookOut.from_orm(actions.set_active(actor, find(lists.list_webhooks(), pk=pk), active=False))
+
+
+@router.post("/webhooks/{pk}/resume", response=WebhookOut, summary="Resume a webhook")
+def resume_webhook(request: HttpRequest, pk: Id) -> WebhookOut:
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    return WebhookOut.from_orm(actions.set_active(actor, find(lists.list_webhooks(), pk=pk), active=True))
+
+
+@router.post("/webhooks/{pk}/secret", response=WebhookMade, summary="Renew the secret of a webhook")
+def renew_webhook_secret(request: HttpRequest, pk: Id) -> WebhookMade:
+    """Every further attempt is signed with the new one."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    return _with_secret(actions.renew_secret(actor, find(lists.list_webhooks(), pk=pk)))
+
+
+@router.post("/webhooks/{pk}/test", response=DeliveryOut, summary="Send a test")
+def test_webhook(request: HttpRequest, pk: Id) -> DeliveryOut:
+    """A worker sends it within seconds: list its deliveries to see what is answered."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    return DeliveryOut.from_orm(actions.send_test(actor, find(Webhook.objects.all(), pk=pk)))
+
+
+@router.get("/webhooks/{pk}/deliveries", response=ListPage[DeliveryOut], summary="List the deliveries of a webhook")
+def list_deliveries(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[DeliveryOut]:
+    """The newest first."""
+    allow(request, Role.ADMIN)
+    rows = lists.list_deliveries(find(Webhook.objects.all(), pk=pk))
+    return page(request, rows, ["-pk"], paging, DeliveryOut.from_orm)
+
+
+@router.post("/webhook-deliveries/{pk}/again", response=DeliveryOut, summary="Send a delivery again")
+def send_delivery_again(request: HttpRequest, pk: Id) -> DeliveryOut:
+    """One that was given up."""
+    actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
+    return DeliveryOut.from_orm(
+        actions.send_again(actor, find(WebhookDelivery.objects.select_related("webhook"), pk=pk))
+    )

@@ -1,0 +1,35 @@
+"""The form of a webhook. What makes no sense is judged by the action, for pages and the API alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from experiments.models import Webhook, WebhookEvent, WebhookShape
+from experiments.models.webhook import ADDRESS_CHARS
+
+DEFAULT_KINDS = (WebhookEvent.RUN_CONCLUDED, WebhookEvent.SWEEP_ENDED, WebhookEvent.EVALUATION_ENDED)
+
+
+class WebhookForm(forms.Form):
+    """A new webhook, or what is to be another way about one."""
+
+    address = forms.CharField(
+        max_length=ADDRESS_CHARS, error_messages={"required": "Write an address such as https://example.org/hook."}
+    )
+    kinds = forms.MultipleChoiceField(
+        choices=WebhookEvent.choices,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one kind of event."},
+    )
+    shape = forms.ChoiceField(choices=WebhookShape.choices, widget=forms.RadioSelect)
+
+    @classmethod
+    def fresh(cls) -> WebhookForm:
+        return cls(initial={"kinds": [*DEFAULT_KINDS], "shape": WebhookShape.JSON})
+
+    @classmethod
+    def of(cls, webhook: Webhook) -> WebhookForm:
+        known: dict[str, Any] = {name: getattr(webhook, name) for name in ("address", "kinds", "shape")}
+        return cls(initial=known)

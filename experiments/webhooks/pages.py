@@ -1,0 +1,154 @@
+"""Settings, Webhooks: all of them, and the page of one with its deliveries. For admins."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from experiments.core import access
+from experiments.core.actors import Actor
+from experiments.core.errors import ActionRefused, InvalidInput
+from experiments.core.paging import Page
+from experiments.models import Role, Webhook, WebhookDelivery, WebhookEvent
+from experiments.webhooks import actions, lists
+from experiments.webhooks.form import WebhookForm
+
+PER_PAGE = 25
+_KINDS = dict(WebhookEvent.choices)
+
+
+@require_safe
+@never_cache
+def webhooks(request: HttpRequest) -> HttpResponse:
+    """All webhooks, how the last delivery of each went, and a form for another."""
+    access.require(request, Role.ADMIN)
+    return _show_all(request, WebhookForm.fresh())
+
+
+def _show_all(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpResponse:
+    context = {"webhooks": lists.list_with_last(), "form": form}
+    return render(request, "webhooks/index.html", context, status=status)
+
+
+@require_POST
+@never_cache
+def add(request: HttpRequest) -> HttpResponse:
+    """A new webhook; its secret stands on the answer, and nowhere else."""
+    actor, form = Actor.of(request, Role.ADMIN), WebhookForm(request.POST)
+    if form.is_valid():
+        try:
+            row = actions.add(actor, **form.cleaned_data, site=request.build_absolute_uri("/").rstrip("/"))
+        except ActionRefused as refusal:
+            _add_error(form, refusal)
+        else:
+            return _show_one(request, row, WebhookForm.of(row), secret=row.secret)
+    return _show_all(request, form, 400)
+
+
+def _add_error(form: WebhookForm, refusal: ActionRefused) -> None:
+    field = refusal.field if isinstance(refusal, InvalidInput) else ""
+    form.add_error(field or None, str(refusal))
+
+
+@require_safe
+@never_cache
+def webhook(request: HttpRequest, pk: int) -> HttpResponse:
+    """One webhook with its deliveries."""
+    access.require(request, Role.ADMIN)
+    row = get_object_or_404(lists.list_webhooks(), pk=pk)
+    return _show_one(request, row, WebhookForm.of(row))
+
+
+def _show_one(
+    request: HttpRequest, row: Webhook, form: WebhookForm, status: int = 200, secret: str = ""
+) -> HttpResponse:
+    rows = lists.list_deliveries(row)
+    page = Page.of(request.GET.dict(), rows.count(), PER_PAGE)
+    context: dict[str, Any] = {
+        "webhook": row,
+        "form": form,
+        "secret": secret,
+        "page": page,
+        "deliveries": [
+            (each, _KINDS.get(each.kind, "Test"), json.dumps(each.payload, indent=1, ensure_ascii=False))
+            for each in rows[page.start : page.end]
+        ],
+        "here": reverse("settings-webhook", args=[row.pk]),
+    }
+    return render(request, "webhooks/page.html", context, status=status)
+
+
+@require_POST
+def change(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another address, other events or another shape."""
+    actor, form = Actor.of(request, Role.ADMIN), WebhookForm(request.POST)
+    row = get_object_or_404(lists.list_webhooks(), pk=pk)
+    if form.is_valid():
+        try:
+            actions.change(actor, row, **form.cleaned_data)
+        except ActionRefused as refusal:
+            _add_error(form, refusal)
+        else:
+            messages.success(request, "The webhook is changed.")
+            return redirect("settings-webhook", pk)
+    return _show_one(request, get_object_or_404(lists.list_webhooks(), pk=pk), form, 400)
+
+
+@require_POST
+def set_active(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pause it, or go on."""
+    actor = Actor.of(request, Role.ADMIN)
+    active = request.POST.get("active") == "yes"
+    actions.set_active(actor, get_object_or_404(Webhook, pk=pk), active=active)
+    messages.success(request, "The webhook is active." if active else "The webhook is paused.")
+    return redirect("settings-webhook", pk)
+
+
+@require_POST
+@never_cache
+def renew_secret(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another secret; it stands on the answer, and nowhere else."""
+    actor = Actor.of(request, Role.ADMIN)
+    row = actions.renew_secret(actor, get_object_or_404(lists.list_webhooks(), pk=pk))
+    return _show_one(request, row, WebhookForm.of(row), secret=row.secret)
+
+
+@require_POST
+def send_test(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have a worker send something to it."""
+    actor, row = Actor.of(request, Role.ADMIN), get_object_or_404(Webhook, pk=pk)
+    try:
+        actions.send_test(actor, row)
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "A test is on its way: refresh the page to see what is answered.")
+    return redirect("settings-webhook", pk)
+
+
+@require_POST
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove it with its deliveries."""
+    actor, row = Actor.of(request, Role.ADMIN), get_object_or_404(Webhook, pk=pk)
+    actions.delete(actor, row)
+    messages.success(request, f"The {row} is deleted.")
+    return redirect("settings-webhooks")
+
+
+@require_POST
+def send_again(request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
+    """Have a delivery that was given up tried again."""
+    actor = Actor.of(request, Role.ADMIN)
+    row = get_object_or_404(WebhookDelivery.objects.select_related("webhook"), pk=delivery, webhook=pk)
+    try:
+        actions.send_again(actor, row)
+    except ActionRefused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("settings-webhook", pk)

@@ -1,0 +1,142 @@
+"""One request of a webhook: to one of the IP addresses that its name was resolved to, bounded in time and size.
+
+Nothing of a library that follows redirects, takes proxies from the environment or resolves names again.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from typing import Any
+
+from experiments.core.errors import InvalidInput
+from experiments.core.params import clean_text
+from experiments.models.webhook import ANSWER_CHARS
+from experiments.webhooks.addresses import AddressRefused, IpAddress, WebhookTarget, parse_target, resolve
+
+TOTAL_TIMEOUT = 10.0
+"""Seconds from the first connection to the last byte that is read, however slowly they come."""
+MAX_ADDRESSES = 3
+"""IP addresses of a name that are tried in turn."""
+MAX_BYTES = 64 << 10
+"""Bytes of an answer that are read."""
+_TOLD_BYTES = 1_000
+"""Bytes of the body of a failure that are kept for the admin to read."""
+
+
+@dataclass(frozen=True)
+class WebhookAnswer:
+    """What came of a request; without a code there was no answer, and `words` says why."""
+
+    code: int | None
+    words: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        return self.code is not None and 200 <= self.code < 300
+
+
+class _TooLong(OSError):
+    """An answer that is larger than what is read."""
+
+
+class _BoundedStream(io.RawIOBase):
+    """What a socket answers, until the deadline and as far as `MAX_BYTES`. `HTTPResponse` takes it for a socket."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self._connection, self._deadline, self._left = connection, deadline, MAX_BYTES
+
+    def makefile(self, *_: Any) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._left <= 0:
+            raise _TooLong("the answer is too long")
+        self._connection.settimeout(_time_left(self._deadline))
+        count = self._connection.recv_into(buffer, min(len(buffer), self._left))
+        self._left -= count
+        return count
+
+
+def _time_left(deadline: float) -> float:
+    if (left := deadline - time.monotonic()) <= 0:
+        raise TimeoutError
+    return left
+
+
+def post(address: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer:
+    """Send a body, and read what is answered. Never raises for what the other side does."""
+    deadline = time.monotonic() + TOTAL_TIMEOUT
+    try:
+        target = parse_target(address)  # a setting may have changed since it was added
+        with closing(_connect(target, resolve(target), deadline)) as connection:
+            connection.settimeout(_time_left(deadline))
+            connection.sendall(_write_head(target, headers) + body)
+            return _read_answer(connection, deadline)
+    except (InvalidInput, AddressRefused) as error:
+        return WebhookAnswer(None, _clean(str(error)))
+    except TimeoutError:
+        return WebhookAnswer(None, f"No whole answer within {TOTAL_TIMEOUT:g} s.")
+    except socket.gaierror:
+        return WebhookAnswer(None, "There is no such host.")
+    except ssl.SSLCertVerificationError as error:
+        return WebhookAnswer(None, _clean(f"The certificate is not right: {error.verify_message}."))
+    except (HTTPException, OSError, ValueError) as error:
+        return WebhookAnswer(None, _clean(f"{type(error).__name__}: {error}"))
+
+
+def _connect(target: WebhookTarget, addresses: list[IpAddress], deadline: float) -> socket.socket:
+    """A connection to the first of these that takes one, encrypted where the address says so."""
+    problem: OSError = socket.gaierror("no address")
+    for each in addresses[:MAX_ADDRESSES]:
+        connection = socket.socket(socket.AF_INET if each.version == 4 else socket.AF_INET6)
+        try:
+            connection.settimeout(_time_left(deadline) / 2)  # time for another address
+            connection.connect((str(each), target.port))
+            connection.settimeout(_time_left(deadline))
+            return _encrypt(connection, target) if target.scheme == "https" else connection
+        except OSError as error:
+            connection.close()
+            problem = error
+    raise problem
+
+
+def _encrypt(connection: socket.socket, target: WebhookTarget) -> ssl.SSLSocket:
+    """The certificate has to be that of the name, whichever IP address it was resolved to."""
+    return ssl.create_default_context().wrap_socket(connection, server_hostname=target.host)
+
+
+def _write_head(target: WebhookTarget, headers: Mapping[str, str]) -> bytes:
+    known = {"Host": target.authority, "Connection": "close", "Accept": "*/*", **headers}
+    lines = [f"POST {target.path} HTTP/1.1", *(f"{name}: {value}" for name, value in known.items()), "", ""]
+    return "\r\n".join(lines).encode("ascii")
+
+
+def _read_answer(connection: socket.socket, deadline: float) -> WebhookAnswer:
+    """The status; of a failure also the beginning of its words. The body of a success is of no interest."""
+    response = HTTPResponse(_BoundedStream(connection, deadline), method="POST")  # type: ignore[arg-type]
+    response.begin()
+    if 200 <= response.status < 300:
+        return WebhookAnswer(response.status)
+    if 300 <= response.status < 400:
+        return WebhookAnswer(response.status, "It redirects, and redirects are not followed: add the new address.")
+    try:
+        told = response.read(_TOLD_BYTES)
+    except (HTTPException, OSError):
+        told = b""  # the status says enough
+    return WebhookAnswer(response.status, _clean(told.decode("utf-8", "replace")))
+
+
+def _clean(words: str) -> str:
+    """On one line, without control characters."""
+    plain = "".join(each if each.isprintable() else " " for each in words)
+    return clean_text(" ".join(plain.split()), ANSWER_CHARS)

@@ -1,0 +1,153 @@
+"""Sends what is due of the outbox of webhooks, in threads of the worker.
+
+Not a job of Celery's: long jobs may hold all of its threads for hours. Like rounds, deliveries are looked for in the
+database, every few seconds: nothing is lost where Redis is empty, a worker was killed or a receiver is down. A delivery
+arrives at least once, and twice where a worker dies between the answer and its record: the id tells receivers.
+
+One webhook has one thread at a time in a worker, so a slow receiver holds up none but itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import F, QuerySet
+
+from experiments.core.clock import tell_time
+from experiments.core.outbox import is_held_back
+from experiments.models import DeliveryStatus, WebhookDelivery
+from experiments.webhooks import messages
+from workers.jobs import lease
+from workers.jobs.routine import Routine
+from workers.jobs.webhook_request import WebhookAnswer, post
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 2.0
+THREADS = 8
+BATCH_SIZE = 50
+"""Deliveries of one webhook before others have their turn at a thread."""
+CLAIM = timedelta(seconds=60)
+"""How long a delivery belongs to who sends it; longer than any request takes. Then it is due again."""
+HELD_BACK = timedelta(minutes=10)
+"""Until it is looked again whether a run is still reviewed blind."""
+_HOURS = 3600
+DELAYS = (5, 30, 2 * 60, 10 * 60, _HOURS, *[6 * _HOURS] * 12)
+"""Seconds after each failed attempt until the next: three days in all, then it is given up."""
+GONE = 410
+"""What a receiver answers that wants nothing more."""
+
+
+class WebhookSender:
+    """Looks for what is due, from `start` until `stop`."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="webhooks")
+        self._lock = threading.Lock()
+        self._busy: set[int] = set()
+        self._served: dict[int, float] = {}
+        self._routine = Routine("webhooks", LOOK_EVERY, self.look)
+
+    def start(self) -> None:
+        self._routine.__enter__()
+
+    def stop(self) -> None:
+        """Requests under way end within seconds; others are left to the next worker."""
+        self._routine.__exit__(None, None, None)
+        self.stop_pool()
+
+    def stop_pool(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def look(self) -> bool:
+        """Begin with the webhooks that something is due for, those served longest ago first."""
+        if lease.stopping.is_set():
+            return False
+        due = set(_list_due().order_by().values_list("webhook_id", flat=True).distinct())
+        with self._lock:
+            free = sorted(due - self._busy, key=lambda pk: self._served.get(pk, 0.0))
+            for pk in free[: THREADS - len(self._busy)]:
+                self._busy.add(pk)
+                self._pool.submit(self._serve, pk)
+        return True
+
+    def _serve(self, webhook: int) -> None:
+        try:
+            send_due(webhook)
+        except Exception:
+            log.exception("Deliveries of webhook %s wait for the next look.", webhook)
+        finally:
+            connection.close()  # each thread has its own
+            with self._lock:
+                self._busy.discard(webhook)
+                self._served[webhook] = time.monotonic()
+
+
+def send_due(webhook: int) -> None:
+    """Send what is due for one webhook, in order, until an attempt fails: then the others wait for another look."""
+    for pk in list(_list_due().filter(webhook=webhook).order_by("pk").values_list("pk", flat=True)[:BATCH_SIZE]):
+        if lease.stopping.is_set() or not _deliver(pk):
+            return
+
+
+def _list_due() -> QuerySet[WebhookDelivery]:
+    return _claimable().filter(webhook__active=True)
+
+
+def _claimable() -> QuerySet[WebhookDelivery]:
+    return WebhookDelivery.objects.filter(status=DeliveryStatus.WAITING, next_attempt__lte=tell_time())
+
+
+def claim(pk: int) -> WebhookDelivery | None:
+    """Take a delivery that is due; None if another worker has it, or it is gone."""
+    changed: dict[str, Any] = {"attempts": F("attempts") + 1, "tried": tell_time(), "next_attempt": tell_time() + CLAIM}
+    # Without a join: PostgreSQL checks a row that another worker has just changed again only if it is of this table
+    if not _claimable().filter(pk=pk).update(**changed):
+        return None
+    return WebhookDelivery.objects.select_related("webhook").filter(pk=pk).first()
+
+
+def _deliver(pk: int) -> bool:
+    """Make one attempt; False if it failed."""
+    delivery = claim(pk)
+    if delivery is None:
+        return True
+    if is_held_back(delivery):
+        words = "Held back while its run is reviewed blind."
+        _update(delivery, attempts=F("attempts") - 1, next_attempt=tell_time() + HELD_BACK, answer=words)
+        return True
+    answer = _attempt(delivery)
+    _record(delivery, answer)
+    return answer.is_success
+
+
+def _attempt(delivery: WebhookDelivery) -> WebhookAnswer:
+    try:
+        body = messages.make_body(delivery)
+        headers = messages.make_headers(delivery, int(time.time()), body)
+        return post(delivery.webhook.address, headers, body)
+    except Exception as error:
+        log.exception("%s could not be sent.", delivery)
+        return WebhookAnswer(None, f"{type(error).__name__}: the worker's output says more.")
+
+
+def _record(delivery: WebhookDelivery, answer: WebhookAnswer) -> None:
+    said: dict[str, Any] = {"code": answer.code, "answer": answer.words}
+    if answer.is_success:
+        _update(delivery, status=DeliveryStatus.DELIVERED, delivered=tell_time(), **said)
+    elif answer.code == GONE or delivery.attempts > len(DELAYS):
+        _update(delivery, status=DeliveryStatus.GIVEN_UP, **said)
+    else:
+        _update(delivery, next_attempt=tell_time() + timedelta(seconds=DELAYS[delivery.attempts - 1]), **said)
+
+
+def _update(delivery: WebhookDelivery, **changed: Any) -> None:
+    """Write what came of an attempt, unless the delivery is gone or another attempt was begun since."""
+    mine = WebhookDelivery.objects.filter(pk=delivery.pk, status=DeliveryStatus.WAITING, attempts=delivery.attempts)
+    mine.update(**changed)
