@@ -18,6 +18,7 @@ from experiments.models import Exemplar, Label, LabelCheck, Layer
 from experiments.models.evaluation import DEVELOPMENT
 from experiments.units.lists import Numbers
 from workers.record.estimates import benjamini_hochberg, is_beyond_chance
+from workers.record.label_repeats import LabelRepeats, count_repeats
 
 Place = tuple[int, int]
 """Id of a layer, number of a unit."""
@@ -73,6 +74,11 @@ class UnitFacts:
     scores: Mapping[Place, float]
     tested: int = 0
     beyond_chance: int = 0
+
+    @property
+    def repeats(self) -> LabelRepeats:
+        """How many of the labels that stand for units say something of their own."""
+        return count_repeats(label.text for label in self.labels.values())
 
 
 def read_facts(meant: Q, names: Names) -> UnitFacts:
