@@ -83,7 +83,7 @@ def _read_headline(found: NaturalResult) -> list[HeadlineRow]:
         "pearson": ("r", "correlation of activation with what the label says"),
         "auprc": ("AUPRC", "how well activation finds the images that the label describes"),
     }
-    together = {each.kind for each in found.floor_spreads}
+    together = {each.spread.kind for each in read_rows(found)}
     for name, (short, words) in says.items():
         estimate: Estimate = getattr(found, name)
         if estimate.value is None or not math.isfinite(estimate.value):

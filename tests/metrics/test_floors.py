@@ -18,7 +18,9 @@ def draw(rng: np.random.Generator, activations: NDArray[np.float64], pull: float
     return Answered(activations, (noisy > np.quantile(noisy, 1 - base)).astype(np.float64))
 
 
-def score(label: Answered, floors: list[Answered], seed: int, weights: NDArray[np.float64] | None = None) -> FloorScores:
+def score(
+    label: Answered, floors: list[Answered], seed: int, weights: NDArray[np.float64] | None = None
+) -> FloorScores:
     own = score_natural(label.activations, label.presence, weights, seed=seed, resamples=100)
     return score_floors(label, floors, weights, own.r, own.auprc, seed=seed, resamples=100)
 
