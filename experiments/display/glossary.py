@@ -125,6 +125,19 @@ SECTIONS = (
             GlossaryWord(
                 "AUPRC", "Area under the precision-recall curve: how well a label ranks images that activate a unit."
             ),
+            GlossaryWord(
+                "Floor",
+                "What labels of other units, or random units, get on the images of a label check. "
+                "Label less floor says how far a label is above them.",
+            ),
+            GlossaryWord(
+                "r, corrected",
+                "The r that a judge without errors would give, by how often it errs on images whose truth is known.",
+            ),
+            GlossaryWord(
+                "Krippendorff's alpha",
+                "Agreement corrected for chance: 1 is full agreement, 0 is what chance would give.",
+            ),
             GlossaryWord("Evaluation", "A measurement of how right labels are, with runs behind it.", "evaluations"),
             GlossaryWord("Pairwise trial", "Two labels of one unit, shown blind and side by side.", "pairwise"),
             GlossaryWord("Vote", "What somebody chose in a pairwise trial."),

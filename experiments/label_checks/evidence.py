@@ -14,12 +14,14 @@ from experiments.display.image_cards import ImageCard
 from experiments.display.label_checks import AXIS, SEEN, count_positives, describe_reading, describe_split, read_check
 from experiments.display.plots import Interval, Scale
 from experiments.label_checks import drawing, lists
+from experiments.label_checks.floors import FloorLane, Measure, read_lanes, read_rows
 from experiments.models import CheckStatus, LabelCheck
 from workers.record.estimates import Estimate
 from workers.record.figures import figure
 from workers.record.label_checks import CheckImage, CheckResult, NaturalResult
 
 HIDDEN_TRUTH = "the truth, which you are to find out"
+CORRECTED = "what r would be if the judge did not err, as long as its errors do not depend on the activation"
 GOOD, SOME = 0.5, 0.2
 """From this r on a label tells much, or something, of when its unit responds: r squared is a share of variance."""
 TICKS = (0.0, 0.5, 1.0)
@@ -35,6 +37,7 @@ class HeadlineRow:
     interval: Interval
     marks: Sequence[tuple[float, str, str]]
     """Where it lies, its kind (floor, ceiling, base), in words."""
+    lanes: Sequence[FloorLane] = ()
 
 
 def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
@@ -53,6 +56,7 @@ def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
         "positives": count_positives(natural) if natural else 0,
         "generated": generated,
         "headline": _read_headline(natural) if natural else [],
+        "floors": read_rows(natural) if natural else [],
         "ticks": [(AXIS.at(value), f"{value:g}") for value in TICKS],
         "meaning": _explain(natural),
         "histogram": drawing.draw_natural(natural) if natural else None,
@@ -75,10 +79,11 @@ def hide_truth(found: CheckResult, place: tuple[str, str, int] | None, names: Na
 def _read_headline(found: NaturalResult) -> list[HeadlineRow]:
     """r and AUPRC, those that were measured."""
     rows = []
-    says = {
+    says: dict[Measure, tuple[str, str]] = {
         "pearson": ("r", "correlation of activation with what the label says"),
         "auprc": ("AUPRC", "how well activation finds the images that the label describes"),
     }
+    together = {each.spread.kind for each in read_rows(found)}
     for name, (short, words) in says.items():
         estimate: Estimate = getattr(found, name)
         if estimate.value is None or not math.isfinite(estimate.value):
@@ -86,7 +91,7 @@ def _read_headline(found: NaturalResult) -> list[HeadlineRow]:
         marks = [
             (AXIS.at(value), "floor", f"floor: {each.what}, {figure(value)}")
             for each in found.floors
-            if (value := getattr(each, name)) is not None
+            if each.kind not in together and (value := getattr(each, name)) is not None
         ]
         if found.ceiling and (value := getattr(found.ceiling, name)) is not None:
             marks.append((AXIS.at(value), "ceiling", f"ceiling: {found.ceiling.what}, {figure(value)}"))
@@ -94,7 +99,11 @@ def _read_headline(found: NaturalResult) -> list[HeadlineRow]:
             words_of_base = f"base rate, the AUPRC of a label that says nothing: {figure(found.base_rate)}"
             marks.append((AXIS.at(found.base_rate), "base", words_of_base))
         interval = Interval.on(AXIS, estimate.value, estimate.low, estimate.high)
-        rows.append(HeadlineRow(short, words, estimate, interval, marks))
+        rows.append(HeadlineRow(short, words, estimate, interval, marks, read_lanes(found, name)))
+    if found.corrected and (value := found.corrected.pearson.value) is not None:
+        estimate = found.corrected.pearson
+        interval = Interval.on(AXIS, value, estimate.low, estimate.high)
+        rows.append(HeadlineRow("r, corrected for the judge's errors", CORRECTED, estimate, interval, ()))
     return rows
 
 

@@ -90,6 +90,7 @@ def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
         "is_filtered": len(numbers) < row.units,
         "tested": facts.tested,
         "beyond_chance": facts.beyond_chance,
+        "repeats": facts.repeats,
         "place_key": key_of(row),
         "breadcrumbs": lists.list_breadcrumbs(row.model, row),
     }

@@ -22,6 +22,7 @@ from experiments.units.tiles import UnitTile, make_tiles, read_layer_facts
 
 router = Router(tags=["Units"])
 MOST = 200
+MOST_REPEATED = 100
 
 
 class TileOut(Schema):
@@ -38,6 +39,13 @@ class TileOut(Schema):
     review: str = Field(description="what reviewers made of its newest run with a verdict, in words; empty without one")
 
 
+class RepeatedLabelOut(Schema):
+    """A label that several units of the layer have."""
+
+    label: str = Field(description="in small letters")
+    units: int
+
+
 class SheetOut(Schema):
     count: int = Field(description="units that match")
     numbers: str = Field(description="all that match, as stretches: 0-11,40")
@@ -46,6 +54,9 @@ class SheetOut(Schema):
     beyond_chance: int = Field(
         description="of these, those with r above 0 beyond chance: adjusted p of 0.05 at most (Benjamini and Hochberg)"
     )
+    labels: int = Field(description="units of the whole layer with a label")
+    unique_labels: int = Field(description="of these, units whose label no other unit has, whatever its capitals")
+    repeated_labels: list[RepeatedLabelOut] = Field(description=f"the commonest first, {MOST_REPEATED} at most")
 
 
 class SheetFilters(Schema):
@@ -72,7 +83,7 @@ def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters])
     numbers = sheet.list_numbers(layer, UnitSelection(state, found), colouring, facts, asked)
     some = numbers[filters.start : filters.start + filters.limit]
     tiles = make_tiles([(layer, number) for number in some], facts)
-    known = colouring.known[layer.pk]
+    known, repeats = colouring.known[layer.pk], facts.repeats
     items = [_tile_out(tile, colouring.say(known.get(tile.number, colouring.rest))) for tile in tiles]
     return {
         "count": len(numbers),
@@ -80,6 +91,9 @@ def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters])
         "items": items,
         "tested": facts.tested,
         "beyond_chance": facts.beyond_chance,
+        "labels": repeats.labels,
+        "unique_labels": repeats.unique,
+        "repeated_labels": [{"label": text, "units": count} for text, count in repeats.repeated[:MOST_REPEATED]],
     }
 
 

@@ -19,6 +19,7 @@ from experiments.models.evaluation import DEVELOPMENT
 from experiments.units.lists import Numbers
 from experiments.units.reviewed import ReviewColour, Reviews, find_reviews
 from workers.record.estimates import benjamini_hochberg, is_beyond_chance
+from workers.record.label_repeats import LabelRepeats, count_repeats
 
 Place = tuple[int, int]
 """Id of a layer, number of a unit."""
@@ -82,6 +83,11 @@ class UnitFacts:
 def read_layer_facts(layers: Sequence[Layer], names: Names) -> UnitFacts:
     """Of all units of these layers, with what reviewers made of them."""
     return replace(read_facts(Q(unit__layer__in=layers), names), reviews=find_reviews(layers, names))
+
+    @property
+    def repeats(self) -> LabelRepeats:
+        """How many of the labels that stand for units say something of their own."""
+        return count_repeats(label.text for label in self.labels.values())
 
 
 def read_facts(meant: Q, names: Names) -> UnitFacts:

@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 
 from experiments.label_checks.requests import BACKBONE, CheckMethod, choose_method, request_check
-from experiments.models import CheckStatus, GeneratedImage, LabelCheck, Measurement, Unit
+from experiments.models import CheckStatus, GeneratedImage, Label, LabelCheck, Measurement, Unit
 from experiments.models.evaluation import DEVELOPMENT
 from tests.support.provider import Provider, refuses, says
 from tests.support.synthetic_units import MODEL, unit
@@ -21,9 +21,10 @@ from workers.jobs import laboratory as place
 from workers.jobs.images import ImagesInDatabase
 from workers.jobs.label_checks import held_out, natural, sampling, vlm_judge
 from workers.jobs.label_checks.check import run_check, run_or_wait
+from workers.jobs.label_checks.floors import MAX_FLOORS
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Picture, Progress, no_progress
-from workers.record.label_checks import CheckResult
+from workers.record.label_checks import FOREIGN_LABEL, RANDOM_UNIT, CheckResult
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("on_toybox", "no_redis")]
 
@@ -78,6 +79,34 @@ def test_a_check_says_all_that_papers_print_with_floors_and_the_ceiling() -> Non
         assert image.expected == 0
     for image in natural.dark_with:
         assert image.expected == 1
+
+
+def name_others(*texts: str) -> None:
+    """Labels of other units of the layer."""
+    for number, text in enumerate(texts, 1):
+        Label.objects.create(text=text, source="import").units.add(unit(number))
+
+
+def test_floors_are_ten_of_either_kind_with_their_spread_and_what_the_label_is_above_them() -> None:
+    toys = ("cars", "ducks", "cubes", "robots", "boats", "cups", "tables", "houses", "rockets", "dogs", "snowmen")
+    name_others("round balls", "various things", "zebras", *toys, "Cars")
+    row = check("balls")
+    natural = msgspec.convert(row.result, CheckResult).natural
+    assert natural is not None
+    kinds = [floor.kind for floor in natural.floors]
+    labels = {floor.what for floor in natural.floors if floor.kind == FOREIGN_LABEL}
+    assert 9 <= len(labels) <= MAX_FLOORS == kinds.count(RANDOM_UNIT)
+    assert not any("various" in what or "zebras" in what for what in labels), "what cannot be tested is no floor"
+    assert not any("round balls" in what for what in labels), "the same label in other words is no floor"
+    assert len({what.casefold() for what in labels}) == len(labels)
+    for spread in natural.floor_spreads:
+        above = spread.pearson.above
+        assert above.low is not None
+        assert above.low > 0
+        assert spread.pearson.mean is not None
+        assert above.value == pytest.approx((natural.pearson.value or 0) - spread.pearson.mean)
+    row.delete()
+    assert msgspec.convert(check("balls").result, CheckResult).natural == natural, "drawn by the key of the check"
 
 
 def test_a_label_that_few_images_show_is_checked_on_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,6 +312,7 @@ def test_a_judge_that_errs_says_how_often(tmp_path: Path) -> None:
     from tests.support.checkpoints import siglip_judge
 
     judge = f"clip:{siglip_judge(tmp_path / 'siglip', ('a', 'photo', 'of', 'balls', '.'))}"
+    name_others("a ball", "a photo", "not balls")
     row = again(request_check(unit(), "balls", CheckMethod("toybox", "toybox", "toybox", judge), enqueue=False))
     result = msgspec.convert(row.result, CheckResult)
     assert row.status == CheckStatus.DONE, row.reason
@@ -293,8 +323,12 @@ def test_a_judge_that_errs_says_how_often(tmp_path: Path) -> None:
     assert error is not None
     assert (error.n, error.unread) == (14, 0)
     assert (error.false_positives.n, error.false_negatives.n) == (7, 7)
+    assert [floor.kind for floor in result.natural.floors].count(FOREIGN_LABEL) == 2, "one negates: it is not asked"
+    assert result.natural.corrected is not None
+    assert result.natural.corrected.pearson.why, "a network that was never trained is no better than chance"
     exact = msgspec.convert(check("cars").result, CheckResult).natural
     assert exact is not None
+    assert exact.corrected is None
     assert exact.judge_error is None
 
 

@@ -121,6 +121,9 @@ def test_answers_measure_the_label(reviewers: list[User]) -> None:
     assert (found.judge_error.n, found.judge_error.unread) == (12, 0)
     assert found.judge_error.false_positives.high is not None
     assert found.agreement.value is None
+    assert (found.agreement_alpha.value, found.agreement_alpha.why != "") == (None, True)
+    assert found.corrected is not None
+    assert found.corrected.pearson.value == pytest.approx(check.pearson), "they erred in no known case"
     assert [floor.what for floor in found.floors if "drawn at random" not in floor.what] == []
     assert found.floors
     assert found.ceiling is None
@@ -197,6 +200,9 @@ def test_two_people_are_averaged_and_compared(reviewers: list[User]) -> None:
     assert set(found.expected) - {None, 0.5} <= {0.0, 1.0}
     assert list(found.expected).count(0.5) == check.questions.filter(expected=None).count() - 1
     assert (found.agreement.value, found.agreement.n) == (0.0, asked)
+    assert found.agreement_alpha.n == asked
+    assert found.agreement_alpha.value is not None
+    assert found.agreement_alpha.value < 0, "they agree less than chance would have them"
     assert PresenceAnswer.objects.count() == 2 * asked
 
 

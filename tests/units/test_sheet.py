@@ -148,6 +148,26 @@ def test_labels_beyond_chance_are_counted_with_all_of_the_layer_in_mind(
         assert "Beyond chance, 2 of 5 tested labels" in as_owner.get(SHEET, {"view": view}).content.decode()
 
 
+def test_labels_that_several_units_share_are_counted_and_lead_to_them(as_owner: Client, resnet: VisionModelRow) -> None:
+    address = f"/api/v1/layers/{layer_of(resnet).pk}/sheet"
+    assert "of their own" not in as_owner.get(SHEET).content.decode()
+    for number, text in enumerate(("Fur", "fur.", "sky & sea", MARKUP, "FUR", "sky  & sea", "dogs")):
+        labelled(layer_of(resnet), number, text)
+    for view in ("", "map"):
+        page = " ".join(as_owner.get(SHEET, {"view": view, "state": "labelled"}).content.decode().split())
+        assert "2 of 7 labels say something of their own" in page
+        assert MARKUP not in page
+        link, named = re.search(r'<a href="(\?[^"]*)">(fur)</a> <span>\(3 units\)', page).groups()  # type: ignore[union-attr]
+        assert named == "fur"
+        assert "state" not in link
+    assert tiles_of(as_owner, q="fur") == [0, 1, 4]
+    told = as_owner.get(address, {"q": "dogs"}).json()
+    assert (told["count"], told["labels"], told["unique_labels"]) == (1, 7, 2)
+    assert told["repeated_labels"] == [{"label": "fur", "units": 3}, {"label": "sky & sea", "units": 2}]
+    Label.objects.exclude(text__in=["dogs", "Fur"]).delete()
+    assert "All 2 labels say something of their own" in as_owner.get(SHEET).content.decode()
+
+
 def test_a_sheet_tells_nothing_of_a_run_that_its_reader_is_to_judge_unseen(run: Run, first: User) -> None:
     layer = catalogue()
     Label.objects.filter(run=run).delete()

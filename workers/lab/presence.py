@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.errors import RequestError
 from workers.lab.imaging import placeholder
 from workers.protocols import Dataset, Json, Picture, PresenceJudge, Progress, no_progress
 
@@ -27,6 +28,39 @@ def judge_images(
         parts = (positions[start : start + AT_ONCE] for start in range(0, len(positions), AT_ONCE))
         said = [each for part in parts for each in judge.judge(label, [images[at] for at in part], progress)]
     return np.array([np.nan if each is None else each for each in said], dtype=np.float64)
+
+
+def judge_labels(
+    judge: PresenceJudge,
+    labels: Sequence[str],
+    most: int,
+    images: Dataset,
+    positions: Sequence[int],
+    progress: Progress = no_progress,
+) -> dict[str, NDArray[np.float64]]:
+    """The same for the first labels, up to `most`, that the judge can test; each image is read, or drawn, once.
+
+    Raises Cancelled.
+    """
+    is_exact = judge.kind == "exact"
+    size = max(1, len(positions)) if is_exact else AT_ONCE
+    said: dict[str, list[float | None]] = {}
+    for start in range(0, len(positions), size):
+        part = positions[start : start + size]
+        pictures = [Picture(placeholder(), _find_scene(images, at)) if is_exact else images[at] for at in part]
+        for label in labels if not start else list(said):
+            if len(said) == most and label not in said:
+                break
+            try:
+                answers = judge.judge(label, pictures, progress)
+            except RequestError:
+                continue
+            said.setdefault(label, []).extend(answers)
+    return {
+        label: np.array([np.nan if each is None else each for each in answers], dtype=np.float64)
+        for label, answers in said.items()
+        if len(answers) == len(positions)
+    }
 
 
 def _find_scene(images: Dataset, position: int) -> Json:

@@ -69,7 +69,7 @@ def estimate_interval(figure: Figure, sample: NaturalSample, *, seed: int, resam
     groups, counts = sample.group()
     wider = NaturalSample(*map(np.append, astuple(groups), astuple(sample.imagine())))
     drawn: list[list[Floats]] = [[], [], []]
-    for rows in _draw_weights(np.append(counts, np.ones(3)), resamples, seed):
+    for rows in draw_weights(np.append(counts, np.ones(3)), resamples, seed):
         for found, kept in zip(drawn, (_AS_IT_IS, _AGAINST, _FOR), strict=True):
             weights = rows * wider.weights * np.append(np.ones(len(counts)), kept)
             found.append(figure(wider.activations, wider.presence, weights))
@@ -108,7 +108,7 @@ def find_p_value(sample: NaturalSample, *, seed: int, permutations: int) -> floa
     return (1 + sum(distance(places) >= least for places in draws)) / (1 + permutations)
 
 
-def _draw_weights(counts: Floats, resamples: int, seed: int) -> Iterator[Floats]:
+def draw_weights(counts: Floats, resamples: int, seed: int) -> Iterator[Floats]:
     """Weights of a Bayesian bootstrap, not normalised: blocks of (some resamples, groups). An image has an exponential
     variate, and a group of equal ones the sum of theirs, which is a gamma variate."""
     rng = np.random.default_rng(seed)

@@ -1,16 +1,16 @@
-"""How many labels of a set say something of their own.
+"""How many labels of a set say something of their own, as a share with its interval; counted by `record.label_repeats`.
 
 A labeller that calls many units alike can score well on each; only the set shows it (2605.12874).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.metrics.intervals import estimate_share
 from workers.record.estimates import Estimate
+from workers.record.label_repeats import count_repeats
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,6 @@ class Uniqueness:
 
 
 def measure_uniqueness(labels: Sequence[str]) -> Uniqueness:
-    """Of one label a unit; capitals, spaces and a last full stop make no difference. Empty labels do not count."""
-    texts = [text for label in labels if (text := " ".join(label.casefold().split()).rstrip("."))]
-    counts = Counter(texts)
-    unique = sum(count == 1 for count in counts.values())
-    repeated = tuple((text, count) for text, count in counts.most_common() if count > 1)
-    return Uniqueness(estimate_share(unique, len(texts)), len(counts), repeated)
+    """Of one label a unit, as `count_repeats` takes them."""
+    found = count_repeats(labels)
+    return Uniqueness(estimate_share(found.unique, found.labels), found.distinct, found.repeated)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from workers.record.circuits import CircuitFindings
 from workers.record.estimates import NONE, Estimate
 
+FOREIGN_LABEL, RANDOM_UNIT = "label", "unit"
+"""Kinds of floors."""
 MIN_POSITIVES = 20
 """Images that show what a label says, and that do not, below which r and AUPRC have no interval: they say more of the
 sample than of the label."""
@@ -51,6 +53,31 @@ class Reference:
     auprc: float | None = None
     auc: float | None = None
     """Of 7 + 7 generated images."""
+    kind: str = ""
+    """Of a floor: `FOREIGN_LABEL` or `RANDOM_UNIT`; "" in checks from before there were several of each."""
+
+
+@dataclass(frozen=True)
+class FloorFigure:
+    """A figure of several floors of one kind: mean, standard deviation and range, and how far the label is above."""
+
+    mean: float | None = None
+    sd: float | None = None
+    least: float | None = None
+    most: float | None = None
+    above: Estimate = NONE
+    """The label's figure less the mean; its interval holds 0 for 95 in 100 labels that are no better than a floor."""
+
+
+@dataclass(frozen=True)
+class FloorSpread:
+    """Floors of one kind, on the same images as the label."""
+
+    kind: str
+    """`FOREIGN_LABEL`: labels of other units on this unit; `RANDOM_UNIT`: this label on other units."""
+    count: int
+    pearson: FloorFigure
+    auprc: FloorFigure
 
 
 @dataclass(frozen=True)
@@ -78,6 +105,15 @@ class JudgeError:
 
 
 @dataclass(frozen=True)
+class CorrectedFigures:
+    """What r and the base rate would be if the judge did not err, by how often it does on known images."""
+
+    pearson: Estimate
+    """It holds where the judge's errors do not depend on the activation."""
+    base_rate: Estimate
+
+
+@dataclass(frozen=True)
 class NaturalResult:
     """The label against held-out images of the dataset, at their natural base rate."""
 
@@ -102,12 +138,18 @@ class NaturalResult:
     deciles: tuple[float | None, ...] = ()
     """r within each tenth of the images by activation, lowest first."""
     floors: tuple[Reference, ...] = ()
-    """The label of another unit, and a random unit."""
+    """Labels of other units, and random units, each by itself."""
+    floor_spreads: tuple[FloorSpread, ...] = ()
+    """All floors of a kind together; none in checks from before there were several of each."""
     ceiling: Reference | None = None
     """The truth, where it is known."""
     judge_error: JudgeError | None = None
+    corrected: CorrectedFigures | None = None
+    """Where `judge_error` is known; never in place of `pearson`."""
     agreement: Estimate = NONE
     """Share of equal pairs of answers to one image, where two people or more judge."""
+    agreement_alpha: Estimate = NONE
+    """The same corrected for chance: Krippendorff's alpha, 1 for full agreement, 0 for what chance would give."""
     activations: tuple[float, ...] = ()
     """Of the first 1,000 images, and after them of the others that the label describes; where a language model or
     people judge, of the images that they were asked about."""

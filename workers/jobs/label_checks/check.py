@@ -30,6 +30,7 @@ from workers.jobs.label_checks.natural import check_natural
 from workers.jobs.label_checks.people import measure_people, must_wait, try_generated
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.jobs.laboratory import laboratory
+from workers.metrics.judge_correction import correct_figures
 from workers.protocols import Progress
 from workers.record.label_checks import CheckResult
 
@@ -111,14 +112,20 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
         by_people = check.options.get("judge") == PEOPLE
         if by_people and must_wait(check, unit, progress):
             return CheckStatus.UNFINISHED, describe_waiting(check)
-        natural = check_natural(check, unit, progress)
+        natural, judged = check_natural(check, unit, progress)
         generate = try_generated if by_people else check_generated
         generated = generate(check, unit, progress)
         if by_people:
-            error, agreement = measure_people(check)
-            natural = replace(natural, judge_error=error, agreement=agreement)
+            error, agreement, alpha = measure_people(check)
+            natural = replace(natural, judge_error=error, agreement=agreement, agreement_alpha=alpha)
         elif not natural.problem:
             natural = replace(natural, judge_error=measure_error(check, unit, generated, progress))
+        if judged and natural.judge_error:
+            seed = int(check.key[:8], 16)
+            corrected = correct_figures(
+                judged.activations, judged.answers, judged.weights, natural.judge_error, seed=seed
+            )
+            natural = replace(natural, corrected=corrected)
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001  logged there

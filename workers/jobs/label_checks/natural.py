@@ -1,56 +1,70 @@
 """The label against held-out images at their natural base rate: activation against "does the label say it is here".
 
 r and AUPRC are the headline of a check, since they fall for labels that are too narrow and for those that are too broad
-(NeuronEval, 2506.05774). Beside them stand two floors, and a ceiling where the truth is known.
+(NeuronEval, 2506.05774). Beside them stand floors of two kinds, and a ceiling where the truth is known (`floors`).
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.models import LabelCheck
-from workers.errors import MissingPart, RequestError
+from workers.errors import MissingPart
+from workers.jobs.label_checks.floors import FloorSource
 from workers.jobs.label_checks.held_out import HeldOut, read_held_out
 from workers.jobs.label_checks.images import measure, store
-from workers.jobs.label_checks.judge_answers import JudgeAnswers
+from workers.jobs.label_checks.judge_answers import Floats, JudgeAnswers
 from workers.jobs.label_checks.presence import judge_presence
-from workers.jobs.label_checks.sampling import ask_free_judge
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.lab.measured_splits import PILOT
 from workers.metrics.members import score_members
 from workers.metrics.natural import PRESENT, find_surprises, score_natural
 from workers.protocols import CircuitSubject, Progress
 from workers.record.circuits import CIRCUIT, MEMBERS_LAYER, CircuitFindings
-from workers.record.label_checks import CheckImage, NaturalResult, Reference
+from workers.record.label_checks import CheckImage, NaturalResult
 
 SHOWN = 6
 """Surprises of either kind."""
 
 
-def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> NaturalResult:
-    """Raises RequestError if the label has no content that can be tested, Cancelled, and what the judge raises."""
+@dataclass(frozen=True)
+class JudgedImages:
+    """What the figures of a check rest on, (n,) each; `weights` as in `JudgeAnswers`."""
+
+    activations: Floats
+    answers: Floats
+    weights: Floats | None
+
+
+def check_natural(
+    check: LabelCheck, unit: CheckedUnit, progress: Progress
+) -> tuple[NaturalResult, JudgedImages | None]:
+    """What was found, and on which images; None where there are none.
+
+    Raises RequestError if the label has no content that can be tested, Cancelled, and what the judge raises.
+    """
     lab, spec = unit.lab, unit.spec
     try:
         pilot = read_held_out(check, unit, progress)
     except MissingPart as error:
-        return NaturalResult(dataset=check.dataset, problem=str(error))
+        return NaturalResult(dataset=check.dataset, problem=str(error)), None
     held, said = judge_presence(check, unit, pilot, progress)
     if said.problem:
-        return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem)
+        return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem), None
     place = lab.subject(spec).spec
     threshold = lab.index_of(spec).unit(place.layer, place.unit, progress).quantile
     scores = score_natural(
         held.activations, said.answers, said.weights, threshold=threshold, seed=int(check.key[:8], 16)
     )
-    references = _Floors(check, unit, held, said)
+    references = FloorSource(check, unit, held, said, scores)
+    floors = references.measure_floors(progress)
     bright, dark = _surprises(unit, held, said, progress)
     kept = _choose_kept(said)
-    return NaturalResult(
+    found = NaturalResult(
         dataset=check.dataset,
         judge=said.judge,
         exact=said.exact,
@@ -64,14 +78,16 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
         auprc=scores.auprc,
         f1=scores.f1,
         deciles=tuple(each.r for each in scores.deciles),
-        floors=references.floors(progress),
-        ceiling=references.ceiling(progress),
+        floors=floors.each,
+        floor_spreads=floors.spreads,
+        ceiling=references.measure_ceiling(progress),
         activations=tuple(round(float(each), 5) for each in held.activations[kept]),
         expected=tuple(None if np.isnan(each) else round(float(each), 3) for each in said.answers[kept]),
         bright_without=bright,
         dark_with=dark,
         circuit=_compare_members(check, unit, held, said, progress) if spec.kind == CIRCUIT else None,
     )
+    return found, JudgedImages(held.activations, said.answers, said.weights)
 
 
 def _compare_members(
@@ -92,47 +108,6 @@ def _choose_kept(said: JudgeAnswers) -> NDArray[np.int64]:
     describes. A weighted sample is told of whole."""
     places = np.arange(len(said.answers))
     return places[(places < PILOT) | (said.answers >= PRESENT)]
-
-
-class _Floors:
-    """What the same images say of another unit's label, of a random unit, and of the truth."""
-
-    def __init__(self, check: LabelCheck, unit: CheckedUnit, held: HeldOut, said: JudgeAnswers) -> None:
-        self._check, self._unit, self._held, self._said = check, unit, held, said
-
-    def floors(self, progress: Progress) -> tuple[Reference, ...]:
-        """Another unit's label on this unit, where asking costs nothing; this label on a random unit."""
-        found = []
-        if other := self._unit.other_label:
-            found.append(self._refer(f"the label “{other}” of another unit", other, progress))
-        rng = random.Random(self._check.key)
-        table = self._held.table
-        own = self._unit.lab.subject(self._unit.spec).spec.unit
-        rivals = [each for each in range(table.shape[1]) if each != own]
-        alive = [each for each in rivals if float(np.ptp(table[:, each])) > 0]
-        if alive:
-            rival = rng.choice(alive)
-            found.append(_reference(f"unit {rival}, drawn at random", table[:, rival], self._said))
-        return tuple(each for each in found if each is not None)
-
-    def ceiling(self, progress: Progress) -> Reference | None:
-        """The truth's own figures."""
-        return self._refer("the truth", self._unit.truth, progress) if self._unit.truth else None
-
-    def _refer(self, what: str, text: str, progress: Progress) -> Reference | None:
-        if not self._said.free:
-            return None
-        try:
-            said = ask_free_judge(str(self._check.options["judge"]), text, self._held, progress)
-        except RequestError:  # another unit's label may say nothing that can be tested
-            return None
-        return _reference(what, self._held.activations, said)
-
-
-def _reference(what: str, activations: Sequence[float] | NDArray[np.floating], said: JudgeAnswers) -> Reference:
-    values = np.asarray(activations, np.float64)
-    scores = score_natural(values, said.answers, said.weights, resamples=0)  # it stands beside a figure, as a point
-    return Reference(what, scores.r.value, scores.auprc.value)
 
 
 def _surprises(

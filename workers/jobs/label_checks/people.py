@@ -7,7 +7,7 @@ then waits, which is a state and no error; `experiments/judging` takes the answe
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from django.db import transaction
@@ -23,6 +23,8 @@ from experiments.models import (
     PresenceChoice,
     PresenceQuestion,
 )
+from experiments.reviews.agreement.measures import krippendorff_alpha
+from experiments.reviews.agreement.ratings import RatedLine, Ratings
 from experiments.reviews.lists import reviewers
 from workers.errors import MissingPart, RequestError
 from workers.jobs.label_checks.generated import check_generated
@@ -135,13 +137,28 @@ def read_answers(check: LabelCheck, positions: NDArray[np.int64]) -> JudgeAnswer
     return JudgeAnswers(judge, answers, free=False, weights=weights, unread=unread, problem=problem)
 
 
-def measure_people(check: LabelCheck) -> tuple[JudgeError | None, Estimate]:
-    """How often they err on the known cases that they were shown, None without any; and how far two people who saw the
-    same image agree."""
+def measure_people(check: LabelCheck) -> tuple[JudgeError | None, Estimate, Estimate]:
+    """How often they err on the known cases that they were shown, None without any; how far two people who saw the
+    same image agree; and the same corrected for chance, Krippendorff's alpha."""
     said = {question: list(question.answers.all()) for question in check.questions.prefetch_related("answers")}
     known = [(_mean(answers), each.expected) for each, answers in said.items() if each.expected is not None and answers]
     error = measure_judge_error([mean for mean, _ in known], [bool(true) for _, true in known]) if known else None
-    return error, measure_agreement([[each.answer for each in answers] for answers in said.values()])
+    agreement = measure_agreement([[each.answer for each in answers] for answers in said.values()])
+    return error, agreement, _measure_alpha(list(said.values()))
+
+
+def _measure_alpha(said: Sequence[Sequence[PresenceAnswer]]) -> Estimate:
+    """Of the answers to each image, any number of them, with the measure of reviews; "cannot tell" is an answer."""
+    judges = sorted({each.user_id for answers in said for each in answers})
+    columns = {judge: place for place, judge in enumerate(judges)}
+    values = {choice: value for value, choice in enumerate(PresenceChoice.values)}
+    table = np.full((len(said), len(judges)), np.nan)
+    for row, answers in enumerate(said):
+        for each in answers:
+            table[row, columns[each.user_id]] = values[each.answer]
+    line = RatedLine("presence", "Does the image show it", "nominal", tuple(values.values()))
+    found = krippendorff_alpha(Ratings(line, table, tuple(judges)))
+    return Estimate(found.value, found.low, found.high, found.n, "" if found.low is not None else found.why)
 
 
 def _mean(said: Iterable[PresenceAnswer]) -> float | None:

@@ -1,0 +1,192 @@
+"""How far a label is above its floors: r and AUPRC less those of several labels of other units, or of several random
+units, on the same images.
+
+One floor is a point that may lie high or low by chance; several have a mean and a spread. The interval of "label less
+floor" holds 0 for 95 in 100 labels that are no better than a floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from workers.metrics.intervals import CONFIDENCE
+from workers.record.estimates import Estimate
+from workers.record.label_checks import FloorFigure
+
+Floats = NDArray[np.float64]
+
+MIN_FLOORS = 3
+"""Floors below which nothing is said of how they vary, and so no interval is given."""
+_BLOCK = 4_000_000
+"""Numbers held at a time while resampling."""
+_FLAT = 1e-12
+"""Variance, of standardised values, below which they count as constant."""
+
+
+@dataclass(frozen=True)
+class FloorScores:
+    """Figures of each floor, in order, None where a figure is undefined; and what all of them come to."""
+
+    each: tuple[tuple[float | None, float | None], ...]
+    """r and AUPRC."""
+    pearson: FloorFigure
+    auprc: FloorFigure
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Activations and presence of the same images, both (n,); NaN where either is unknown."""
+
+    activations: Floats
+    presence: Floats
+
+
+def score_floors(
+    label: Answered,
+    floors: Sequence[Answered],
+    weights: Floats | None,
+    pearson: Estimate,
+    auprc: Estimate,
+    *,
+    seed: int,
+    resamples: int,
+) -> FloorScores:
+    """Set a label, of which `pearson` and `auprc` are known, beside floors over the same n images.
+
+    `weights` (n,) as for `score_natural`. AUPRC of a foreign label rests on that label's own base rate. Raises
+    ValueError for unequal lengths.
+    """
+    rows = _Rows([label, *floors])
+    heavy = np.ones(rows.n) if weights is None else np.asarray(weights, np.float64)
+    points = rows.score(heavy[:, None])[:, :, 0]
+    draws = _draw(rows, heavy, seed, resamples)
+    rng = np.random.default_rng([seed, len(floors)])
+    r, area = (_summarise(own, points[at, 1:], draws[at], rng) for at, own in enumerate((pearson, auprc)))
+    each = tuple((_known(one), _known(two)) for one, two in points[:, 1:].T)
+    return FloorScores(each, r, area)
+
+
+def _draw(rows: _Rows, weights: Floats, seed: int, resamples: int) -> Floats:
+    """r and AUPRC of each row in Bayesian bootstraps (Rubin 1981) that draw the same images for all: (2, rows,
+    resamples)."""
+    rng, size = np.random.default_rng(seed), max(1, _BLOCK // max(rows.n, 1))
+    sizes = [min(size, resamples - start) for start in range(0, resamples, size)]
+    return np.concatenate(
+        [rows.score(rng.standard_exponential((rows.n, some)) * weights[:, None]) for some in sizes], 2
+    )
+
+
+def _summarise(own: Estimate, floors: Floats, draws: Floats, rng: np.random.Generator) -> FloorFigure:
+    """One figure, of floors (floors,) and draws (1 + floors, resamples), the label's first."""
+    known = np.isfinite(floors)
+    values, count = floors[known], int(known.sum())
+    if not count:
+        return FloorFigure()
+    mean = float(values.mean())
+    figure = FloorFigure(mean, None, float(values.min()), float(values.max()))
+    if count > 1:
+        figure = FloorFigure(mean, float(values.std(ddof=1)), figure.least, figure.most)
+    if own.value is None:
+        return figure
+    above = own.value - mean
+    if own.low is None or own.high is None:
+        found = Estimate(above, n=own.n, why=own.why)
+    elif count < MIN_FLOORS:
+        found = Estimate(above, n=own.n, why=f"too few floors for an interval: it takes {MIN_FLOORS}")
+    else:
+        low, high = _find_interval(above, values, draws[0], draws[1:][known], rng)
+        # A difference is not surer than the figure itself, whose interval allows for images that the sample lacks
+        found = Estimate(above, min(low, own.low - mean), max(high, own.high - mean), own.n)
+    return FloorFigure(figure.mean, figure.sd, figure.least, figure.most, found)
+
+
+def _find_interval(
+    above: float, values: Floats, label: Floats, floors: Floats, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Ends of the interval of a label less the mean of floors (floors,), from draws (resamples,) and (floors,
+    resamples).
+
+    Images are resampled, and floors are taken for a sample of all that could stand there: beside the error of their
+    mean, a label that is no better differs from it as one floor does, which is Student's prediction of one more value.
+    """
+    count = len(values)
+    # 1. Floors differ by what they are and by which images were drawn; resampling adds the second once more.
+    spread = float(values.var(ddof=1))
+    own_spread = max(0.0, 2 * spread - float(floors.var(axis=0, ddof=1).mean()))
+    # 2. One more floor, beside the mean of those that are there
+    further = rng.standard_t(count - 1, len(label)) * np.sqrt(own_spread * (1 + 1 / count))
+    # 3. The label less the mean, by the same images
+    drawn = label - floors.mean(axis=0)
+    shift = 2 * (float(drawn.mean()) - above)
+    low, high = np.quantile(drawn + further, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
+    return float(min(above, low, low - shift)), float(max(above, high, high - shift))
+
+
+class _Rows:
+    """Several pairs of activations and presence over the same images, ready to be scored under many weights at once."""
+
+    def __init__(self, pairs: Sequence[Answered]) -> None:
+        self.n = len(pairs[0].activations)
+        if any(len(each) != self.n for pair in pairs for each in (pair.activations, pair.presence)):
+            raise ValueError("Activations and presence of a label and its floors must be of the same images.")
+        self._moments = np.concatenate([_list_moments(pair) for pair in pairs])
+        self._ranks = [_rank(pair) for pair in pairs]
+
+    def score(self, weights: Floats) -> Floats:
+        """r and AUPRC under columns of weights (n, columns), all above 0 or 0: (2, rows, columns)."""
+        total, x, y, xx, yy, xy = (self._moments @ weights).reshape(len(self._ranks), 6, -1).swapaxes(0, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x, y, xx, yy, xy = (each / total for each in (x, y, xx, yy, xy))
+            spreads = (xx - x * x, yy - y * y)
+            flat = ~((spreads[0] > _FLAT) & (spreads[1] > _FLAT))
+            r = np.where(flat, np.nan, np.clip((xy - x * y) / np.sqrt(spreads[0] * spreads[1]), -1, 1))
+        return np.stack([r, np.stack([_average_precision(above, hits, weights) for above, hits in self._ranks])])
+
+
+def _list_moments(pair: Answered) -> Floats:
+    """What r is made of, each to be summed with weights: (6, n), 0 where something is unknown."""
+    known = np.isfinite(pair.activations) & np.isfinite(pair.presence)
+    x, y = (_standardise(np.where(known, each, 0.0), known) for each in (pair.activations, pair.presence))
+    return np.stack([known.astype(np.float64), x, y, x * x, y * y, x * y])
+
+
+def _standardise(values: Floats, known: NDArray[np.bool_]) -> Floats:
+    """With mean 0 and variance 1 over what is known, so that sums of squares lose no digits; 0 elsewhere."""
+    some = values[known]
+    if not len(some) or np.ptp(some) == 0:
+        return np.zeros_like(values)
+    return np.where(known, (values - some.mean()) / some.std(), 0.0)
+
+
+def _rank(pair: Answered) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Images by rank of activation, cut after each group of equal ones that holds a described image: which images lie
+    in each part, and how much each is described, both (parts, n). Average precision needs no more of their order."""
+    known = np.flatnonzero(np.isfinite(pair.activations) & np.isfinite(pair.presence))
+    presence = pair.presence[known]
+    _, group = np.unique(-pair.activations[known], return_inverse=True)
+    ends = np.flatnonzero(np.bincount(group, presence) > 0)
+    part = np.searchsorted(ends, group)
+    shape = (len(ends), len(pair.activations))
+    above, hits = part < len(ends), presence > 0  # below the last described image nothing matters
+    return (
+        sparse.csr_array((np.ones(int(above.sum())), (part[above], known[above])), shape),
+        sparse.csr_array((presence[hits], (part[hits], known[hits])), shape),
+    )
+
+
+def _average_precision(above: sparse.csr_array, hits: sparse.csr_array, weights: Floats) -> Floats:
+    """As `ranking.weighted_average_precision`, of columns of weights (n, columns): (columns,), NaN without hits."""
+    gains = hits @ weights
+    found, seen = np.cumsum(gains, 0), np.cumsum(above @ weights, 0)
+    precision = np.divide(found, seen, out=np.zeros_like(found), where=seen > 0)
+    total = gains.sum(0)
+    return np.divide((precision * gains).sum(0), total, out=np.full_like(total, np.nan), where=total > 0)
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
