@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from workers.record.circuits import CircuitFindings
 from workers.record.estimates import NONE, Estimate
+from workers.record.other_tests import OtherTests
 
 MIN_POSITIVES = 20
 """Images that show what a label says, and that do not, below which r and AUPRC have no interval: they say more of the
@@ -119,6 +120,8 @@ class NaturalResult:
     """The darkest images that it does describe."""
     circuit: CircuitFindings | None = None
     """Of a circuit: how its members go together on these images."""
+    other_tests: OtherTests | None = None
+    """Detection, intruder and simulation; None for a check from before they were measured."""
     problem: str = ""
 
 

@@ -18,6 +18,7 @@ from workers.errors import MissingPart, RequestError
 from workers.jobs.label_checks.held_out import HeldOut, read_held_out
 from workers.jobs.label_checks.images import measure, store
 from workers.jobs.label_checks.judge_answers import JudgeAnswers
+from workers.jobs.label_checks.other_tests import run_other_tests
 from workers.jobs.label_checks.presence import judge_presence
 from workers.jobs.label_checks.sampling import ask_free_judge
 from workers.jobs.label_checks.subject import CheckedUnit
@@ -44,9 +45,8 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
         return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem)
     place = lab.subject(spec).spec
     threshold = lab.index_of(spec).unit(place.layer, place.unit, progress).quantile
-    scores = score_natural(
-        held.activations, said.answers, said.weights, threshold=threshold, seed=int(check.key[:8], 16)
-    )
+    seed = int(check.key[:8], 16)
+    scores = score_natural(held.activations, said.answers, said.weights, threshold=threshold, seed=seed)
     references = _Floors(check, unit, held, said)
     bright, dark = _surprises(unit, held, said, progress)
     kept = _choose_kept(said)
@@ -71,6 +71,7 @@ def check_natural(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> N
         bright_without=bright,
         dark_with=dark,
         circuit=_compare_members(check, unit, held, said, progress) if spec.kind == CIRCUIT else None,
+        other_tests=run_other_tests(held.activations, said, threshold, seed=seed),
     )
 
 
