@@ -139,7 +139,7 @@ def score_intruder(activations: ArrayLike, presence: ArrayLike, threshold: float
     for tenth in tenths:
         sets = rng.permutation(tenth)[: SET_SIZE * min(most, len(tenth) // SET_SIZE)].reshape(-1, SET_SIZE)
         answers = [(said[four], float(said[next(intruders)])) for four in sets]
-        failed += sum(bool(np.isnan(four).any()) or np.isnan(one) for four, one in answers)
+        failed += sum(bool(np.isnan([*four, one]).any()) for four, one in answers)
         scores.append([_judge_set(four, one) for four, one in answers])
     every = [each for some in scores for each in some]
     if not every:
@@ -150,7 +150,7 @@ def score_intruder(activations: ArrayLike, presence: ArrayLike, threshold: float
 
 def _judge_set(four: Floats, intruder: float) -> float:
     """1 if the label fits the intruder least, 1 / k if k images tie for that, else 0; 0 with an unread answer."""
-    if np.isnan(four).any() or np.isnan(intruder) or intruder > four.min():
+    if np.isnan([*four, intruder]).any() or intruder > four.min():
         return 0.0
     return 1.0 / (1 + int((four == intruder).sum()))
 
@@ -203,7 +203,8 @@ def _join(sides: Sequence[_Side]) -> _Side:
 
 def _average(one: Estimate, two: Estimate) -> Estimate:
     """The mean of two independent shares, with the interval made of theirs (Zou and Donner 2008, "MOVER")."""
-    assert one.value is not None and two.value is not None
+    assert one.value is not None
+    assert two.value is not None
     value = (one.value + two.value) / 2
     down, up = (
         0.5 * float(np.hypot(one.value - (a or 0.0), two.value - (b or 0.0)))

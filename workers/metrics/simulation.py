@@ -1,15 +1,16 @@
 """Simulation score: the activation that a label lets expect, against the activation itself.
 
 From "Language models can explain neurons in language models" (Bills et al., OpenAI 2023): a simulator predicts the
-activation from the explanation, and the score is how far the prediction goes with it. Here the prediction is the judge's
-presence in [0, 1], scaled to the activations by least squares on one half of the images and scored on the other.
+activation from the explanation, and the score is how far the prediction goes with it. Here the prediction is what the
+judge says of presence, in [0, 1], scaled to the activations by least squares on one half of the images and scored on
+the other.
 
 The scaling is linear, so the correlation is r of that half, whatever the judge. Explained variance is what is new: it
 also falls where the size of the response does not carry over. Of a good fit it is about r squared.
 
 Sanity tests (NeuronEval, 2506.05774; `tests/support/sanity.py`): explained variance falls in .99 to 1.00 of simulated
-units for half of a label and for twice as much, at base rates of 0.1, 0.05 and 0.01; in 1.00 and .98 at 0.004, and in .83
-and .82 at 0.001, where 20,000 images show the concept 20 times. It passes where r does, but for that.
+units for half of a label and for twice as much, at base rates of 0.1, 0.05 and 0.01; in 1.00 and .98 at 0.004, and in
+.83 and .82 at 0.001, where 20,000 images show the concept 20 times. It passes where r does, but for that.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def score_simulation(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> SimulationResult:
-    """Fit on one half by lot, score on the other. Vectors as for `score_natural`; images without an answer are left out.
+    """Fit on one half by lot, score on the other. Vectors as for `score_natural`; unread answers are left out.
 
     The slope is 0 at least: a label that is turned round predicts nothing. Raises ValueError for unequal lengths.
     """

@@ -1,7 +1,7 @@
 """What other tests say of a label, beside r and AUPRC: detection, intruder and simulation.
 
-Kept with a label check as plain data. Each test can be blind to labels that are too broad or too narrow; `workers/metrics`
-says to which, measured.
+Kept with a label check as plain data. Detection and the intruder test are blind to some labels that are too broad:
+`workers/metrics/detection.py` says to how many, measured.
 """
 
 from __future__ import annotations
