@@ -84,12 +84,12 @@ def test_other_tests_stand_beside_the_headline() -> None:
     results = [msgspec.convert(check(text).result, CheckResult).natural for text in ("balls", "cars")]
     right, wrong = (each.other_tests for each in results if each is not None and each.other_tests is not None)
     detection = right.detection
-    assert detection.threshold == results[0].threshold if results[0] else False
+    assert detection.threshold is not None
+    assert "no tenth has 4" in right.intruder.share.why, "it takes more images than these tests measure"
     assert len(detection.deciles) == 10
     assert detection.failed.value == 0
     for one, two in (
         (detection.balanced_accuracy, wrong.detection.balanced_accuracy),
-        (right.intruder.share, wrong.intruder.share),
         (right.simulation.explained_variance, wrong.simulation.explained_variance),
     ):
         assert one.value is not None
