@@ -18,9 +18,9 @@ from workers.record.evaluations import Cell, ResultTable
 TESTS = {
     "pearson": "r",
     "auprc": "AUPRC",
-    "detection": "Detection, balanced accuracy",
-    "intruder": "Intruder test",
-    "simulation": "Simulation, explained variance",
+    "detection": "Detection",
+    "intruder": "Intruder",
+    "simulation": "Simulation",
 }
 """Scores of an item, and what tables call them."""
 MIN_LABELS = 5
@@ -69,8 +69,9 @@ def _tabulate_medians(items: Sequence[EvaluationItem], sources: Sequence[str]) -
         "Median of each test",
         ("Test", *map(name_source, sources)),
         tuple(rows),
-        "Chance: r 0, AUPRC the base rate, detection 0.5, intruder 0.2, explained variance 0. Detection and the "
-        "intruder test need not fall for a label that is too broad.",
+        "Detection by its balanced accuracy, simulation by explained variance. Chance: r 0, AUPRC the base rate, "
+        "detection 0.5, intruder 0.2, simulation 0. Detection and the intruder test need not fall for a label that is "
+        "too broad.",
     )
 
 
