@@ -26,10 +26,8 @@ BLIND = "It need not fall when the label is too broad."
 
 
 @dataclass(frozen=True)
-class TestRow:
+class LabelTestRow:
     """A figure of a test: its name, what it says, the value with its interval, and what chance reaches."""
-
-    __test__ = False  # no test case, for all its name
 
     name: str
     says: str
@@ -45,12 +43,10 @@ class TestRow:
 
 
 @dataclass(frozen=True)
-class TestEvidence:
+class LabelTestEvidence:
     """All that the section shows."""
 
-    __test__ = False
-
-    rows: Sequence[TestRow]
+    rows: Sequence[LabelTestRow]
     counts: Sequence[tuple[str, int, int, int]]
     """Of activating and of other images: described, not described, answer not read; empty where none were looked at."""
     activating: str
@@ -58,18 +54,18 @@ class TestEvidence:
     curve: Plot | None
 
 
-def read_tests(found: OtherTests | None) -> TestEvidence | None:
+def read_tests(found: OtherTests | None) -> LabelTestEvidence | None:
     """What the section shows; None for a check from before these were measured."""
     if found is None:
         return None
     detection = found.detection
     rows = [*_list_detection(detection), _read_intruder(found), *_list_simulation(found.simulation)]
     counts = _read_counts(detection.confusion)
-    return TestEvidence(rows, counts, _describe_activating(detection), _draw_deciles(detection))
+    return LabelTestEvidence(rows, counts, _describe_activating(detection), _draw_deciles(detection))
 
 
-def _list_detection(found: DetectionResult) -> list[TestRow]:
-    accuracy = TestRow(
+def _list_detection(found: DetectionResult) -> list[LabelTestRow]:
+    accuracy = LabelTestRow(
         "Detection, balanced accuracy",
         f"How often the label is right about an image: the mean over activating and other ones. {BLIND}",
         found.balanced_accuracy,
@@ -80,57 +76,57 @@ def _list_detection(found: DetectionResult) -> list[TestRow]:
     n = found.balanced_accuracy.n
     return [
         accuracy,
-        TestRow(
+        LabelTestRow(
             "AUC",
             "The chance that the label fits an activating image better than another. Of yes or no it is the balanced "
             f"accuracy. {BLIND}",
             Estimate(found.auc, n=n),
             figure(DETECTION_CHANCE),
         ),
-        TestRow(
+        LabelTestRow(
             "F1",
             f"Of precision and recall, at two activating images to one other. {BLIND}",
             Estimate(found.f1, n=n),
             "0.80 if it fits all",
         ),
-        TestRow(
+        LabelTestRow(
             "Precision",
             "Of the images that the label describes, how many activate the unit. It need not fall when the label is "
             "too narrow.",
             Estimate(found.precision, n=n),
             figure(MIX),
         ),
-        TestRow(
+        LabelTestRow(
             "Recall",
             "Of the activating images, how many the label describes. It never falls when the label is too broad.",
             Estimate(found.recall, n=n),
             "1 if it fits all",
         ),
-        TestRow("Failed", "Answers that could not be read. Above they count as wrong.", found.failed, EN_DASH),
+        LabelTestRow("Failed", "Answers that could not be read. Above they count as wrong.", found.failed, EN_DASH),
     ]
 
 
-def _read_intruder(found: OtherTests) -> TestRow:
+def _read_intruder(found: OtherTests) -> LabelTestRow:
     failed = found.intruder.failed
     lost = f" {failed} of {found.intruder.share.n} sets had an unread answer and count as wrong." if failed else ""
     says = "Of four activating images and one other, how often the label fits the other one least."
-    return TestRow("Intruder test", f"{says} {BLIND}{lost}", found.intruder.share, figure(INTRUDER_CHANCE))
+    return LabelTestRow("Intruder test", f"{says} {BLIND}{lost}", found.intruder.share, figure(INTRUDER_CHANCE))
 
 
-def _list_simulation(found: SimulationResult) -> list[TestRow]:
+def _list_simulation(found: SimulationResult) -> list[LabelTestRow]:
     again = (
         "it is r again, of half of the images"
         if found.graded
         else "for a judge who answers yes or no it is r again, of half of the images"
     )
     return [
-        TestRow(
+        LabelTestRow(
             "Simulation, correlation",
             f"Activation predicted from the label, against the activation: {again}.",
             found.correlation,
             "0",
         ),
-        TestRow(
+        LabelTestRow(
             "Simulation, explained variance",
             "How much of the activation the prediction gets right, its size too. The scaling is fitted on the other "
             f"{found.fitted:,} images.",
