@@ -25,6 +25,11 @@ the images activates the unit, and in brackets three tenths:
 
 So none of them is sure to fall when a label is too broad: 50 other images show too few of what it describes beside. r
 and AUPRC fall in .95 or more of each. Below a base rate of 0.01 all five fail both.
+
+Of 19 units of toybox's layer4 with labels of the scripted scientist, medians of the label, of the label OR that of
+another unit, and of that alone: r .93, .63, -.01; balanced accuracy .66, .65, .51 (of F1 .49, .55, .19); intruder test
+.42, .40, .20; explained variance .85, .40, .00. Balanced accuracy is low since twice as many images pass the mask
+threshold as show what the unit responds to most.
 """
 
 from __future__ import annotations
