@@ -138,6 +138,19 @@ SECTIONS = (
                 "Krippendorff's alpha",
                 "Agreement corrected for chance: 1 is full agreement, 0 is what chance would give.",
             ),
+            GlossaryWord(
+                "Detection",
+                "A test of a label: does it tell images that activate a unit from others? Shown by tenth of the "
+                "activating images, where a label that fits the strongest alone falls off.",
+            ),
+            GlossaryWord(
+                "Intruder test",
+                "A test of a label: of four images that activate a unit and one that does not, which fits it least?",
+            ),
+            GlossaryWord(
+                "Simulation score",
+                "A test of a label: how far the activation that it lets expect goes with the activation itself.",
+            ),
             GlossaryWord("Evaluation", "A measurement of how right labels are, with runs behind it.", "evaluations"),
             GlossaryWord("Pairwise trial", "Two labels of one unit, shown blind and side by side.", "pairwise"),
             GlossaryWord("Vote", "What somebody chose in a pairwise trial."),

@@ -24,7 +24,8 @@ from experiments.label_checks.questions import MOST_JUDGES, serve_question
 from experiments.models import Label, LabelCheck, Role, Run, TokenScope, Unit
 from workers.record.decoding import encode
 from workers.record.evaluations import CAVEAT
-from workers.record.label_checks import LabelReading
+from workers.record.label_checks import LabelReading, NaturalResult
+from workers.record.other_tests import OtherTests
 
 router = Router(tags=["Label checks"])
 CheckState = Literal["queued", "running", "done", "unfinished", "untestable", "failed"]
@@ -76,6 +77,10 @@ class CheckResultOut(CheckOut):
 
     options: dict[str, Any]
     natural: dict[str, Any] | None
+    other_tests: OtherTests | None = Field(
+        description="detection by decile, intruder test and simulation score on the natural images; null for a check "
+        "from before they were measured"
+    )
     generated: dict[str, Any] | None
     caveat: str
 
@@ -134,15 +139,24 @@ def _find(pk: int) -> LabelCheck:
 def _shape(row: LabelCheck, names: Names, *, full: bool = False) -> CheckResultOut:
     found = hide_truth(read_check(row), lists.place_of(row), names)
     natural = found.natural
+    tests = natural.other_tests if natural else None
     if natural is not None and not full:
         natural = replace(natural, activations=(), expected=())
     return CheckResultOut(
         **_describe(row, names),
         options=row.options,
-        natural=encode(natural) if natural else None,
+        natural=_encode_natural(natural) if natural else None,
+        other_tests=tests,
         generated=encode(found.generated) if found.generated else None,
         caveat=CAVEAT,
     )
+
+
+def _encode_natural(natural: NaturalResult) -> dict[str, Any]:
+    """Without the other tests, which have a field of their own."""
+    told = dict(encode(natural))
+    told.pop("other_tests", None)
+    return told
 
 
 @router.post("/checks", response={202: CheckResultOut}, summary="Ask for a label check")

@@ -15,6 +15,7 @@ from experiments.display.label_checks import AXIS, SEEN, count_positives, descri
 from experiments.display.plots import Interval, Scale
 from experiments.label_checks import drawing, lists
 from experiments.label_checks.floors import FloorLane, Measure, read_lanes, read_rows
+from experiments.label_checks.other_tests import read_tests
 from experiments.models import CheckStatus, LabelCheck
 from workers.record.estimates import Estimate
 from workers.record.figures import figure
@@ -61,6 +62,7 @@ def read_evidence(check: LabelCheck, names: Names) -> dict[str, Any]:
         "meaning": _explain(natural),
         "histogram": drawing.draw_natural(natural) if natural else None,
         "deciles": _read_deciles(natural) if natural else [],
+        "tests": read_tests(natural.other_tests) if natural else None,
         "sweep": drawing.draw_sweep(generated.sweep, generated.threshold) if generated else None,
         "scale": scale,
         "cards": cards,

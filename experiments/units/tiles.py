@@ -79,15 +79,15 @@ class UnitFacts:
     beyond_chance: int = 0
     reviews: Reviews = field(default_factory=dict)
 
-
-def read_layer_facts(layers: Sequence[Layer], names: Names) -> UnitFacts:
-    """Of all units of these layers, with what reviewers made of them."""
-    return replace(read_facts(Q(unit__layer__in=layers), names), reviews=find_reviews(layers, names))
-
     @property
     def repeats(self) -> LabelRepeats:
         """How many of the labels that stand for units say something of their own."""
         return count_repeats(label.text for label in self.labels.values())
+
+
+def read_layer_facts(layers: Sequence[Layer], names: Names) -> UnitFacts:
+    """Of all units of these layers, with what reviewers made of them."""
+    return replace(read_facts(Q(unit__layer__in=layers), names), reviews=find_reviews(layers, names))
 
 
 def read_facts(meant: Q, names: Names) -> UnitFacts:

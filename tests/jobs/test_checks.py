@@ -109,6 +109,23 @@ def test_floors_are_ten_of_either_kind_with_their_spread_and_what_the_label_is_a
     assert msgspec.convert(check("balls").result, CheckResult).natural == natural, "drawn by the key of the check"
 
 
+def test_other_tests_stand_beside_the_headline() -> None:
+    results = [msgspec.convert(check(text).result, CheckResult).natural for text in ("balls", "cars")]
+    right, wrong = (each.other_tests for each in results if each is not None and each.other_tests is not None)
+    detection = right.detection
+    assert detection.threshold is not None
+    assert "no tenth has 4" in right.intruder.share.why, "it takes more images than these tests measure"
+    assert len(detection.deciles) == 10
+    assert detection.failed.value == 0
+    for one, two in (
+        (detection.balanced_accuracy, wrong.detection.balanced_accuracy),
+        (right.simulation.explained_variance, wrong.simulation.explained_variance),
+    ):
+        assert one.value is not None
+        assert two.value is not None
+        assert one.value > two.value + 0.2
+
+
 def test_a_label_that_few_images_show_is_checked_on_more(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = msgspec.convert(check("balls").result, CheckResult).natural
     for module in (held_out, natural):
@@ -278,6 +295,9 @@ def test_a_model_looks_at_what_a_judge_guesses_so_that_a_rare_label_gets_an_inte
     result = msgspec.convert(guessed.result, CheckResult).natural
     assert result is not None
     assert (result.images, len(result.expected), guessed.pk != plain.pk) == (90, 90, True)
+    assert result.other_tests is not None
+    assert "sample" in result.other_tests.intruder.share.why
+    assert result.other_tests.simulation.correlation.n == 45
     assert result.base_rate == pytest.approx(result.positives / guessed.kept["sample"]["images"])
 
 

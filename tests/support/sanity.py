@@ -17,10 +17,13 @@ from PIL import Image
 from workers import registry
 from workers.lab.laboratory import Laboratory
 from workers.lab.measured_splits import PILOT
+from workers.metrics.detection import score_detection, score_intruder
 from workers.metrics.generated import score_generated, score_predictiveness
 from workers.metrics.natural import correlate, plan_images
 from workers.metrics.ranking import area_under_curve, average_precision
+from workers.metrics.simulation import score_simulation
 from workers.protocols import LabSettings, Picture
+from workers.record.estimates import Estimate
 from workers.toybox.dataset import ToyboxScenes
 
 Metric = Callable[[NDArray, NDArray], float]
@@ -55,6 +58,31 @@ def _predictiveness(activations: NDArray, there: NDArray) -> float:
     return score_predictiveness(*sides, float(np.sort(activations)[-15:].mean())).share.value or 0.0
 
 
+def _detection(figure: str, share: float) -> Metric:
+    """A figure of detection, of a unit whose mask threshold so large a share of the images exceeds."""
+
+    def score(activations: NDArray, there: NDArray) -> float:
+        found = score_detection(activations, there, float(np.quantile(activations, 1 - share)))
+        value = getattr(found, figure)
+        return float(value.value if isinstance(value, Estimate) else value or 0.0)
+
+    return score
+
+
+def _intruder(share: float) -> Metric:
+    def score(activations: NDArray, there: NDArray) -> float:
+        return score_intruder(activations, there, float(np.quantile(activations, 1 - share))).share.value or 0.0
+
+    return score
+
+
+def _explained(activations: NDArray, there: NDArray) -> float:
+    return score_simulation(activations, there, resamples=0).explained_variance.value or 0.0
+
+
+ACTIVATING = (0.1, 0.3)
+"""Shares of the images that activate a unit: as of toybox-eyes' neurons, and of units of toybox's layer4."""
+
 METRICS: Mapping[str, tuple[Metric, float]] = {
     "Pearson r": (pearson, 2.0),
     "AUPRC": (average_precision, 1.0),
@@ -64,6 +92,18 @@ METRICS: Mapping[str, tuple[Metric, float]] = {
     "mean of the label's images (MAIA +)": (lambda a, c: float(a[c].mean()), 1.0),
     "difference of MAIA's two means": (lambda a, c: float(a[c].mean() - a[~c].mean()), 1.0),
     "predictiveness, 10 + 10 (SAIA)": (_predictiveness, 1.0),
+    "explained variance, simulation": (_explained, 1.0),
+    **{
+        f"{name}, {share:.0%} activate": (metric, 1.0)
+        for share in ACTIVATING
+        for name, metric in {
+            "balanced accuracy, detection": _detection("balanced_accuracy", share),
+            "F1, detection": _detection("f1", share),
+            "precision, detection": _detection("precision", share),
+            "recall, detection": _detection("recall", share),
+            "intruder test": _intruder(share),
+        }.items()
+    },
 }
 """Metric and the length of its range; of those without bounds, 1 standard deviation of the activations."""
 

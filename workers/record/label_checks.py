@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from workers.record.circuits import CircuitFindings
 from workers.record.estimates import NONE, Estimate
+from workers.record.other_tests import OtherTests
 
 FOREIGN_LABEL, RANDOM_UNIT = "label", "unit"
 """Kinds of floors."""
@@ -161,6 +162,8 @@ class NaturalResult:
     """The darkest images that it does describe."""
     circuit: CircuitFindings | None = None
     """Of a circuit: how its members go together on these images."""
+    other_tests: OtherTests | None = None
+    """Detection, intruder and simulation; None for a check from before they were measured."""
     problem: str = ""
 
 

@@ -31,9 +31,12 @@ from experiments.models import (
     VisionModelRow,
 )
 from tests.support.seeding import results
+from workers.metrics.detection import score_detection, score_intruder
+from workers.metrics.simulation import score_simulation
 from workers.record.decoding import encode
 from workers.record.estimates import Estimate
 from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult, JudgeError, NaturalResult, Reference
+from workers.record.other_tests import OtherTests
 
 LABELS = ("red balls", "round things on grass", "cars at night", "anything blue", "two cones", "a house beside a tree")
 UNITS = 12
@@ -167,6 +170,11 @@ def find(chance: random.Random, pictures: Pictures) -> CheckResult:
         expected=tuple(1.0 if here else 0.0 for here in present),
         bright_without=_images(pictures, chance, 0.0),
         dark_with=_images(pictures, chance, 1.0),
+        other_tests=OtherTests(
+            score_detection(activations, present, 2.5),
+            score_intruder(activations, present, 2.5),
+            score_simulation(activations, present),
+        ),
     )
     generated = GeneratedResult(
         writer="toybox",

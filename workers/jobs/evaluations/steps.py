@@ -19,6 +19,7 @@ from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaE
 from workers.jobs.evaluations.agent_runs import by_workers
 from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.evaluations.sources import AGENT, IS_LATE, find_label
+from workers.jobs.evaluations.test_tables import read_test_scores
 from workers.jobs.label_checks.check import run_check
 from workers.protocols import Progress
 from workers.record.statuses import ACTIVE
@@ -156,3 +157,4 @@ def _read_check(item: EvaluationItem, check: LabelCheck) -> None:
     # One with a result lacks a judge and a writer, say: the label is not to blame
     testable = check.status != CheckStatus.UNTESTABLE or bool(check.result)
     item.scores = {**item.scores, **{name: getattr(check, name) for name in SCORES}, "testable": testable}
+    item.scores |= read_test_scores(check)

@@ -14,6 +14,7 @@ from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.pooled_figures import add_pooled
 from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, find_dataset
+from workers.jobs.evaluations.test_tables import tabulate_tests
 from workers.jobs.evaluations.two_by_two import finish_labels
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
@@ -88,7 +89,7 @@ def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalua
     ]
     result = EvaluationResult(
         (*(figure for _, figure in medians), *figures.compare(pairs)),
-        tuple(tables),
+        (*tables, *tabulate_tests(items, sources)),
         (
             figures.interval_plot("medians", "Medians over units", "", medians),
             figures.strip_plot("pearson", "r of each label", "r", items, figures.score_of("pearson"), sources),

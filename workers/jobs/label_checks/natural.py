@@ -18,6 +18,7 @@ from workers.jobs.label_checks.floors import FloorSource
 from workers.jobs.label_checks.held_out import HeldOut, read_held_out
 from workers.jobs.label_checks.images import measure, store
 from workers.jobs.label_checks.judge_answers import Floats, JudgeAnswers
+from workers.jobs.label_checks.other_tests import run_other_tests
 from workers.jobs.label_checks.presence import judge_presence
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.lab.measured_splits import PILOT
@@ -57,9 +58,8 @@ def check_natural(
         return NaturalResult(dataset=check.dataset, judge=said.judge, problem=said.problem), None
     place = lab.subject(spec).spec
     threshold = lab.index_of(spec).unit(place.layer, place.unit, progress).quantile
-    scores = score_natural(
-        held.activations, said.answers, said.weights, threshold=threshold, seed=int(check.key[:8], 16)
-    )
+    seed = int(check.key[:8], 16)
+    scores = score_natural(held.activations, said.answers, said.weights, threshold=threshold, seed=seed)
     references = FloorSource(check, unit, held, said, scores)
     floors = references.measure_floors(progress)
     bright, dark = _surprises(unit, held, said, progress)
@@ -86,6 +86,7 @@ def check_natural(
         bright_without=bright,
         dark_with=dark,
         circuit=_compare_members(check, unit, held, said, progress) if spec.kind == CIRCUIT else None,
+        other_tests=run_other_tests(held.activations, said, threshold, seed=seed),
     )
     return found, JudgedImages(held.activations, said.answers, said.weights)
 

@@ -1,0 +1,106 @@
+"""Tests of labels side by side: what each test says of each label, of each source, and how far the tests agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from experiments.display.label_checks import read_check
+from experiments.models import EvaluationItem, LabelCheck
+from experiments.pairwise.of_evaluation import name_source
+from workers.jobs.evaluations import figures
+from workers.metrics.intervals import estimate_median
+from workers.record.evaluations import Cell, ResultTable
+
+TESTS = {
+    "pearson": "r",
+    "auprc": "AUPRC",
+    "detection": "Detection",
+    "intruder": "Intruder",
+    "simulation": "Simulation",
+}
+"""Scores of an item, and what tables call them."""
+MIN_LABELS = 5
+"""Labels with both figures below which a rank correlation says nothing."""
+
+
+def read_test_scores(check: LabelCheck) -> dict[str, float | None]:
+    """Scores of detection, intruder and simulation for an item; none of a check from before they were measured."""
+    natural = read_check(check).natural
+    if natural is None or (tests := natural.other_tests) is None:
+        return {}
+    return {
+        "detection": tests.detection.balanced_accuracy.value,
+        "intruder": tests.intruder.share.value,
+        "simulation": tests.simulation.explained_variance.value,
+    }
+
+
+def tabulate_tests(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[ResultTable]:
+    """Medians by source, the labels of the first source one by one, and rank correlations between tests; nothing
+    where no label was tested so. A label without a figure is left out of it."""
+    if not any(item.scores.get("detection") is not None for item in items):
+        return []
+    first = figures.of_source(items, sources[0])
+    own = f"{name_source(sources[0])}, {len(first)} labels"
+    every = [item for source in sources for item in figures.of_source(items, source)]
+    tables = [_tabulate_medians(items, sources), _tabulate_labels(first, own), _correlate_tests("own", first, own)]
+    return (
+        tables if len(sources) == 1 else [*tables, _correlate_tests("all", every, f"all sources, {len(every)} labels")]
+    )
+
+
+def _read(items: Sequence[EvaluationItem], name: str) -> NDArray[np.float64]:
+    """A score of each item, (items,); NaN for none."""
+    score = figures.score_of(name)
+    return np.array([np.nan if (value := score(item)) is None else value for item in items], np.float64)
+
+
+def _tabulate_medians(items: Sequence[EvaluationItem], sources: Sequence[str]) -> ResultTable:
+    rows = []
+    for name, words in TESTS.items():
+        found = [estimate_median(_read(figures.of_source(items, source), name)) for source in sources]
+        rows.append((Cell(words), *(Cell(value=each.value, low=each.low, high=each.high, n=each.n) for each in found)))
+    return ResultTable(
+        "tests",
+        "Median of each test",
+        ("Test", *map(name_source, sources)),
+        tuple(rows),
+        "Detection by its balanced accuracy, simulation by explained variance. Chance: r 0, AUPRC the base rate, "
+        "detection 0.5, intruder 0.2, simulation 0. Detection and the intruder test need not fall for a label that is "
+        "too broad.",
+    )
+
+
+def _tabulate_labels(items: Sequence[EvaluationItem], title: str) -> ResultTable:
+    rows = tuple(
+        (
+            Cell(item.unit_name.partition(" / ")[2], item=item.pk),
+            Cell(item.label),
+            *(Cell(value=figures.score_of(name)(item)) for name in TESTS),
+        )
+        for item in items
+    )
+    return ResultTable("tests.labels", f"Each label under each test: {title}", ("Unit", "Label", *TESTS.values()), rows)
+
+
+def _correlate_tests(key: str, items: Sequence[EvaluationItem], title: str) -> ResultTable:
+    """Spearman's rank correlation of every two tests over the labels that have both."""
+    values = {name: _read(items, name) for name in TESTS}
+    rows = tuple(
+        (Cell(words), *(Cell(value=_correlate_ranks(values[one], values[two])) for two in TESTS))
+        for one, words in TESTS.items()
+    )
+    note = "Rank correlation (Spearman) over labels; blank where a test gives all labels the same."
+    return ResultTable(f"tests.{key}", f"How far tests agree: {title}", ("Test", *TESTS.values()), rows, note)
+
+
+def _correlate_ranks(one: NDArray[np.float64], two: NDArray[np.float64]) -> float | None:
+    """None with too few pairs, or where either side is constant."""
+    both = np.isfinite(one) & np.isfinite(two)
+    if both.sum() < MIN_LABELS or np.ptp(one[both]) == 0 or np.ptp(two[both]) == 0:
+        return None
+    return float(np.corrcoef(stats.rankdata(one[both]), stats.rankdata(two[both]))[0, 1])
