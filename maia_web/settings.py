@@ -226,6 +226,7 @@ TEMPLATES = [
                         "judging",
                         "reviews",
                         "runs",
+                        "studies",
                     )
                 },
             },

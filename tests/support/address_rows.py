@@ -49,7 +49,7 @@ def make_ids(run: Run) -> dict[str, int]:
         "job": job.pk,
         "view": view.pk,
         "preset": Preset.objects.create(owner=view.owner, name="theirs").pk,
-        "share": Share.issue(run.pk, run.owner, timezone.now(), names=False, comments=False)[0].pk,
+        "share": Share.issue(run, run.owner, timezone.now(), names=False, comments=False)[0].pk,
         **said(run),
         "queue": queue_of(run).pk,
         "trial": PairwiseTrial.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,

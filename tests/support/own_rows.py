@@ -73,7 +73,7 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
         "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
         "waiting": waiting(admin).pk,
         "by_hand": by_hand(admin).pk,
-        "share": Share.issue(world.run.pk, admin, soon, names=False, comments=False)[0].pk,
+        "share": Share.issue(world.run, admin, soon, names=False, comments=False)[0].pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"task": "describe"}).pk,
         "view": SavedView.objects.create(owner=admin, name="kept").pk,
         "export": Export.objects.create(job=job, what="runs", format="csv").pk,
