@@ -53,10 +53,9 @@ def draw_rows(rows: Iterable[Study], names: Names) -> list[StudySummary]:
     items = StudyItem.objects.filter(study__in=some, position__lte=ROW_PICTURES)
     shown = hold_back(list(items.select_related("unit__layer__model").order_by("study", "position", "pk")), names)
     pictures = find_item_pictures(shown, names)
-    return [
-        StudySummary(row, row.items.count() if not hasattr(row, "size") else row.size, _choose(row, shown, pictures))
-        for row in some
-    ]
+    counted = StudyItem.objects.filter(study__in=some).order_by().values_list("study").annotate(Count("pk"))
+    sizes = dict(counted)
+    return [StudySummary(row, sizes.get(row.pk, 0), _choose(row, shown, pictures)) for row in some]
 
 
 def _choose(row: Study, items: Sequence[StudyItem], pictures: dict[int, str]) -> list[str]:
@@ -70,7 +69,7 @@ def find_item_pictures(items: Sequence[StudyItem], names: Names) -> dict[int, st
     units = {(each.layer.pk, each.number): each.pictures[0].masked for each in tiles if each.pictures}
     found = {}
     for each in items:
-        key = runs[each.run_id].key if each.run_id in runs else ""
+        key = runs[each.run_id].key if each.run_id and each.run_id in runs else ""
         if each.place:
             key = units.get((each.place[0].pk, each.place[1]), "")
         if key:

@@ -46,6 +46,7 @@ class RunPart:
     task: str
     address: str
     """Of its transcript."""
+    check: LabelCheck | None
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,8 @@ class StudyPart:
     @property
     def check(self) -> LabelCheck | None:
         """Of the label."""
-        if self.run:
-            return self.run.run.label_check
-        return self.unit.check if self.unit else None
+        part = self.run or self.unit
+        return part.check if part else None
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ def _address_of(key: str, pictures: ImageSource | None) -> str:
 def _draw_run(run: Run, reader: StudyReader) -> RunPart:
     judges = run.pk in reader.hides_checks
     answer = render_answer(run, reader.names, reader.audience, reader.pictures, acts=False, judges=judges)
-    return RunPart(run, answer, reader.names.of(run), tasks.label(run.task), reader.find_run_address(run))
+    check = None if judges or not run.labels else run.label_check
+    return RunPart(run, answer, reader.names.of(run), tasks.label(run.task), reader.find_run_address(run), check)
 
 
 def _read_units(items: Sequence[StudyItem], names: Names) -> Mapping[int, UnitPart]:

@@ -120,6 +120,7 @@ def places(admin: User, world: World) -> list[str]:
         "model": world.layer.model_id,
         "autoencoder": world.autoencoder.pk,
         "circuit": world.circuit.pk,
+        "study": world.study.pk,
         "studied": make_studied("toybox").number,
         "circuit_search": world.circuit_search.pk,
         "dataset": 1,

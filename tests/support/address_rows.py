@@ -29,6 +29,7 @@ from experiments.models import (
 from tests.support.addresses import KEY
 from tests.support.autoencoders import make_autoencoder
 from tests.support.circuits import make_circuit, make_circuit_search, make_studied
+from tests.support.studies import make_study_ids
 
 
 def make_ids(run: Run) -> dict[str, int]:
@@ -58,6 +59,7 @@ def make_ids(run: Run) -> dict[str, int]:
         "check": LabelCheck.objects.create(key=KEY, unit=unit, text="red", options={}).pk,
         "label": label.pk,
         "autoencoder": make_autoencoder("theirs").pk,
+        **make_study_ids(run.owner, run, unit),
         "circuit": make_circuit(run.owner, unit, "theirs").pk,
         "studied": make_studied("own").number,
         "circuit_search": make_circuit_search(layer, dataset).pk,

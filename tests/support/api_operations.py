@@ -22,6 +22,10 @@ BODIES: dict[str, Any] = {
     "set_role": {"role": "viewer"},
     "create_invitation": {},
     "create_share": {},
+    "create_study_share": {},
+    "create_study": {"title": "Mine", "items": [{"model": "toybox", "layer": "layer4", "unit": 1}]},
+    "change_study": {"title": "Ours"},
+    "add_study_items": {"items": [{"run": 1}]},
     "start_thread": {"text": "Too few."},
     "reply_in_thread": {"text": "Enough."},
     "resolve_thread": {"resolved": True},
@@ -107,7 +111,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     known |= {"observations": world.run.observations.latest("pk").pk}
     known |= {"judging": world.check.pk, "circuits": world.circuit.pk, "circuit-searches": world.circuit_search.pk}
-    known |= {"circuit-graphs": world.circuit_graph.pk}
+    known |= {"circuit-graphs": world.circuit_graph.pk, "studies": world.study.pk}
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk
     address = path.replace("{pk}", str(pk)).replace("{number}", "1").replace("{key}", KEY)

@@ -35,6 +35,7 @@ from experiments.models import (
     ReviewQueue,
     Run,
     SparseAutoencoderRow,
+    Study,
     Sweep,
     Thread,
     TokenScope,
@@ -50,6 +51,7 @@ from tests.support.causal_checks import make_causal_check
 from tests.support.circuit_graphs import make_circuit_graph
 from tests.support.circuits import make_circuit, make_circuit_search
 from tests.support.seeding import evaluations
+from tests.support.studies import make_study
 from workers.record.replies import Hypothesis
 
 KEY = "e" * 64
@@ -72,6 +74,7 @@ class World:
     circuit: Circuit
     circuit_graph: CircuitGraph
     circuit_search: CircuitSearch
+    study: Study
 
     @property
     def places(self) -> dict[str, Any]:
@@ -123,6 +126,7 @@ def fill(owner: User) -> World:
         circuit=circuit,
         circuit_graph=make_circuit_graph(circuit, dataset),
         circuit_search=make_circuit_search(layer, dataset),
+        study=make_study(owner, run, unit),
     )
 
 

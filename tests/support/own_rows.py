@@ -35,6 +35,7 @@ from tests.support import judged_images, trials
 from tests.support.api_world import World
 from tests.support.builders import make_run, started
 from tests.support.circuits import make_circuit
+from tests.support.studies import make_study_ids
 from tests.support.people import member
 from workers.record.decoding import decode
 from workers.record.events import Blocked
@@ -68,6 +69,7 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
     two = make_circuit(admin, unit, "own", 2)
     return {
         **{name: getattr(world, name).pk for name in ("autoencoder", "run", "job", "layer", "label", "circuit_search")},
+        **make_study_ids(admin, world.run, unit),
         "circuit": two.pk,
         "circuit_member": two.members.earliest("pk").pk,
         "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
