@@ -61,7 +61,7 @@ class FolderSink:
         del deflated
         path = self.root / name
         if not path.parent.exists():
-            path.parent.mkdir()
+            path.parent.mkdir(parents=True)
             path.parent.chmod(0o755)
         with path.open("wb") as file:
             for chunk in chunks:

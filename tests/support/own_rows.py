@@ -35,8 +35,8 @@ from tests.support import judged_images, trials
 from tests.support.api_world import World
 from tests.support.builders import make_run, started
 from tests.support.circuits import make_circuit
-from tests.support.studies import make_study_ids
 from tests.support.people import member
+from tests.support.studies import make_study_ids
 from workers.record.decoding import decode
 from workers.record.events import Blocked
 
