@@ -98,6 +98,10 @@ def remove_items(actor: Actor, pk: int, chosen: Collection[int]) -> int:
     row = lock_study(actor, pk)
     count, _ = row.items.filter(pk__in=chosen).delete()
     if count:
+        left = list(row.items.all())
+        for position, item in enumerate(left, 1):
+            item.position = position
+        StudyItem.objects.bulk_update(left, ["position"])
         _note_change(row)
         audit.record(actor, Verb.STUDY_REDUCED, row, items=count)
     return count

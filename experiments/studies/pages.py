@@ -18,7 +18,7 @@ from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key, parse_number
 from experiments.core.system_names import Names
 from experiments.display.run_pictures import find_pictures
-from experiments.models import Study, StudyItem
+from experiments.models import Run, Study, StudyItem
 from experiments.studies import actions, lists, parts
 from experiments.studies.drafts import MAX_CAPTION, MAX_ITEMS, ItemDraft, read_drafts
 from experiments.units.tiles import read_tiles
@@ -172,10 +172,18 @@ def _render_edit(
     names = Names(actor.user)
     items = lists.list_items(row, names)
     pictures = lists.find_item_pictures(items, names)
+    runs = Run.objects.filter(pk__in=[each.run_id for each in items if each.run_id])
+    questions = dict(runs.order_by().values_list("pk", "question"))
     context: dict[str, Any] = {
         "study": row,
         "items": [
-            (number, each, (captions or {}).get(each.pk, each.caption), pictures.get(each.pk, ""))
+            (
+                number,
+                each,
+                questions.get(each.run_id or 0, ""),
+                (captions or {}).get(each.pk, each.caption),
+                pictures.get(each.pk, ""),
+            )
             for number, each in enumerate(items, 1)
         ],
         "typed": {"title": row.title, "text": row.text} | typed,

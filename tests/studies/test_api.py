@@ -31,6 +31,7 @@ def test_a_script_does_what_the_pages_do(study: Study, owner: User) -> None:
     item = added["items"][0]["id"]
     assert script.send("DELETE", f"{path}/items/{item}").status_code == 204
     assert script.send("DELETE", f"{path}/items/{item}").status_code == 404
+    assert list(Study.objects.get(title="Mine").items.values_list("position", "run")) == [(1, run.pk)]
     assert script.send("PATCH", path, {"title": "Ours"}).status_code == 428
     changed = script.send("PATCH", path, {"title": "Ours", "items": [UNIT]}, If_Match=script.get(path)["ETag"]).json()
     assert (changed["title"], changed["text"], [each["unit"] for each in changed["items"]]) == ("Ours", "**a**", [7])

@@ -55,7 +55,7 @@ def test_a_reader_sees_units_runs_and_transcripts(study: Study, run: Run) -> Non
     assert "second" in transcript
     for source in (page, transcript):
         addresses = re.findall(r'(?:href|src)="([^"#]+)"', source)
-        assert [each for each in addresses if not each.startswith((at.path, "/static/"))] == []
+        assert [each for each in addresses if not each.startswith((at.path, "/static/", "/bundles/"))] == []
         assert "<script" not in source
     response = Client().get(at.path)
     assert "script-src" not in response["Content-Security-Policy"]
