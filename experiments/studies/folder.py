@@ -112,7 +112,7 @@ def write_study(study: Study, sink: Sink, progress: Progress, *, show_names: boo
         progress(f"Run {key}", done, total)
         run = Run.objects.select_related("owner", "label_check").get(pk=key)
         sink.add(f"{folder}runs/{key}.html", _encode(_draw_run(study, run, images, show_names=show_names)))
-    sink.add(f"{folder}{STYLE}", [read_styles().encode()])
+    sink.add(f"{folder}{STYLE}", [_read_styles().encode()])
     sink.add(f"{folder}{ICON}", [(Path(settings.BASE_DIR) / "static" / ICON).read_bytes()])
     for image in sorted(images.files):
         progress("Images", total - 1, total)
@@ -120,7 +120,7 @@ def write_study(study: Study, sink: Sink, progress: Progress, *, show_names: boo
             sink.add(f"{folder}{name}", _read_image(images.files[image], image), deflated=False)
 
 
-def read_styles() -> str:
+def _read_styles() -> str:
     """The one style sheet."""
     sources = Path(settings.BASE_DIR) / "static" / "css"
     return "\n".join((sources / f"{name}.css").read_text() for name in STYLES)

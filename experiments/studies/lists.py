@@ -51,7 +51,7 @@ def draw_rows(rows: Iterable[Study], names: Names) -> list[StudySummary]:
     """As many queries for a page as for one."""
     some = list(rows)
     items = StudyItem.objects.filter(study__in=some, position__lte=ROW_PICTURES)
-    shown = hold_back(list(items.select_related("unit__layer__model").order_by("study", "position", "pk")), names)
+    shown = _hold_back(list(items.select_related("unit__layer__model").order_by("study", "position", "pk")), names)
     pictures = find_item_pictures(shown, names)
     counted = StudyItem.objects.filter(study__in=some).order_by().values_list("study").annotate(Count("pk"))
     sizes = dict(counted)
@@ -82,10 +82,10 @@ def find_item_pictures(items: Sequence[StudyItem], names: Names) -> dict[int, st
 
 def list_items(study: Study, names: Names) -> list[StudyItem]:
     """The items of a study in their order, without those that are hidden from who reads these names."""
-    return hold_back(list(study.items.select_related("unit__layer__model")), names)
+    return _hold_back(list(study.items.select_related("unit__layer__model")), names)
 
 
-def hold_back(items: Sequence[StudyItem], names: Names) -> list[StudyItem]:
+def _hold_back(items: Sequence[StudyItem], names: Names) -> list[StudyItem]:
     """The same items without hidden runs, and without units whose name is the answer that somebody is to judge."""
     keys = {each.run_id for each in items if each.run_id}
     visible = set(visible_to(Run.objects.filter(pk__in=keys)).order_by().values_list("pk", flat=True))

@@ -34,7 +34,7 @@ from experiments.models import (
 from tests.support import judged_images, trials
 from tests.support.api_world import World
 from tests.support.builders import make_run, started
-from tests.support.circuits import make_circuit
+from tests.support.circuits import make_circuit_ids
 from tests.support.people import member
 from tests.support.studies import make_study_ids
 from workers.record.decoding import decode
@@ -66,12 +66,10 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
     labelled.save()
     Backbone.objects.get_or_create(key="scripted", defaults={"label": "Scripted scientist"})
     asking = judged_images.make_waiting(unit)
-    two = make_circuit(admin, unit, "own", 2)
     return {
         **{name: getattr(world, name).pk for name in ("autoencoder", "run", "job", "layer", "label", "circuit_search")},
         **make_study_ids(admin, world.run, unit),
-        "circuit": two.pk,
-        "circuit_member": two.members.earliest("pk").pk,
+        **make_circuit_ids(admin, unit),
         "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
         "waiting": waiting(admin).pk,
         "by_hand": by_hand(admin).pk,
