@@ -40,6 +40,7 @@ FEATURES = (
     "runs",
     "search",
     "sharing",
+    "studies",
     "sweeps",
     "units",
     "webhooks",

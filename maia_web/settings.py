@@ -227,6 +227,7 @@ TEMPLATES = [
                         "judging",
                         "reviews",
                         "runs",
+                        "studies",
                     )
                 },
             },

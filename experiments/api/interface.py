@@ -48,7 +48,7 @@ OPERATIONS = (
         "search.api",
     ),
     *("circuits.api", "circuits.study_api", "circuits.graph_api", "circuits.search_api"),
-    *("reviews.api", "pairwise.api", "exchange.api", "webhooks.api"),
+    *("reviews.api", "pairwise.api", "exchange.api", "studies.api", "webhooks.api"),
     *(
         "sweeps.api",
         "label_checks.api",

@@ -43,6 +43,11 @@ SECTIONS = (
                 "when it alone is held at its mean.",
                 "circuits",
             ),
+            GlossaryWord(
+                "Study",
+                "Chosen units and runs with a title, a text and captions, to be published by link or as files.",
+                "studies",
+            ),
             GlossaryWord("Class logit", "The output of a model for one class, before it becomes a probability."),
             GlossaryWord(
                 "Synthetic neuron", "A unit built to respond to a known concept, so that answers can be graded."

@@ -21,6 +21,7 @@ from experiments.exchange import export_query, form
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.installation.actions import start_job
 from experiments.models import Export, ExportSubject, Format, Import, Job
+from experiments.models.exchange import ZIPPED
 from experiments.models.job import MOVING, JobKind, JobStatus
 
 MOST_EXPORTS = 5
@@ -31,11 +32,12 @@ QUERY_CHARS = 20_000
 
 @transaction.atomic
 def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # noqa: A002 - the API's word
-    """Have a worker write a file; a bundle is always a zip. Raises InvalidInput, also where nothing matches."""
+    """Have a worker write a file; a bundle and a study are always a zip. Raises InvalidInput, also where nothing
+    matches."""
     if what not in ExportSubject.values:
         raise InvalidInput("Choose what to export.", "what")
     subject = ExportSubject(what)
-    if subject == ExportSubject.BUNDLE:
+    if subject in ZIPPED:
         format = Format.ZIP  # noqa: A001
     elif format not in set(Format.values) - {Format.ZIP}:
         raise InvalidInput("Choose a format: CSV, JSON Lines or Parquet.", "format")

@@ -33,10 +33,14 @@ Filter = Annotated[str, StringConstraints(max_length=actions.QUERY_CHARS, patter
 class ExportIn(Body):
     """What a file is to hold."""
 
-    what: Literal["bundle", "runs", "experiments", "observations", "labels", "reviews", "verdicts", "agreement"] = (
-        Field(examples=["runs"])
+    what: Literal[
+        "bundle", "runs", "experiments", "observations", "labels", "reviews", "verdicts", "agreement", "study"
+    ] = Field(
+        examples=["runs"], description="of a study its folder, chosen by study=3, with names of people by names=yes"
     )
-    format: Literal["jsonl", "csv", "parquet", "zip"] = Field("jsonl", description="a bundle is always a zip")
+    format: Literal["jsonl", "csv", "parquet", "zip"] = Field(
+        "jsonl", description="a bundle and a study are always a zip"
+    )
     query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])
 
 

@@ -33,6 +33,7 @@ from experiments.models import (
     ReviewItem,
     ReviewQueue,
     Run,
+    Study,
 )
 from experiments.pairwise import lists as trial_lists
 from experiments.reviews import queue_lists
@@ -58,8 +59,10 @@ KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.QUEUES: queue_lists.FILTERS,
     ExportSubject.TRIALS: trial_lists.FILTERS,
     ExportSubject.SWEEPS: frozenset({"status", "owner"}),
+    ExportSubject.STUDY: frozenset({"study", "names"}),
 }
 """Words of a filter by what is exported."""
+NAMES = "yes"
 NAMED = 10
 """Runs that are named of those which cannot go out whole."""
 LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
@@ -85,7 +88,7 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
             rows = rows.filter(item__run__in=runs(asked, viewer).order_by().values("pk")) if asked else rows
         case ExportSubject.AGREEMENT:
             return agreement(given, viewer)
-        case ExportSubject.QUEUES | ExportSubject.TRIALS | ExportSubject.SWEEPS:
+        case ExportSubject.QUEUES | ExportSubject.TRIALS | ExportSubject.SWEEPS | ExportSubject.STUDY:
             rows = _select_listed(what, given, viewer)
         case ExportSubject.CHECKS:
             rows = _select_checks(given, viewer)
@@ -96,6 +99,18 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
     return rows.order_by("pk")
 
 
+def _select_study(given: Mapping[str, str]) -> QuerySet[Study]:
+    """The one that is named. Raises ExchangeError for what makes no sense."""
+    if given.get("names", NAMES) != NAMES:
+        raise ExchangeError(f"names: “{given['names'][:40]}” is none. Say {NAMES}, or leave it out.")
+    return Study.objects.filter(pk=_number_in(given, "study", " of a study") if "study" in given else 0)
+
+
+def shows_names(query: str) -> bool:
+    """Whether names of people were asked for."""
+    return QueryDict(query).get("names") == NAMES
+
+
 def _select_checks(given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
     for name in given.keys() & {"unit", "run"}:
         _number_in(given, name)
@@ -103,8 +118,10 @@ def _select_checks(given: Mapping[str, str], viewer: User | None) -> QuerySet[An
 
 
 def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
-    """Queues, trials or sweeps, as their lists count them. Raises ExchangeError with the sentence that the page would
-    show."""
+    """Queues, trials or sweeps, as their lists count them, or one study. Raises ExchangeError with the sentence that
+    the page would show."""
+    if what == ExportSubject.STUDY:
+        return _select_study(given)
     if what == ExportSubject.SWEEPS:
         if (status := given.get("status", "")) and status not in sweep_lists.STATUSES:
             raise ExchangeError(f"status: “{status[:40]}” is none. Possible are: {', '.join(sweep_lists.STATUSES)}.")

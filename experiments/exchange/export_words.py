@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from experiments.core.params import clean_text
 from experiments.exchange.export_query import KNOWN, LOOKS
-from experiments.models import CheckStatus, Export, ItemStatus, ReviewQueue
+from experiments.models import CheckStatus, Export, ItemStatus, ReviewQueue, Study
 from experiments.models.exchange import ExportSubject
 from experiments.pairwise import lists as trial_lists
 from experiments.reviews import queue_lists
@@ -36,6 +36,7 @@ NOUNS: Mapping[str, str] = {
     ExportSubject.QUEUES: "review queues",
     ExportSubject.TRIALS: "pairwise trials",
     ExportSubject.SWEEPS: "sweeps",
+    ExportSubject.STUDY: "studies",
 }
 LABELS: Mapping[str, str] = {
     "q": "Words",
@@ -58,6 +59,8 @@ LABELS: Mapping[str, str] = {
     "queue": "Review queue",
     "show": "Items",
     "sweep": "Sweep",
+    "study": "Study",
+    "names": "Names of people",
     "run": "Runs",
     "owner": "Created by",
     "since": "Created since",
@@ -122,7 +125,10 @@ def _list_choices(what: ExportSubject, given: Mapping[str, str]) -> dict[str, An
         ExportSubject.SWEEPS: sweep_lists.STATUSES.items(),
     }
     queues = ReviewQueue.objects.order_by("-pk").values_list("pk", "name")[:100] if "queue" in KNOWN[what] else ()
+    studies = Study.objects.order_by("-pk").values_list("pk", "title")[:100] if "study" in KNOWN[what] else ()
     return {
+        "study": [(str(pk), title) for pk, title in studies],
+        "names": [("yes", "Shown")],
         "status": statuses.get(what, found["statuses"]),
         "task": found["tasks"],
         "backbone": found["backbones"],

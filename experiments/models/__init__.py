@@ -40,6 +40,7 @@ from experiments.models.search_text import RunSummary, SearchText, TextKind
 from experiments.models.session import Session, SignInAttempts
 from experiments.models.share import Share
 from experiments.models.sparse import SparseAutoencoderRow
+from experiments.models.study import Study, StudyItem
 from experiments.models.sweep import Sweep, SweepPriority, SweepStatus
 from experiments.models.tag import Tag
 from experiments.models.webhook import DeliveryStatus, Webhook, WebhookDelivery, WebhookEvent, WebhookShape

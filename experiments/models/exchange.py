@@ -27,6 +27,7 @@ class ExportSubject(models.TextChoices):
     QUEUES = "queues", "Review queues"
     TRIALS = "trials", "Pairwise trials"
     SWEEPS = "sweeps", "Sweeps"
+    STUDY = "study", "Study (.zip)"
 
 
 NOUNS = {
@@ -43,11 +44,14 @@ NOUNS = {
     ExportSubject.QUEUES: "queue",
     ExportSubject.TRIALS: "trial",
     ExportSubject.SWEEPS: "sweep",
+    ExportSubject.STUDY: "study",
 }
+ZIPPED = frozenset({ExportSubject.BUNDLE, ExportSubject.STUDY})
+"""What is a folder with pages and images, not a table."""
 
 
 class Format(models.TextChoices):
-    ZIP = "zip", "Bundle (.zip)"
+    ZIP = "zip", "ZIP"
     JSONL = "jsonl", "JSON Lines"
     CSV = "csv", "CSV"
     PARQUET = "parquet", "Parquet"

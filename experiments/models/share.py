@@ -1,4 +1,4 @@
-"""Links by which somebody without an account reads one run, until they expire or are revoked."""
+"""Links by which somebody without an account reads one run or one study, until they expire or are revoked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from experiments.models.login_link import digest
+from experiments.models.run import Run
+from experiments.models.study import Study
 
 LONGEST = timedelta(days=366)
 """No link is good for longer."""
@@ -20,7 +22,8 @@ LONGEST = timedelta(days=366)
 class Share(models.Model):
     """Only a hash of its token is kept: who reads the database cannot open it."""
 
-    run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="shares")
+    run = models.ForeignKey(Run, models.CASCADE, null=True, related_name="shares")
+    study = models.ForeignKey(Study, models.CASCADE, null=True, related_name="shares")
     token_hash = models.CharField(max_length=64, unique=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created = models.DateTimeField(default=timezone.now)
@@ -33,20 +36,36 @@ class Share(models.Model):
 
     class Meta:
         ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(run__isnull=False, study=None) | Q(run=None, study__isnull=False),
+                name="share_of_a_run_or_a_study",
+            )
+        ]
 
     def __str__(self) -> str:
-        return f"share {self.pk} of run {self.run_id}"
+        return f"share {self.pk} of {f'run {self.run_id}' if self.run_id else f'study {self.study_id}'}"
+
+    @property
+    def shared(self) -> Run | Study:
+        """What it shows."""
+        found = self.run or self.study
+        assert found is not None, "a constraint of the table sees to that"
+        return found
 
     @property
     def is_good(self) -> bool:
         return self.revoked is None and self.expires > timezone.now()
 
     @classmethod
-    def issue(cls, run_id: int, by: User, expires: datetime, *, names: bool, comments: bool) -> tuple[Share, str]:
+    def issue(
+        cls, shared: Run | Study, by: User, expires: datetime, *, names: bool, comments: bool
+    ) -> tuple[Share, str]:
         """A new share and its token of 256 bits, which is told once."""
         token = secrets.token_urlsafe(32)
         row = cls.objects.create(
-            run_id=run_id,
+            run=shared if isinstance(shared, Run) else None,
+            study=shared if isinstance(shared, Study) else None,
             created_by=by,
             token_hash=digest(token),
             expires=expires,
@@ -57,9 +76,9 @@ class Share(models.Model):
 
     @classmethod
     def find(cls, token: str) -> Share | None:
-        """The share with its run, if it is good. The same one query whatever the token is."""
+        """The share with what it shows, if it is good. The same one query whatever the token is."""
         good = cls.objects.filter(token_hash=digest(token), revoked=None, expires__gt=timezone.now())
-        return good.select_related("run__owner").first()
+        return good.select_related("run__owner", "study__owner").first()
 
     def note_view(self) -> None:
         """Somebody has opened its page."""

@@ -38,8 +38,10 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "untag": ("Untag", "Took the tag off {count}."),
 }
 """Name of an action -> its verb, and what says that it was done."""
-PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports", "review": "review-new"}
+PAGES: Mapping[str, str] = {"compare": "compare", "export": "exports", "review": "review-new", "study": "study-add"}
 """Actions that are pages of their own."""
+NUMBERED = frozenset({"compare", "study"})
+"""Those that take runs by their numbers, never by a filter."""
 
 
 @require_POST
@@ -56,7 +58,7 @@ def act(request: HttpRequest) -> HttpResponse:
     if name in PAGES:  # the query string says the same choice to the other page
         numbers = [str(key) for key in runs.values_list("pk", flat=True)[:MOST]]
         chosen = urlencode({"run": numbers if name == "compare" else ",".join(numbers)}, doseq=True)
-        if request.POST.get("all") == "yes" and name != "compare":
+        if request.POST.get("all") == "yes" and name not in NUMBERED:
             chosen = QueryDict(query).urlencode()
         return redirect(f"{reverse(PAGES[name])}?{chosen}")
     actor = Actor.of(request, Role.RESEARCHER)

@@ -1,1 +1,1 @@
-"""One run for somebody outside: links, and what is shown under them."""
+"""One run or one study for somebody outside: links, and what is shown under them."""

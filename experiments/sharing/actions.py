@@ -1,4 +1,4 @@
-"""Making a link to a run, for how long and with what; revoking one."""
+"""Making a link to a run or a study, for how long and with what; revoking one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from experiments.core.actors import Actor
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import parse_day_end
-from experiments.models import Run, Share
+from experiments.models import Run, Share, Study
 from experiments.models.share import LONGEST
 
 MOST = 20
-"""Links to one run that may be good at the same time."""
+"""Links to one run or study that may be good at the same time."""
 SPANS = (("1", "1 day"), ("7", "7 days"), ("30", "30 days"), ("date", "Until the end of"))
 YEAR = "Choose a day from today on, at most a year ahead."
 
@@ -58,20 +58,26 @@ class ShareForm(forms.Form):
 
 
 @transaction.atomic
-def share(actor: Actor, run: Run, expires: datetime, *, names: bool, comments: bool) -> tuple[Share, str]:
-    """A new link and its token, which is told once. Raises StateConflict if the run has as many as it may."""
-    Run.objects.select_for_update().get(pk=run.pk)
-    if sum(each.is_good for each in run.shares.all()) >= MOST:
-        raise StateConflict(f"{MOST} links to run {run.pk} are good already. Revoke one that nobody needs.")
-    made, token = Share.issue(run.pk, actor.person, expires, names=names, comments=comments)
+def share(actor: Actor, shared: Run | Study, expires: datetime, *, names: bool, comments: bool) -> tuple[Share, str]:
+    """A new link and its token, which is told once; of a study, comments are never shown. Raises StateConflict if there
+    are as many links as there may be."""
+    of_run = isinstance(shared, Run)
+    type(shared)._default_manager.select_for_update().get(pk=shared.pk)
+    if sum(each.is_good for each in shared.shares.all()) >= MOST:
+        noun = "run" if of_run else "study"
+        raise StateConflict(f"{MOST} links to {noun} {shared.pk} are good already. Revoke one that nobody needs.")
+    comments = comments and of_run
+    made, token = Share.issue(shared, actor.person, expires, names=names, comments=comments)
     until = expires.isoformat(timespec="minutes")
-    audit.record(actor, Verb.RUN_SHARED, run, share=made.pk, until=until, names=names, comments=comments)
+    verb = Verb.RUN_SHARED if of_run else Verb.STUDY_SHARED
+    audit.record(actor, verb, shared, share=made.pk, until=until, names=names, comments=comments)
     return made, token
 
 
 @transaction.atomic
 def revoke(actor: Actor, share: Share) -> None:
-    """From now on it opens nothing. Twice is once. Raises PermissionDenied but for who made it or asked for the run."""
-    actor.require_own("made this link", share.created_by_id, share.run.owner_id)
+    """From now on it opens nothing. Twice is once. Raises PermissionDenied but for who made it or owns what it
+    shows."""
+    actor.require_own("made this link", share.created_by_id, share.shared.owner_id)
     if share.revoke():
-        audit.record(actor, Verb.RUN_UNSHARED, share.run, share=share.pk)
+        audit.record(actor, Verb.RUN_UNSHARED if share.run else Verb.STUDY_UNSHARED, share.shared, share=share.pk)

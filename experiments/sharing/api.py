@@ -1,4 +1,4 @@
-"""Links by which somebody without an account reads a run: made, listed, revoked."""
+"""Links by which somebody without an account reads a run or a study: made, listed, revoked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.api.cursors import ListPage, Paging, page
 from experiments.api.entry import allow
 from experiments.api.fields import Body, FullName, Id, RowOut, find
 from experiments.core.actors import Actor
-from experiments.models import Role, Run, Share, TokenScope
+from experiments.models import Role, Run, Share, Study, TokenScope
 from experiments.models.share import LONGEST
 from experiments.sharing import actions
 
@@ -28,9 +28,17 @@ class ShareIn(Body):
     show_comments: bool = False
 
 
+class StudyShareIn(Body):
+    """For how long, and whether names are shown."""
+
+    days: int = Field(7, ge=1, le=LONGEST.days)
+    show_names: bool = False
+
+
 class ShareOut(RowOut):
     id: int
-    run: int = Field(validation_alias="run_id")
+    run: int | None = Field(validation_alias="run_id")
+    study: int | None = Field(validation_alias="study_id", description="a link leads to a run or to a study")
     created_by: FullName
     created: datetime
     expires: datetime
@@ -55,7 +63,7 @@ def list_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage
 
 @router.get("/shares", response=ListPage[ShareOut], summary="List all share links")
 def list_all_shares(request: HttpRequest, paging: Query[Paging]) -> ListPage[ShareOut]:
-    """To runs of everybody, the newest first; for admins."""
+    """To runs and studies of everybody, the newest first; for admins."""
     allow(request, Role.ADMIN)
     return page(request, Share.objects.select_related("created_by"), ["-pk"], paging, ShareOut.from_orm)
 
@@ -66,14 +74,36 @@ def create_share(request: HttpRequest, pk: Id, wanted: ShareIn) -> Status[ShareM
     the same again, the link would have to be kept."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     run, expires = find(Run.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
-    share, token = actions.share(actor, run, expires, names=wanted.show_names, comments=wanted.show_comments)
+    made = actions.share(actor, run, expires, names=wanted.show_names, comments=wanted.show_comments)
+    return Status(201, _share_made(request, *made))
+
+
+@router.get("/studies/{pk}/shares", response=ListPage[ShareOut], summary="List the share links of a study")
+def list_study_shares(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[ShareOut]:
+    """The newest first, without the links themselves."""
+    allow(request, Role.RESEARCHER)
+    rows = find(Study.objects.all(), pk=pk).shares.select_related("created_by")
+    return page(request, rows, ["-pk"], paging, ShareOut.from_orm)
+
+
+@router.post("/studies/{pk}/shares", response={201: ShareMade}, summary="Create a share link to a study")
+def create_study_share(request: HttpRequest, pk: Id, wanted: StudyShareIn) -> Status[ShareMade]:
+    """Whoever has it can read this study and the transcripts of its runs, until it expires or is revoked. An
+    Idempotency-Key is not regarded."""
+    actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
+    study, expires = find(Study.objects.all(), pk=pk), timezone.now() + timedelta(days=wanted.days)
+    made = actions.share(actor, study, expires, names=wanted.show_names, comments=False)
+    return Status(201, _share_made(request, *made))
+
+
+def _share_made(request: HttpRequest, share: Share, token: str) -> ShareMade:
     address = request.build_absolute_uri(reverse("shared", args=[token]))
-    return Status(201, ShareMade(address=address, **ShareOut.from_orm(share).dict()))
+    return ShareMade(address=address, **ShareOut.from_orm(share).dict())
 
 
 @router.delete("/shares/{pk}", response={204: None}, summary="Revoke a share link")
 def revoke_share(request: HttpRequest, pk: Id) -> Status[None]:
-    """From now on it opens nothing. Twice is once. For who made it, who asked for the run, and admins."""
+    """From now on it opens nothing. Twice is once. For who made it, who owns what it shows, and admins."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
-    actions.revoke(actor, find(Share.objects.select_related("run"), pk=pk))
+    actions.revoke(actor, find(Share.objects.select_related("run", "study"), pk=pk))
     return Status(204, None)

@@ -1,4 +1,4 @@
-"""A run under its link, for anybody who has that: read-only, and with no way into the application.
+"""A run or a study under its link, for anybody who has that: read-only, and with no way into the application.
 
 The link is a secret in the address: no answer is stored or listed, and no other site is told of it. A link that is
 revoked, has expired or never was gets one and the same answer, after one and the same query.
@@ -11,15 +11,18 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_not_required
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from experiments.core.system_names import Names
 from experiments.core.visibility import visible_to
 from experiments.gallery.images import serve_image, serve_thumbnail
-from experiments.models import Run, Share
-from experiments.sharing import shared_run
+from experiments.models import Event, Observation, Run, Share
+from experiments.sharing import shared_run, shared_study
+from experiments.studies.lists import find_run, has_exemplar, list_runs
 from workers.record.events import ExperimentEnded
 
 POLICY = (
@@ -56,7 +59,9 @@ def _serve_share(view: Callable[Concatenate[HttpRequest, Share, P], HttpResponse
 def _find_share(token: str) -> Share | None:
     """The share of a good token; of a run that is hidden while people write labels, none."""
     share = Share.find(token)
-    return share if share and visible_to(Run.objects.filter(pk=share.run_id)).exists() else None
+    if share and share.run and not visible_to(Run.objects.filter(pk=share.run.pk)).exists():
+        return None
+    return share
 
 
 def _answer_gone(request: HttpRequest) -> HttpResponse:
@@ -65,37 +70,65 @@ def _answer_gone(request: HttpRequest) -> HttpResponse:
 
 @_serve_share
 def page(request: HttpRequest, share: Share) -> HttpResponse:
-    """The run as of now. Its first page is counted as a view."""
-    assert request.resolver_match
+    """The run or the study as of now. Its first page is counted as a view."""
+    token = _token_of(request)
     if request.method == "GET" and "page" not in request.GET:
         share.note_view()
-    token = str(request.resolver_match.kwargs["token"])
-    return render(request, "sharing/shared/page.html", shared_run.read_shared_run(share, token, request.GET))
+    if share.run:
+        context = shared_run.read_shared_run(share, share.run, token, request.GET)
+        return render(request, "sharing/shared/page.html", context)
+    return render(request, "sharing/shared/study.html", shared_study.read_shared_study(share, token, request.GET))
+
+
+@_serve_share
+def run_page(request: HttpRequest, share: Share, number: int) -> HttpResponse:
+    """A run of the study. Raises Http404 for one that is not in it."""
+    token = _token_of(request)
+    run = find_run(share.study, number) if share.study else None
+    if run is None:
+        raise Http404
+    back = {"study": share.study, "back": reverse("shared", args=[token])}
+    context = shared_run.read_shared_run(share, run, token, request.GET)
+    return render(request, "sharing/shared/page.html", context | back)
+
+
+def _token_of(request: HttpRequest) -> str:
+    assert request.resolver_match
+    return str(request.resolver_match.kwargs["token"])
 
 
 @_serve_share
 def image(request: HttpRequest, share: Share, key: str) -> HttpResponse:
-    """The PNG, if the run logged it. Raises Http404 otherwise."""
-    _require_logged(share, key)
+    """The PNG, if it belongs to what is shared. Raises Http404 otherwise."""
+    _require_shown(share, key)
     return serve_image(request, key, "no-store")
 
 
 @_serve_share
 def thumbnail(request: HttpRequest, share: Share, key: str, size: int) -> HttpResponse:
     """A small WebP of it; until a worker has made that, the whole image. Raises Http404."""
-    _require_logged(share, key)
+    _require_shown(share, key)
     return serve_thumbnail(request, key, size, "no-store")
 
 
-def _require_logged(share: Share, key: str) -> None:
-    logged = share.run.observations.filter(Q(image=key) | Q(masked=key) | Q(map=key))
-    if not logged.exists() and key not in _list_ordinary(share.run):
+def _require_shown(share: Share, key: str) -> None:
+    if share.study is None:
+        runs = Run.objects.filter(pk=share.shared.pk)
+    elif has_exemplar(share.study, key, Names(None)):
+        return
+    else:
+        runs = list_runs(share.study)
+    logged = Observation.objects.filter(Q(image=key) | Q(masked=key) | Q(map=key), run__in=runs)
+    if not logged.exists() and not _is_ordinary(runs, key):
         raise Http404
 
 
-def _list_ordinary(run: Run) -> set[str]:
-    """Keys of the ordinary images that came with the run's first result."""
-    first = run.events.filter(kind="result").order_by("seq").first()
-    images = first.content.ordinary_images if first and isinstance(first.content, ExperimentEnded) else ()
-    keys = ((each.image, each.masked, each.map.image if each.map else None) for each in images)
-    return {key for some in keys for key in some if key}
+def _is_ordinary(runs: QuerySet[Run], key: str) -> bool:
+    """Whether it is one of the ordinary images that came with the first result of a run."""
+    results = Event.objects.filter(run__in=runs, kind="result")
+    earlier = Event.objects.filter(run=OuterRef("run"), kind="result", seq__lt=OuterRef("seq"))
+    for event in results.exclude(Exists(earlier)).iterator():
+        images = event.content.ordinary_images if isinstance(event.content, ExperimentEnded) else ()
+        if any(key in (each.image, each.masked, each.map.image if each.map else None) for each in images):
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""Links to a run for outsiders: made and revoked on a page of the run; all of them on a settings page for admins."""
+"""Links to a run or a study for outsiders: made and revoked on a page of it; all on a settings page for admins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.core.paging import Page, count, number_of
-from experiments.models import Role, Run, Share
+from experiments.models import Role, Run, Share, Study
 from experiments.sharing import actions
 
 PER_PAGE = 50
@@ -26,21 +26,34 @@ PER_PAGE = 50
 def of_run(request: HttpRequest, pk: int) -> HttpResponse:
     """The links to a run; a new one is shown on the answer to its form, and nowhere else."""
     actor, run = Actor.of(request, Role.RESEARCHER), get_object_or_404(Run, pk=pk)
+    return _answer_form(request, actor, run, {"run": run, "noun": "run", "lead": run.question})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def of_study(request: HttpRequest, pk: int) -> HttpResponse:
+    """The same of a study."""
+    actor, study = Actor.of(request, Role.RESEARCHER), get_object_or_404(Study, pk=pk)
+    return _answer_form(request, actor, study, {"study": study, "noun": "study", "lead": study.title})
+
+
+def _answer_form(request: HttpRequest, actor: Actor, shared: Run | Study, about: dict[str, Any]) -> HttpResponse:
+    """The page with the links to what is shared, after what was sent has been done."""
     form = actions.ShareForm(request.POST) if request.method == "POST" else actions.ShareForm()
     address = ""
     if form.is_bound and form.is_valid():
         data = form.cleaned_data
         shown = {"names": data["show_names"], "comments": data["show_comments"]}
         try:
-            _, token = actions.share(actor, run, data["expires"], **shown)
+            _, token = actions.share(actor, shared, data["expires"], **shown)
             address = request.build_absolute_uri(reverse("shared", args=[token]))
         except StateConflict as error:
             form.add_error(None, str(error))
-    context: dict[str, Any] = {
-        "run": run,
+    context: dict[str, Any] = about | {
+        "shared": shared,
         "shares": [
-            (each, access.may_change(actor.person, each.created_by_id, run.owner_id))
-            for each in run.shares.select_related("created_by")[: 5 * actions.MOST]
+            (each, access.may_change(actor.person, each.created_by_id, shared.owner_id))
+            for each in shared.shares.select_related("created_by")[: 5 * actions.MOST]
         ],
         "form": actions.ShareForm() if address else form,
         "spans": actions.SPANS,
@@ -51,11 +64,24 @@ def of_run(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def revoke(request: HttpRequest, pk: int, share: int) -> HttpResponse:
-    """From now on the link opens nothing."""
+    """From now on the link to a run opens nothing."""
     actor, run = Actor.of(request, Role.RESEARCHER), get_object_or_404(Run, pk=pk)
-    actions.revoke(actor, get_object_or_404(Share.objects.select_related("run"), pk=share, run=run))
+    return _revoke(request, actor, get_object_or_404(run.shares.select_related("run"), pk=share))
+
+
+@require_POST
+def revoke_of_study(request: HttpRequest, pk: int, share: int) -> HttpResponse:
+    """The same of a link to a study."""
+    actor, study = Actor.of(request, Role.RESEARCHER), get_object_or_404(Study, pk=pk)
+    return _revoke(request, actor, get_object_or_404(study.shares.select_related("study"), pk=share))
+
+
+def _revoke(request: HttpRequest, actor: Actor, share: Share) -> HttpResponse:
+    actions.revoke(actor, share)
     messages.success(request, "The link is revoked: it opens nothing any more.")
-    return redirect("settings-shares") if "settings" in request.POST else redirect("run-shares", run.pk)
+    if "settings" in request.POST:
+        return redirect("settings-shares")
+    return redirect("run-shares" if share.run else "study-shares", share.shared.pk)
 
 
 @require_safe
@@ -63,7 +89,7 @@ def revoke(request: HttpRequest, pk: int, share: int) -> HttpResponse:
 def every(request: HttpRequest) -> HttpResponse:
     """All links there are, the newest first."""
     access.require(request, Role.ADMIN)
-    rows = Share.objects.select_related("run", "created_by")
+    rows = Share.objects.select_related("run", "study", "created_by")
     page = Page(number_of(request.GET.get("page", "")) or 1, PER_PAGE, count(rows), {})
     shares = [(each, True) for each in rows[page.start : page.end]]
     return render(request, "sharing/every.html", {"page": page, "shares": shares, "everywhere": True})

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -19,8 +18,9 @@ from experiments.display.answers import render_answer
 from experiments.display.events import render_events
 from experiments.display.prose import MENTION
 from experiments.exchange import run_html
-from experiments.models import Comment, Event, Run, Share
-from workers.record.events import Audience, Replied
+from experiments.exchange.redaction import redact
+from experiments.models import Comment, Run, Share
+from workers.record.events import Audience
 
 PER_PAGE = 200
 """Events of a page; most runs have fewer."""
@@ -43,9 +43,9 @@ class SharedThread:
     comments: Sequence[SharedComment]
 
 
-def read_shared_run(share: Share, token: str, params: Mapping[str, str]) -> dict[str, Any]:
-    """All that the template shows. The number of queries does not depend on how much that is."""
-    run = share.run
+def read_shared_run(share: Share, run: Run, token: str, params: Mapping[str, str]) -> dict[str, Any]:
+    """All that the template shows of the run of a link, or of one of its study. The number of queries does not depend
+    on how much that is."""
     page = Page.of(params, run.last_seq, PER_PAGE)
     events = run.events.filter(seq__range=(page.first, page.end)).order_by("seq")
     speaks = share.show_comments and not blindness.is_under_review(run.pk)
@@ -79,37 +79,6 @@ class SharedImages:
 
     def whole(self, key: str) -> str:
         return self.png.replace(self.any, key)
-
-
-# --- events as an outsider is shown them -------------------------------------------------------------
-
-SOMEBODY = "a person"
-STOPPED = re.compile(r"Stopped by .+\.", re.DOTALL)
-
-
-def redact(events: Iterable[Event], audience: Audience, *, show_names: bool) -> list[Event]:
-    """The same events, not to be saved: what the table of events hides from this audience is emptied, names of people
-    go unless they were asked for. What people wrote in their own words stays as it is."""
-    found = []
-    for event in events:
-        content: Any = event.content
-        changed = {name: type(getattr(content, name))() for name in event.row.hidden.get(audience, ())}
-        if not show_names:
-            changed |= {name: _without_names(name, content) for name in event.row.people if name not in changed}
-        shown = Event(run=event.run, seq=event.seq, kind=event.kind, payload=event.payload, time=event.time)
-        shown.content = replace(content, **changed)
-        found.append(shown)
-    return found
-
-
-def _without_names(field: str, content: Any) -> str:
-    """What stands for a field that may name a person: an agent's name, and an end that nobody brought about, stay."""
-    text: str = getattr(content, field)
-    if isinstance(content, Replied):
-        return SOMEBODY if content.by_person else text
-    if field == "reason":
-        return STOPPED.sub(f"Stopped by {SOMEBODY}.", text) if STOPPED.fullmatch(text) else text
-    return SOMEBODY
 
 
 # --- comments ---

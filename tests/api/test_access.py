@@ -51,6 +51,7 @@ NOT_FOR_VIEWERS = {
     "fetch_judged_image",
     "list_shares",
     "list_all_shares",
+    "list_study_shares",
     "read_agreement",
     "list_people",
     "list_invitations",

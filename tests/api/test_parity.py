@@ -70,6 +70,14 @@ SAME: dict[str, str] = {
     "circuit-rename": "change_circuit",
     "circuit-remove": "change_circuit",
     "circuit-delete": "delete_circuit",
+    # studies
+    "studies": "list_studies",
+    "study": "read_study",
+    "study-add": "create_study add_study_items",
+    "study-edit": "change_study remove_study_item",
+    "study-delete": "delete_study",
+    "study-shares": "list_study_shares create_study_share",
+    "study-share-revoke": "revoke_share",
     # what people say
     "comments": "list_threads",
     "comments-at": "list_threads",

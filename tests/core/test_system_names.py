@@ -256,7 +256,7 @@ def test_a_file_names_what_its_maker_may_read(run: Run, owner: User, first: User
 
 
 def test_a_link_tells_nobody_while_anybody_is_to_judge(run: Run, owner: User, first: User, client: Client) -> None:
-    _, token = Share.issue(run.pk, owner, timezone.now() + timedelta(days=1), names=True, comments=True)
+    _, token = Share.issue(run, owner, timezone.now() + timedelta(days=1), names=True, comments=True)
     address = f"/shared/{token}/"
     assert TOLD in client.get(address).content.decode()
     queue = queued(run, first)

@@ -208,7 +208,7 @@ def test_notes_name_no_neuron_that_somebody_writes_of(neuron: Evaluation, owner:
 def test_a_file_and_a_link_tell_no_more_than_the_pages(neuron: Evaluation, owner: User, client: Client) -> None:
     run = neuron.items.get(source="agent").run
     assert run is not None
-    _, token = Share.issue(run.pk, owner, timezone.now() + timedelta(days=1), names=True, comments=True)
+    _, token = Share.issue(run, owner, timezone.now() + timedelta(days=1), names=True, comments=True)
     whats = [ExportSubject.RUNS, ExportSubject.OBSERVATIONS, ExportSubject.LABELS, ExportSubject.EVALUATIONS]
     assert [what for what in whats if f"{TOLD} " not in table(what, owner)] == []
     assert client.get(f"/shared/{token}/").status_code == 200

@@ -16,9 +16,9 @@ from experiments.core import transcript
 from experiments.core.projections import PROJECTIONS
 from experiments.display import events as rendering
 from experiments.display import rounds
+from experiments.exchange.redaction import redact
 from experiments.exchange.run_html import Embedded
 from experiments.models import Event, Run
-from experiments.sharing.shared_run import redact
 from tests import ROOT
 from tests.support.builders import as_json, experiment, make_run, replied, started
 from tests.support.pictures import logged, seen, stored

@@ -62,7 +62,7 @@ def full(ids: dict[str, int], admin: User) -> dict[str, Any]:
     """What stands in the addresses of a team that has done things: a run of six rounds with comments, in a review."""
     world, one, other = fill(admin), long_run(admin, 6), long_run(admin, 6)
     discuss(one)
-    share = Share.issue(one.pk, admin, timezone.now() + timedelta(days=1), names=True, comments=True)
+    share = Share.issue(one, admin, timezone.now() + timedelta(days=1), names=True, comments=True)
     places = {name: getattr(world, name).pk for name in ("evaluation", "check", "label", "job", "thread")}
     return (
         ids

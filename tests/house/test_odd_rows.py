@@ -110,7 +110,8 @@ def places(admin: User, world: World) -> list[str]:
     run, concluded = world.run.pk, Run.objects.exclude(pk=world.run.pk).get().pk
     job = Job.objects.create(kind="export", asked_by=admin)
     shares = [
-        Share.issue(pk, admin, timezone.now() + timedelta(1), names=True, comments=True) for pk in (run, concluded)
+        Share.issue(Run.objects.get(pk=pk), admin, timezone.now() + timedelta(1), names=True, comments=True)
+        for pk in (run, concluded)
     ]
     told = Notification.objects.create(user=admin, kind="reply", words="Look.", url="/")
     known = {
@@ -119,6 +120,7 @@ def places(admin: User, world: World) -> list[str]:
         "model": world.layer.model_id,
         "autoencoder": world.autoencoder.pk,
         "circuit": world.circuit.pk,
+        "study": world.study.pk,
         "studied": make_studied("toybox").number,
         "circuit_search": world.circuit_search.pk,
         "delivery": world.delivery.pk,

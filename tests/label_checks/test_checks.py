@@ -196,7 +196,7 @@ def test_the_team_finds_it_on_every_page_with_the_label(viewer: Client, conclude
 
 
 def test_a_shared_run_shows_it_without_a_link(client: Client, concluded: Run, done: LabelCheck) -> None:
-    share, token = Share.issue(concluded.pk, concluded.owner, share_end(), names=False, comments=False)
+    share, token = Share.issue(concluded, concluded.owner, share_end(), names=False, comments=False)
     page = text(client, f"/shared/{token}/")
     assert share.run_id == concluded.pk
     assert "check-mark" in page

@@ -216,7 +216,7 @@ def test_an_admin_is_led_to_the_history_of_a_run(client: Client, run: Run, role:
 
 def test_no_user_is_needed_to_keep_a_share(run: Run) -> None:
     maker: User = member("maker", "RESEARCHER")
-    share, token = Share.issue(run.pk, maker, timezone.now() + timedelta(days=1), names=False, comments=False)
+    share, token = Share.issue(run, maker, timezone.now() + timedelta(days=1), names=False, comments=False)
     maker.delete()
     opened(f"/shared/{token}/")
     share.refresh_from_db()

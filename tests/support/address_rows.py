@@ -29,6 +29,7 @@ from experiments.models import (
 from tests.support.addresses import KEY
 from tests.support.autoencoders import make_autoencoder
 from tests.support.circuits import make_circuit, make_circuit_search, make_studied
+from tests.support.studies import make_study_ids
 from tests.support.webhook_receiver import make_given_up
 
 
@@ -50,7 +51,7 @@ def make_ids(run: Run) -> dict[str, int]:
         "job": job.pk,
         "view": view.pk,
         "preset": Preset.objects.create(owner=view.owner, name="theirs").pk,
-        "share": Share.issue(run.pk, run.owner, timezone.now(), names=False, comments=False)[0].pk,
+        "share": Share.issue(run, run.owner, timezone.now(), names=False, comments=False)[0].pk,
         **said(run),
         "queue": queue_of(run).pk,
         "trial": PairwiseTrial.objects.create(name="theirs", owner=run.owner, sources=["agent", "person"]).pk,
@@ -59,6 +60,7 @@ def make_ids(run: Run) -> dict[str, int]:
         "check": LabelCheck.objects.create(key=KEY, unit=unit, text="red", options={}).pk,
         "label": label.pk,
         "autoencoder": make_autoencoder("theirs").pk,
+        **make_study_ids(run.owner, run, unit),
         "circuit": make_circuit(run.owner, unit, "theirs").pk,
         "studied": make_studied("own").number,
         "circuit_search": make_circuit_search(layer, dataset).pk,

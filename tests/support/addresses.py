@@ -22,6 +22,8 @@ READ = {
     "circuit-search": "/circuits/find/{circuit_search}/",
     "circuit-file": "/circuits/{circuit}/circuit.json",
     "circuits-compare": "/circuits/compare/",
+    "studies": "/studies/",
+    "study": "/studies/{study}/",
     "overview": "/",
     "runs": "/runs/",
     "run": "/runs/{run}/",
@@ -86,6 +88,9 @@ RESEARCH = {
     "presets": "/query/presets/",
     "imports": "/imports/",
     "run-shares": "/runs/{run}/shares/",
+    "study-add": "/studies/add/",
+    "study-edit": "/studies/{study}/edit/",
+    "study-shares": "/studies/{study}/shares/",
     "comments-people": "/comments/people/",
     "review-new": "/review/new/",
     "run-review": "/runs/{run}/review/",
@@ -97,6 +102,9 @@ RESEARCH = {
 WRITE = {
     "query": "/query/",
     "run-shares": "/runs/{run}/shares/",
+    "study-add": "/studies/add/",
+    "study-edit": "/studies/{study}/edit/",
+    "study-shares": "/studies/{study}/shares/",
     "run-stop": "/runs/{run}/stop/",
     "run-try-again": "/runs/{run}/try-again/",
     "run-pause": "/runs/{run}/pause/",
@@ -123,6 +131,8 @@ ASK = {
     "settings-job-resume": "/settings/jobs/{job}/resume/",
     "imports-bring": "/imports/bring/",
     "share-revoke": "/runs/{run}/shares/{share}/revoke/",
+    "study-delete": "/studies/{study}/delete/",
+    "study-share-revoke": "/studies/{study}/shares/{study_share}/revoke/",
     "run-reply-draft": "/runs/{run}/reply/draft/",
     "run-program-stop": "/runs/{run}/reply/stop/",
     "preset-change": "/query/presets/{preset}/",
@@ -171,6 +181,7 @@ ADMIN = {
 """What makes a worker read a place that somebody names, and the other way round."""
 SHARED = {
     "shared": "/shared/{token}/",
+    "shared-run": "/shared/{token}/runs/1/",
     "shared-image": f"/shared/{{token}}/images/{KEY}.png",
     "shared-thumbnail": f"/shared/{{token}}/images/{KEY}/thumb-160.webp",
 }

@@ -25,6 +25,10 @@ BODIES: dict[str, Any] = {
     "set_role": {"role": "viewer"},
     "create_invitation": {},
     "create_share": {},
+    "create_study_share": {},
+    "create_study": {"title": "Mine", "items": [{"model": "toybox", "layer": "layer4", "unit": 1}]},
+    "change_study": {"title": "Ours"},
+    "add_study_items": {"items": [{"run": 1}]},
     "start_thread": {"text": "Too few."},
     "reply_in_thread": {"text": "Enough."},
     "resolve_thread": {"resolved": True},
@@ -110,7 +114,7 @@ def call(script: Script | Client, path: str, operation: Any, world: World) -> An
     known |= {"threads": world.thread.pk, "comments": world.thread.comments.get().pk}
     known |= {"observations": world.run.observations.latest("pk").pk}
     known |= {"judging": world.check.pk, "circuits": world.circuit.pk, "circuit-searches": world.circuit_search.pk}
-    known |= {"circuit-graphs": world.circuit_graph.pk}
+    known |= {"circuit-graphs": world.circuit_graph.pk, "studies": world.study.pk}
     known |= {"webhooks": world.delivery.webhook_id, "webhook-deliveries": world.delivery.pk}
     pk = known.get(noun, 1)
     pk = world.run.pk if noun == "runs" else pk

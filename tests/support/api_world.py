@@ -35,6 +35,7 @@ from experiments.models import (
     ReviewQueue,
     Run,
     SparseAutoencoderRow,
+    Study,
     Sweep,
     Thread,
     TokenScope,
@@ -51,6 +52,7 @@ from tests.support.causal_checks import make_causal_check
 from tests.support.circuit_graphs import make_circuit_graph
 from tests.support.circuits import make_circuit, make_circuit_search
 from tests.support.seeding import evaluations
+from tests.support.studies import make_study
 from tests.support.webhook_receiver import make_given_up
 from workers.record.replies import Hypothesis
 
@@ -74,6 +76,7 @@ class World:
     circuit: Circuit
     circuit_graph: CircuitGraph
     circuit_search: CircuitSearch
+    study: Study
     delivery: WebhookDelivery
 
     @property
@@ -126,6 +129,7 @@ def fill(owner: User) -> World:
         circuit=circuit,
         circuit_graph=make_circuit_graph(circuit, dataset),
         circuit_search=make_circuit_search(layer, dataset),
+        study=make_study(owner, run, unit),
         delivery=make_given_up(owner),
     )
 

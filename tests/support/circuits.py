@@ -31,6 +31,12 @@ def make_circuit(owner: User, unit: Unit, name: str, *more: int) -> Circuit:
     return row
 
 
+def make_circuit_ids(owner: User, unit: Unit) -> dict[str, int]:
+    """What stands in addresses of a circuit with two members, and of the first of them."""
+    row = make_circuit(owner, unit, "own", 2)
+    return {"circuit": row.pk, "circuit_member": row.members.earliest("pk").pk}
+
+
 def make_studied(network: str) -> Unit:
     """The unit that stands for members of a circuit which is not there."""
     unit = keep_circuit(network, [CircuitMember(network, "fc", 5)])

@@ -34,8 +34,9 @@ from experiments.models import (
 from tests.support import judged_images, trials
 from tests.support.api_world import World
 from tests.support.builders import make_run, started
-from tests.support.circuits import make_circuit
+from tests.support.circuits import make_circuit_ids
 from tests.support.people import member
+from tests.support.studies import make_study_ids
 from tests.support.webhook_receiver import make_given_up, make_webhook
 from workers.record.decoding import decode
 from workers.record.events import Blocked
@@ -65,15 +66,14 @@ def make_all(admin: User, world: World) -> dict[str, Any]:
     labelled.save()
     Backbone.objects.get_or_create(key="scripted", defaults={"label": "Scripted scientist"})
     asking = judged_images.make_waiting(unit)
-    two = make_circuit(admin, unit, "own", 2)
     return {
         **{name: getattr(world, name).pk for name in ("autoencoder", "run", "job", "layer", "label", "circuit_search")},
-        "circuit": two.pk,
-        "circuit_member": two.members.earliest("pk").pk,
+        **make_study_ids(admin, world.run, unit),
+        **make_circuit_ids(admin, unit),
         "observation": Observation.objects.filter(run=world.run).earliest("pk").pk,
         "waiting": waiting(admin).pk,
         "by_hand": by_hand(admin).pk,
-        "share": Share.issue(world.run.pk, admin, soon, names=False, comments=False)[0].pk,
+        "share": Share.issue(world.run, admin, soon, names=False, comments=False)[0].pk,
         "preset": Preset.objects.create(owner=admin, name="kept", settings={"task": "describe"}).pk,
         "view": SavedView.objects.create(owner=admin, name="kept").pk,
         "export": Export.objects.create(job=job, what="runs", format="csv").pk,

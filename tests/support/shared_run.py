@@ -85,7 +85,7 @@ class Link:
 def link(run: Run, days: float = 7, **shows: bool) -> Link:
     names, comments = shows.get("show_names", False), shows.get("show_comments", False)
     expires = timezone.now() + timedelta(days=days)
-    return Link(*Share.issue(run.pk, run.owner, expires, names=names, comments=comments))
+    return Link(*Share.issue(run, run.owner, expires, names=names, comments=comments))
 
 
 def opened(path: str, client: Client | None = None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 import tempfile
+import zipfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from io import BytesIO
@@ -35,9 +36,10 @@ from experiments.exchange import (
 from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
 from experiments.exchange.safe_zip import ExchangeError
-from experiments.models import Export, ExportSubject, Format, Import, ImportKind, Job, JobStatus, Run
+from experiments.models import Export, ExportSubject, Format, Import, ImportKind, Job, JobStatus, Run, Study
 from experiments.models.exchange import NOUNS
 from experiments.models.job import MOVING
+from experiments.studies import folder as study_folder
 from workers import registry
 from workers.errors import ToolMisuse
 
@@ -76,6 +78,8 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     chosen = export_query.select_rows(ExportSubject(export.what), export.query, viewer)
     if export.what == ExportSubject.BUNDLE:
         return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, viewer)
+    if export.what == ExportSubject.STUDY:
+        return write_study(chosen.first(), target, progress, show_names=export_query.shows_names(export.query))
     export_query.note_shown(chosen, viewer)
     table = tables.TABLES[ExportSubject(export.what)]
     if export.format == Format.PARQUET:
@@ -99,6 +103,16 @@ def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, vie
             folder = f"run-{key}/" if len(keys) > 1 else ""
             export_bundle.write(pack, run, small, folder, viewer, fine=partial(_encode_picture, FINE, tell))
     return len(keys)
+
+
+def write_study(study: Study | None, target: IO[bytes], progress: Progress, *, show_names: bool) -> int:
+    """The folder of a study as a zip, read straight from the store of images. Raises ExchangeError if it has gone."""
+    if study is None:
+        raise ExchangeError("The study is not here any more.")
+    with zipfile.ZipFile(target, "w") as packed:
+        top = f"study-{study.pk}/"
+        study_folder.write_study(study, export_bundle.Pack(packed), progress, show_names=show_names, folder=top)
+    return 1
 
 
 def _encode_picture(side: int, tell: Callable[[], None], key: str) -> str:

@@ -57,7 +57,7 @@ def _keep_bookmark(run: Run, bookmark: record.Bookmarked, _: Rows) -> None:
         from experiments.display import events
         from experiments.exchange.run_html import Embedded
         from experiments.models import Run
-        from experiments.sharing.shared_run import redact
+        from experiments.exchange.redaction import redact
         from tests.support.builders import make_run
         from workers.jobs.console import in_words
         from workers.record.events import Audience, Bookmarked

@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('experiments', '0035_plugin_origin'),
+        ('experiments', '0036_studies'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,116 @@
+"""Studies as lists show them, and which of their items a reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Q, QuerySet
+
+from experiments.core.system_names import Names
+from experiments.core.visibility import visible_to
+from experiments.display.run_pictures import find_pictures
+from experiments.models import Exemplar, Layer, Role, Run, Study, StudyItem
+from experiments.units.tiles import read_tiles
+
+OFFERED_STUDIES = 200
+"""Studies that a form offers, the newest."""
+ROW_PICTURES = 4
+"""Items of a study whose picture its row in the list shows."""
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """A study in the list; `pictures` are keys of images."""
+
+    row: Study
+    size: int
+    pictures: Sequence[str]
+
+
+def list_studies(words: str = "") -> QuerySet[Study]:
+    """The newest first; with these words in the title, where given."""
+    rows = Study.objects.select_related("owner").annotate(size=Count("items"))
+    return rows.filter(title__icontains=words) if words else rows
+
+
+def list_studies_for(user: User, role: Role | None) -> QuerySet[Study]:
+    """Those that a user may change."""
+    rows = list_studies()
+    return (rows if role == Role.ADMIN else rows.filter(owner=user))[:OFFERED_STUDIES]
+
+
+def list_studies_of(layer: Layer, number: int) -> QuerySet[Study]:
+    """Those that a unit is in, the newest."""
+    rows = Study.objects.filter(items__unit__layer=layer, items__unit__number=number)
+    return rows.distinct()[:OFFERED_STUDIES]
+
+
+def draw_rows(rows: Iterable[Study], names: Names) -> list[StudySummary]:
+    """As many queries for a page as for one."""
+    some = list(rows)
+    items = StudyItem.objects.filter(study__in=some, position__lte=ROW_PICTURES)
+    shown = _hold_back(list(items.select_related("unit__layer__model").order_by("study", "position", "pk")), names)
+    pictures = find_item_pictures(shown, names)
+    counted = StudyItem.objects.filter(study__in=some).order_by().values_list("study").annotate(Count("pk"))
+    sizes = dict(counted)
+    return [StudySummary(row, sizes.get(row.pk, 0), _choose(row, shown, pictures)) for row in some]
+
+
+def _choose(row: Study, items: Sequence[StudyItem], pictures: dict[int, str]) -> list[str]:
+    return [pictures[each.pk] for each in items if each.study_id == row.pk and each.pk in pictures]
+
+
+def find_item_pictures(items: Sequence[StudyItem], names: Names) -> dict[int, str]:
+    """By key of the item the image that stands for it: the first exemplar of a unit, masked; the strongest of a run."""
+    runs = find_pictures(each.run_id for each in items if each.run_id)
+    tiles = read_tiles(list(dict.fromkeys(each.place for each in items if each.place)), names)
+    units = {(each.layer.pk, each.number): each.pictures[0].masked for each in tiles if each.pictures}
+    found = {}
+    for each in items:
+        key = runs[each.run_id].key if each.run_id and each.run_id in runs else ""
+        if each.place:
+            key = units.get((each.place[0].pk, each.place[1]), "")
+        if key:
+            found[each.pk] = key
+    return found
+
+
+# --- what a reader sees ---
+
+
+def list_items(study: Study, names: Names) -> list[StudyItem]:
+    """The items of a study in their order, without those that are hidden from who reads these names."""
+    return _hold_back(list(study.items.select_related("unit__layer__model")), names)
+
+
+def _hold_back(items: Sequence[StudyItem], names: Names) -> list[StudyItem]:
+    """The same items without hidden runs, and without units whose name is the answer that somebody is to judge."""
+    keys = {each.run_id for each in items if each.run_id}
+    visible = set(visible_to(Run.objects.filter(pk__in=keys)).order_by().values_list("pk", flat=True))
+    return [each for each in items if (each.run_id in visible if each.run_id else not _is_held_back(each, names))]
+
+
+def _is_held_back(item: StudyItem, names: Names) -> bool:
+    if names.holds_back(item.model, item.layer, item.number or 0):
+        return True
+    return item.place is not None and names.holds_back(item.place[0].model.name, item.place[0].name, item.place[1])
+
+
+def find_run(study: Study, pk: int) -> Run | None:
+    """A run of a study, for its readers."""
+    rows = Run.objects.filter(pk=pk, study_items__study=study).select_related("owner")
+    return visible_to(rows).first()
+
+
+def list_runs(study: Study) -> QuerySet[Run]:
+    """The runs of a study that its readers see."""
+    return visible_to(Run.objects.filter(study_items__study=study).order_by())
+
+
+def has_exemplar(study: Study, key: str, names: Names) -> bool:
+    """Whether an image is an exemplar, raw, masked or as a map, of a unit that readers of a study see."""
+    units = [each.unit_id for each in list_items(study, names) if each.unit_id]
+    same = Q(image=key) | Q(masked=key) | Q(map=key)
+    return Exemplar.objects.filter(same, profile__unit__in=units).exists()

@@ -1,0 +1,205 @@
+"""Studies: the list, a study as its readers see it, its form; adding units and runs that were chosen, deleting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from experiments.core import access, blindness
+from experiments.core.actors import Actor
+from experiments.core.errors import InvalidInput
+from experiments.core.paging import Page
+from experiments.core.params import clean_text, parse_key, parse_number
+from experiments.core.system_names import Names
+from experiments.display.run_pictures import find_pictures
+from experiments.models import Run, Study, StudyItem
+from experiments.studies import actions, lists, parts
+from experiments.studies.drafts import MAX_CAPTION, MAX_ITEMS, ItemDraft, read_drafts
+from experiments.units.tiles import read_tiles
+from workers.record.events import Audience
+
+PAGE_SIZE = 50
+TYPED = 30_000
+"""Characters that are shown again of a field of a form."""
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """All studies, the newest first."""
+    names = Names(access.require(request))
+    rows = lists.list_studies(clean_text(request.GET.get("q", ""), 200))
+    page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "q")
+    context = {
+        "rows": lists.draw_rows(rows[page.start : page.end], names),
+        "page": page,
+        "may_create": (access.role_in(request) or 0) >= actions.CHANGES,
+        "max_title": actions.MAX_TITLE,
+        "breadcrumbs": [("Studies", reverse("studies"))],
+    }
+    return render(request, "studies/index.html", context)
+
+
+@require_safe
+def study(request: HttpRequest, pk: int) -> HttpResponse:
+    """A study as its readers see it, page by page."""
+    user = access.require(request)
+    row, names = get_object_or_404(lists.list_studies(), pk=pk), Names(user)
+    items = lists.list_items(row, names)
+    page = Page.of(request.GET.dict(), len(items), parts.PAGE_SIZE)
+    hidden = frozenset(blindness.blinded_runs(user))
+    reader = parts.StudyReader(names, Audience.TEAM, lambda run: run.get_absolute_url(), hides_checks=hidden)
+    may_ask = (access.role_in(request) or 0) >= actions.CHANGES
+    context = {
+        "study": row,
+        "parts": parts.draw_parts(items[page.start : page.end], reader, page.first),
+        "page": page,
+        "team": True,
+        "left_out": row.items.count() - len(lists.list_items(row, Names(None))),
+        "may_share": may_ask,
+        "may_change": may_ask and access.may_change(user, row.owner_id),
+        "breadcrumbs": [("Studies", reverse("studies")), (row.title, row.get_absolute_url())],
+    }
+    return render(request, "studies/study.html", context)
+
+
+# --- what is done there ---
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest) -> HttpResponse:
+    """Ask which study the chosen units and runs go to; sent a title, or a study, put them there."""
+    actor = Actor.of(request, actions.CHANGES)
+    given = request.POST if request.method == "POST" else request.GET
+    drafts = read_drafts(given)
+    if request.method != "POST":
+        return _render_add(request, actor, given, drafts, "")
+    try:
+        row = _put_together(request, actor, drafts)
+    except InvalidInput as refusal:
+        return _render_add(request, actor, given, drafts, str(refusal), status=400)
+    return redirect(row) if row else _render_add(request, actor, given, drafts, "")
+
+
+def _put_together(request: HttpRequest, actor: Actor, drafts: list[ItemDraft]) -> Study | None:
+    """The study that now has these items; None where the form does not say which."""
+    act = request.POST.get("act")
+    if act == "create":
+        row = actions.create_study(actor, request.POST.get("title", ""), drafts)
+        messages.success(request, f"Created “{row.title}”.")
+        return row
+    if act == "extend":
+        row = get_object_or_404(Study, pk=parse_key(request.POST.get("study")))
+        count = actions.add_items(actor, row.pk, drafts)
+        there = len(drafts) - count
+        words = f" {there} {'is' if there == 1 else 'are'} in it already." if there else ""
+        messages.success(request, f"Added {count} to “{row.title}”.{words}")
+        return row
+    return None
+
+
+def _render_add(
+    request: HttpRequest,
+    actor: Actor,
+    given: QueryDict,
+    drafts: Sequence[ItemDraft],
+    problem: str,
+    status: int = 200,
+) -> HttpResponse:
+    """The units and runs that were chosen, each to be left out again, and which studies there are for them."""
+    shown, names = drafts[:MAX_ITEMS], Names(actor.user)
+    runs = [each.run for each in shown if each.run]
+    pictures = find_pictures(run.pk for run in runs)
+    context = {
+        "tiles": read_tiles([each.place for each in shown if each.place], names),
+        "runs": [(run, names.of(run), pictures.get(run.pk)) for run in runs],
+        "count": len(drafts),
+        "most": MAX_ITEMS,
+        "choices": lists.list_studies_for(actor.person, actor.role),
+        "typed_title": given.get("title", "")[:TYPED],
+        "max_title": actions.MAX_TITLE,
+        "problem": problem,
+        "breadcrumbs": [("Studies", reverse("studies")), ("Add", "")],
+    }
+    return render(request, "studies/add.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Title, text, captions and order; what is ticked to be removed goes."""
+    actor, row = Actor.of(request, actions.CHANGES), get_object_or_404(Study, pk=pk)
+    actor.require_own("created this study", row.owner_id)
+    if request.method != "POST":
+        return _render_edit(request, actor, row, {})
+    items = list(row.items.all())
+    edits = _read_edits(request.POST, items)
+    typed = {name: request.POST.get(name, "") for name in ("title", "text")}
+    try:
+        actions.edit_study(actor, pk, typed["title"], typed["text"], edits)
+    except InvalidInput as refusal:
+        typed |= {"problem": str(refusal)}
+        return _render_edit(request, actor, row, typed, {each.item: each.caption for each in edits}, status=400)
+    messages.success(request, "Saved.")
+    return redirect(row)
+
+
+def _read_edits(given: QueryDict, items: Sequence[StudyItem]) -> list[actions.ItemEdit]:
+    """The items that stay, in the order of the numbers that were typed; those of one number as they stood."""
+    removed = {parse_key(typed) for typed in given.getlist("remove")}
+    kept = [each for each in items if each.pk not in removed]
+
+    def rank(item: StudyItem) -> int:
+        typed = parse_number(given.get(f"position-{item.pk}", ""))
+        return item.position if typed is None else typed
+
+    return [actions.ItemEdit(each.pk, given.get(f"caption-{each.pk}", each.caption)) for each in sorted(kept, key=rank)]
+
+
+def _render_edit(
+    request: HttpRequest,
+    actor: Actor,
+    row: Study,
+    typed: dict[str, str],
+    captions: dict[int, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """`typed` is what the form held, and the problem with it."""
+    names = Names(actor.user)
+    items = lists.list_items(row, names)
+    pictures = lists.find_item_pictures(items, names)
+    runs = Run.objects.filter(pk__in=[each.run_id for each in items if each.run_id])
+    questions = dict(runs.order_by().values_list("pk", "question"))
+    context: dict[str, Any] = {
+        "study": row,
+        "items": [
+            (
+                number,
+                each,
+                questions.get(each.run_id or 0, ""),
+                (captions or {}).get(each.pk, each.caption),
+                pictures.get(each.pk, ""),
+            )
+            for number, each in enumerate(items, 1)
+        ],
+        "typed": {"title": row.title, "text": row.text} | typed,
+        "max_title": actions.MAX_TITLE,
+        "max_text": actions.MAX_TEXT,
+        "max_caption": MAX_CAPTION,
+        "breadcrumbs": [("Studies", reverse("studies")), (row.title, row.get_absolute_url()), ("Edit", "")],
+    }
+    return render(request, "studies/edit.html", context, status=status)
+
+
+@require_POST
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a study; its units and runs stay."""
+    actor = Actor.of(request, actions.CHANGES)
+    row = get_object_or_404(Study, pk=pk)
+    actions.delete_study(actor, pk)
+    messages.success(request, f"Deleted “{row.title}”. Its units and runs are as they were.")
+    return redirect("studies")

@@ -1,0 +1,144 @@
+"""The parts of a study as its readers see them: a unit with its exemplars, its label and the check of that; a run with
+its answer. The same for the team, under a link and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+
+from experiments.core.system_names import Names
+from experiments.core.thumbnails import ImageUrls
+from experiments.display.answers import render_answer
+from experiments.display.image_cards import ImageCard, ImageSource
+from experiments.display.label_checks import fetch_checks
+from experiments.display.plots import Scale
+from experiments.models import Exemplar, Label, LabelCheck, Run, StudyItem
+from experiments.studies.lists import find_item_pictures
+from experiments.units.tiles import UnitTile, read_tiles
+from workers.record import tasks
+from workers.record.events import Audience
+
+PAGE_SIZE = 20
+"""Parts of a page."""
+EXEMPLARS = 6
+"""Exemplars of a unit that are shown."""
+RunAddress = Callable[[Run], str]
+
+
+@dataclass(frozen=True)
+class UnitPart:
+    """`check` is that of the label that stands for the unit; `dataset` is what the exemplars are of."""
+
+    tile: UnitTile
+    check: LabelCheck | None
+    cards: Sequence[ImageCard]
+    scale: Scale
+    dataset: str
+
+
+@dataclass(frozen=True)
+class RunPart:
+    run: Run
+    answer: SafeString
+    system: str
+    task: str
+    address: str
+    """Of its transcript."""
+    check: LabelCheck | None
+
+
+@dataclass(frozen=True)
+class StudyPart:
+    """An item of a study; without `unit` and `run` its unit is not in the catalogue any more."""
+
+    item: StudyItem
+    number: int
+    picture: str
+    """Address of the small picture that stands for it; "" if it has none."""
+    unit: UnitPart | None = None
+    run: RunPart | None = None
+
+    @property
+    def label(self) -> str:
+        """What it was found to respond to; "" if that is not known."""
+        if self.run:
+            labels = self.run.run.labels
+            return labels[0] if labels else ""
+        return self.unit.tile.label.text if self.unit and self.unit.tile.label else ""
+
+    @property
+    def check(self) -> LabelCheck | None:
+        """Of the label."""
+        part = self.run or self.unit
+        return part.check if part else None
+
+
+@dataclass(frozen=True)
+class StudyReader:
+    """Who reads a study, and where they find what belongs to it; of the team, images are at their own addresses."""
+
+    names: Names
+    audience: Audience
+    find_run_address: RunAddress
+    pictures: ImageSource | None = None
+    hides_checks: frozenset[int] = frozenset()
+    """Runs whose label check is not for these eyes yet."""
+
+
+def draw_parts(items: Sequence[StudyItem], reader: StudyReader, first: int = 1) -> list[StudyPart]:
+    """These items, counted from `first`."""
+    pictures = find_item_pictures(items, reader.names)
+    keys = [each.run_id for each in items if each.run_id]
+    runs = Run.objects.select_related("owner", "label_check").in_bulk(keys)
+    units = _read_units(items, reader.names)
+    found = []
+    for number, item in enumerate(items, first):
+        run = runs.get(item.run_id) if item.run_id else None
+        picture = _address_of(pictures.get(item.pk, ""), reader.pictures)
+        found.append(
+            StudyPart(item, number, picture, units.get(item.pk), _draw_run(run, reader) if run else None),
+        )
+    return found
+
+
+def _address_of(key: str, pictures: ImageSource | None) -> str:
+    if not key:
+        return ""
+    return pictures.small(key) if pictures else ImageUrls.of(key).small
+
+
+def _draw_run(run: Run, reader: StudyReader) -> RunPart:
+    judges = run.pk in reader.hides_checks
+    answer = render_answer(run, reader.names, reader.audience, reader.pictures, acts=False, judges=judges)
+    check = None if judges or not run.labels else run.label_check
+    return RunPart(run, answer, reader.names.of(run), tasks.label(run.task), reader.find_run_address(run), check)
+
+
+def _read_units(items: Sequence[StudyItem], names: Names) -> Mapping[int, UnitPart]:
+    """By key of the item; so many queries, however many units."""
+    placed = [(each, each.place) for each in items if each.place]
+    tiles = read_tiles([place for _, place in placed if place], names)
+    keys = [tile.label.key for tile in tiles if tile.label]
+    labels = Label.objects.filter(pk__in=keys).prefetch_related(fetch_checks()).in_bulk()
+    exemplars = _find_exemplars([each.unit_id for each, _ in placed if each.unit_id])
+    found = {}
+    for (item, _), tile in zip(placed, tiles, strict=True):
+        rows = exemplars.get(item.unit_id or 0, [])
+        scale = Scale.of((row.activation for row in rows), None)
+        check = labels[tile.label.key].label_check if tile.label and tile.label.key in labels else None
+        dataset = rows[0].profile.dataset.label if rows else ""
+        found[item.pk] = UnitPart(tile, check, [ImageCard.exemplar(row) for row in rows], scale, dataset)
+    return found
+
+
+def _find_exemplars(units: Sequence[int]) -> dict[int, list[Exemplar]]:
+    """By key of the unit its first exemplars, over the dataset that it was measured over first."""
+    rows = Exemplar.objects.filter(profile__unit__in=units, rank__lte=EXEMPLARS)
+    found: dict[int, list[Exemplar]] = {}
+    for row in rows.select_related("profile__dataset").order_by("profile_id", "rank"):
+        some = found.setdefault(row.profile.unit_id, [])
+        if not some or some[0].profile_id == row.profile_id:
+            some.append(row)
+    return found
