@@ -33,6 +33,7 @@ from experiments.models import (
     Role,
     Run,
     Share,
+    Study,
     Unit,
     VisionModelRow,
 )
@@ -94,12 +95,14 @@ def test_scenes_of_judging_judge_once_and_agree_in_part(team: Team, answered: li
     for _ in range(2):
         judging.review_units(team)
         judging.share_run(team)
+        judging.publish_study(team)
     queue = ReviewQueue.objects.get()
     assert queue.items.filter(complete=True).count() == len(answered)
     assert Review.objects.filter(state="submitted").count() == 3 * len(answered)
     assert len(set(Review.objects.values_list("verdict", flat=True))) > 1
     assert Review.objects.exclude(corrected_label="").exists()
     assert (Comment.objects.count(), Share.objects.count()) == (2, 1)
+    assert Study.objects.get().items.count() == len(answered) + 1
     assert Share.objects.get().run_id == answered[0].pk, "the one whose label held best"
     assert Notification.objects.filter(user=team.second_reviewer.person, kind="mention").count() == 1
 

@@ -10,7 +10,19 @@ from tests.support.installation import Installation
 from tests.support.state_folders import copied, with_tables
 
 MINUTES = 15
-TABLES = ("run", "event", "review", "comment", "sweep", "evaluation", "share", "savedview", "image", "labelcheck")
+TABLES = (
+    "run",
+    "event",
+    "review",
+    "comment",
+    "sweep",
+    "evaluation",
+    "share",
+    "study",
+    "savedview",
+    "image",
+    "labelcheck",
+)
 
 
 class Demo(Installation):

@@ -44,6 +44,7 @@ WEEK = (
     Scene("The same question again", 1, 10, asking.ask_again),
     Scene("Labels side by side", 1, 15, judging.compare_labels),
     Scene("A link for outsiders", 1, 17, judging.share_run),
+    Scene("A study to publish", 1, 18, judging.publish_study),
     Scene("A queue that waits", 0, 0, judging.leave_queue),
 )
 

@@ -1,4 +1,4 @@
-"""The scenes in which answers are judged: a blind queue, a final verdict, labels side by side, a link to outsiders."""
+"""The scenes in which answers are judged: a blind queue, a final verdict, labels side by side, a link and a study."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.core.actors import Actor
 from experiments.judging import actions as judging
 from experiments.management.demo.asking import TOYBOX, list_answers, write
 from experiments.management.demo.team import Team
-from experiments.models import PairwiseTrial, Review, ReviewItem, ReviewQueue, ReviewState, Run
+from experiments.models import Layer, PairwiseTrial, Review, ReviewItem, ReviewQueue, ReviewState, Run, Study
 from experiments.pairwise import actions as trials
 from experiments.pairwise import judging as pairs
 from experiments.pairwise.desk import TrialDesk
@@ -21,9 +21,12 @@ from experiments.pairwise.form import NewTrial
 from experiments.pairwise.sources import AGENT, CORRECTION, list_sources
 from experiments.reviews import actions as reviews
 from experiments.sharing import actions as sharing
+from experiments.studies import actions as studies
+from experiments.studies.drafts import ItemDraft
 from workers.record.statuses import Status
 
 QUEUE, OPEN_QUEUE, TRIAL = "Units of the first week", "Neurons with a known truth", "Agent or reviewer"
+STUDY, STUDIED = "What toybox-net sees", 4
 HOLDS, HALF = 0.92, 0.5
 """r of a label's check from which reviewers take it as it is, and from which they would mend it."""
 
@@ -70,6 +73,18 @@ def share_run(team: Team) -> None:
     run = list_answers(team.researcher).order_by("-label_check__pearson", "pk").first()
     if run is not None and not run.shares.exists():
         sharing.share(team.researcher, run, timezone.now() + timedelta(days=30), names=False, comments=False)
+
+
+def publish_study(team: Team) -> None:
+    """The best answers with their units, as one study."""
+    if Study.objects.filter(title=STUDY).exists():
+        return
+    best = list(list_answers(team.researcher).order_by("-label_check__pearson", "pk")[:STUDIED])
+    layers = {row.name: row for row in Layer.objects.filter(model__name=TOYBOX).select_related("model")}
+    units = [ItemDraft(place=(layers[run.layer], run.unit)) for run in best if run.layer in layers]
+    runs = [ItemDraft(run=run, caption="The whole run, from question to check.") for run in best[:1]]
+    text = "Units of toybox whose labels held on images that the agent never saw, and how it came to them."
+    studies.create_study(team.researcher, STUDY, [*units, *runs], text)
 
 
 # --- each thing once ---
