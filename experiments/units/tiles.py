@@ -87,10 +87,10 @@ class UnitFacts:
 
 def read_layer_facts(layers: Sequence[Layer], names: Names) -> UnitFacts:
     """Of all units of these layers, with what reviewers made of them."""
-    return replace(read_facts(Q(unit__layer__in=layers), names), reviews=find_reviews(layers, names))
+    return replace(_read_facts(Q(unit__layer__in=layers), names), reviews=find_reviews(layers, names))
 
 
-def read_facts(meant: Q, names: Names) -> UnitFacts:
+def _read_facts(meant: Q, names: Names) -> UnitFacts:
     """Of the units that `meant` chooses, of rows that lead to theirs by `unit__`."""
     checks = _read_checks(meant, names)
     adjusted = benjamini_hochberg([p for *_, p in checks])
@@ -104,7 +104,7 @@ def read_facts(meant: Q, names: Names) -> UnitFacts:
 
 def read_tiles(places: Sequence[tuple[Layer, int]], names: Names, pictures: int = 1) -> list[UnitTile]:
     """These units in this order, each with its first exemplars."""
-    return make_tiles(places, read_facts(_match_places(_by_layer(places), "unit__"), names), pictures)
+    return make_tiles(places, _read_facts(_match_places(_by_layer(places), "unit__"), names), pictures)
 
 
 def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: int = 1) -> list[UnitTile]:

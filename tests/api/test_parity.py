@@ -131,7 +131,7 @@ SAME: dict[str, str] = {
     "evaluation-file": "read_evaluation",
     "evaluations-compare": "compare_two_evaluations",
     "evaluation-claims": "read_claims",
-    "evaluation-scores": "read_scores",
+    "evaluation-scores": "read_scores compare_agents",
     "evaluation-stop": "stop_evaluation",
     "evaluation-resume": "resume_evaluation",
     "evaluation-score-again": "score_evaluation_again",

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from django.db.models import Q
 from django.http import QueryDict
 from django.urls import reverse
 
 from experiments.core.errors import InvalidInput
 from experiments.core.system_names import Names
 from experiments.core.unit_names import format_units, unit_numbers
-from experiments.models import Layer
+from experiments.core.visibility import visible_to
+from experiments.models import Label, Layer
 from experiments.runs.asking.circuits import find_circuit_unit
 from experiments.runs.asking.form import UNIT_CHARS, find_layer
-from experiments.units.tiles import choose_labels
 from workers.errors import UnknownName
 from workers.record.circuits import CIRCUIT
 from workers.record.limits import USUAL
@@ -73,8 +72,9 @@ def _read_phrase(written: str, layer: Layer) -> str:
 
 def _find_unlabelled(layer: Layer, names: Names) -> list[int]:
     """Units of which the reader knows no label. Raises InvalidInput where every unit has one."""
-    labels = choose_labels(Q(unit__layer=layer), names)
-    found = [number for number in range(layer.units) if (layer.pk, number) not in labels]
+    rows = visible_to(Label.units.through.objects.filter(unit__layer=layer)).exclude(names.are_hidden("label__run__"))
+    labelled = set(rows.order_by().values_list("unit__number", flat=True))
+    found = [number for number in range(layer.units) if number not in labelled]
     if not found:
         raise InvalidInput(f"Every unit of {layer.name} has a label. Write numbers, as 3, 5, 8-12, or all.", "unit")
     return found
