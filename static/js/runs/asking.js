@@ -1,4 +1,4 @@
-// New run: a fitting question as long as nobody has written one, a unit at random, Ctrl+Enter.
+// New run: a fitting question as long as nobody has written one, a unit at random, Alt+U, Ctrl+Enter.
 import "../display/images.js";
 
 const byId = (id) => document.getElementById(id);
@@ -23,6 +23,12 @@ if (form) {
   // The list of names shows only what the field's words occur in: they are taken out of the way while one chooses.
   form.addEventListener("focusin", (event) => { if (event.target.id === "id_unit") event.target.select(); });
   form.addEventListener("keydown", (event) => {
+    // By its place on the keyboard: with Alt the key itself may write another letter
+    if (event.altKey && event.code === "KeyU" && byId("id_unit")) {
+      event.preventDefault();
+      byId("id_unit").focus();
+      return;
+    }
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
     event.preventDefault();
     form.requestSubmit(byId("start"));
