@@ -22,7 +22,7 @@ DEFAULT_PORTS = {"https": 443, "http": 80}
 MIN_OTHER_PORT = 1024
 """Below it only the web's own ports are taken: the others speak something else, such as mail."""
 _PRINTABLE = re.compile(r"[!-~]+")
-_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62}\.?)+", re.IGNORECASE)
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_-]{1,63})*\.?", re.IGNORECASE)
 _NUMERIC = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?", re.IGNORECASE)
 """A host whose last part is a number is an IP address, in whichever of its spellings: 127.1, 0x7f.1, 2130706433."""
 _GLOBAL_IPV6 = IPv6Network("2000::/3")

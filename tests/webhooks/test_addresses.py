@@ -31,6 +31,7 @@ PRIVATE = [
 ]
 # fmt: on
 LEFT_OUT = (
+    f"https://{'a' * 60}.{'b' * 60}!/",  # a pattern that tries all ways to cut this never ends
     "",
     "hook",
     "//example.org/",
