@@ -110,14 +110,12 @@ def request_check(
 
 def _is_outdated(check: LabelCheck) -> bool:
     """Whether it was measured before r was tested against 0, when intervals held too seldom; or before toybox said how
-    it read labels, when what it did not understand was let pass; or before detection, intruder and simulation, if its
-    judge costs nothing."""
+    it read labels, when what it did not understand was let pass, and had no detection, intruder test or simulation."""
     untested = check.pearson is not None and check.p_value is None
-    unread = not check.reading and check.options.get("judge") == compatibility.TOYBOX
     natural = check.result.get("natural") or {}
-    is_free = check.options.get("judge") not in ("", BACKBONE, PEOPLE, None)
-    lacks = is_free and check.pearson is not None and not natural.get("other_tests")
-    return check.status == CheckStatus.DONE and (untested or unread or lacks)
+    lacks = not check.reading or (check.pearson is not None and not natural.get("other_tests"))
+    by_toybox = check.options.get("judge") == compatibility.TOYBOX
+    return check.status == CheckStatus.DONE and (untested or (by_toybox and lacks))
 
 
 def request_check_of(run: Run, *, enqueue: bool = True, people: int = 0) -> LabelCheck | None:

@@ -111,7 +111,7 @@ def test_functions_are_coloured_by_their_newest_score(owner: User, client: Clien
     page = client.get("/units/functions/?colour=check")
     counts = {str(each["state"]): each["count"] for each in page.context["legend"]}
     assert counts == {"band-high": 1, "band-low": 1, "band-some": 0, "band-none": 7}
-    assert [name for name, _ in page.context["schemes"]] == ["state", "check"]
+    assert [name for name, _ in page.context["schemes"]] == ["state", "check", "review"]
 
 
 @pytest.mark.parametrize(

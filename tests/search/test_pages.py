@@ -204,8 +204,8 @@ def test_every_page_that_somebody_may_open_is_offered_under_its_own_words(client
         assert client.get(address, follow=True).status_code == 200, f"{role} is offered {address}"
 
 
-MACHINES, DOCS = ("/api/", "/admin/", "/sign-out/"), "/api/v1/docs"
-"""What is not for reading; of the API, what is."""
+MACHINES, DOCS = ("/api/", "/admin/", "/sign-out/", "/studies/add/"), "/api/v1/docs"
+"""What is not for reading, or says something of what was chosen elsewhere alone; of the API, what is for reading."""
 
 
 def test_queues_trials_and_agreement_are_offered_by_name(owner: User) -> None:
