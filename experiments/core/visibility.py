@@ -41,6 +41,7 @@ from experiments.models import (
     SearchText,
     Thread,
     Unit,
+    WebhookDelivery,
 )
 from experiments.models.search_text import TextKind
 from workers.record.statuses import ENDED
@@ -56,6 +57,7 @@ RUN_OF: Mapping[type[Model], str] = {
     ReviewItem: "run",
     Review: "item__run",
     Label: "run",
+    WebhookDelivery: "run",
 }
 """Table -> the way to the run that its rows are of."""
 UNIT_OF: Mapping[type[Model], str] = {

@@ -15,6 +15,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import NO_NUL, Body, Given, Id, RowOut, UserName, find
 from experiments.api.versions import lock_as_read
 from experiments.core.actors import Actor
+from experiments.core.visibility import visible_to
 from experiments.models import Role, TokenScope, Webhook, WebhookDelivery, WebhookEvent, WebhookShape
 from experiments.models.webhook import ADDRESS_CHARS
 from experiments.webhooks import actions, lists
@@ -148,6 +149,5 @@ def list_deliveries(request: HttpRequest, pk: Id, paging: Query[Paging]) -> List
 def send_delivery_again(request: HttpRequest, pk: Id) -> DeliveryOut:
     """One that was given up."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
-    return DeliveryOut.from_orm(
-        actions.send_again(actor, find(WebhookDelivery.objects.select_related("webhook"), pk=pk))
-    )
+    rows = visible_to(WebhookDelivery.objects.select_related("webhook"))
+    return DeliveryOut.from_orm(actions.send_again(actor, find(rows, pk=pk)))

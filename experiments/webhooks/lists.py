@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Max, QuerySet
 
+from experiments.core.visibility import visible_to
 from experiments.models import Webhook, WebhookDelivery
 
 
@@ -20,5 +21,5 @@ def list_with_last() -> list[tuple[Webhook, WebhookDelivery | None]]:
 
 
 def list_deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
-    """What one was told and is to be told, the newest first."""
-    return webhook.deliveries.order_by("-pk")
+    """What one was told and is to be told, the newest first; nothing of runs that are hidden while people write."""
+    return visible_to(webhook.deliveries.order_by("-pk"))

@@ -64,7 +64,7 @@ def _detection(figure: str, share: float) -> Metric:
     def score(activations: NDArray, there: NDArray) -> float:
         found = score_detection(activations, there, float(np.quantile(activations, 1 - share)))
         value = getattr(found, figure)
-        return float(value.value if isinstance(value, Estimate) else value or 0.0)
+        return float((value.value if isinstance(value, Estimate) else value) or 0.0)
 
     return score
 
