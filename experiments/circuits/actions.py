@@ -14,7 +14,7 @@ from experiments.core.actors import Actor
 from experiments.core.asked_once import ask_unless_answered, find_or_add
 from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput
-from experiments.core.params import clean_line, clean_text
+from experiments.core.params import bounded_text, require_line
 from experiments.models import (
     Circuit,
     CircuitMemberRow,
@@ -25,11 +25,13 @@ from experiments.models import (
     Role,
     VisionModelRow,
 )
+from experiments.units.chosen import Target
 from workers.record.circuits import find_size_problem
 
 CHANGES = Role.RESEARCHER
 MAX_NAME = 80
 MAX_NOTE = 2_000
+TARGET = Target("circuit", "name", MAX_NAME, "Circuit of this network")
 
 
 @transaction.atomic
@@ -158,17 +160,8 @@ def _insert(row: Circuit, members: Sequence[CircuitMemberRow], after: int = 0) -
 
 
 def _check_name(name: str) -> str:
-    """The name on one line. Raises InvalidInput."""
-    line = clean_line(name)
-    if not line:
-        raise InvalidInput("Give the circuit a name.", "name")
-    if len(line) > MAX_NAME:
-        raise InvalidInput(f"The name has {len(line):,} characters; a circuit takes at most {MAX_NAME}.", "name")
-    return line
+    return require_line(name, "name", "circuit", MAX_NAME)
 
 
 def _check_note(note: str) -> str:
-    text = clean_text(note).strip()
-    if len(text) > MAX_NOTE:
-        raise InvalidInput(f"The note has {len(text):,} characters; a circuit takes at most {MAX_NOTE:,}.", "note")
-    return text
+    return bounded_text(note, "note", "circuit", MAX_NOTE)

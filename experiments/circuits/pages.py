@@ -22,7 +22,7 @@ from experiments.core.paging import Page
 from experiments.core.params import clean_text, parse_key
 from experiments.core.system_names import Names
 from experiments.models import Circuit, Dataset, Layer, VisionModelRow
-from experiments.units.chosen import read_places
+from experiments.units.chosen import put_together, read_places
 from experiments.units.tiles import read_tiles
 from workers.record.circuits import MOST_MEMBERS
 
@@ -124,19 +124,15 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _put_together(request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]]) -> Circuit | None:
     """The circuit that now has these members; None where the form does not say which."""
-    drafts, act = draft_places(places), request.POST.get("act")
-    if act == "create":
-        row = actions.create_circuit(actor, request.POST.get("name", ""), drafts)
-        messages.success(request, f"Created “{row.name}”.")
-        return row
-    if act == "extend":
-        row = get_object_or_404(Circuit, pk=parse_key(request.POST.get("circuit")))
-        count = actions.add_members(actor, row.pk, drafts)
-        there = len(drafts) - count
-        words = f" {there} {'is' if there == 1 else 'are'} in it already." if there else ""
-        messages.success(request, f"Added {count} to “{row.name}”.{words}")
-        return row
-    return None
+    drafts = draft_places(places)
+    return put_together(
+        request,
+        actions.TARGET,
+        Circuit,
+        len(drafts),
+        lambda name: actions.create_circuit(actor, name, drafts),
+        lambda pk: actions.add_members(actor, pk, drafts),
+    )
 
 
 def _render_add(
@@ -151,8 +147,8 @@ def _render_add(
         "networks": sorted(networks),
         "most": MOST_MEMBERS,
         "choices": lists.list_circuits_for(actor.person, actor.role, networks),
-        "typed_name": request.POST.get("name", "")[:TYPED],
-        "max_name": actions.MAX_NAME,
+        "typed": request.POST.get("name", "")[:TYPED],
+        "target": actions.TARGET,
         "problem": problem,
         "breadcrumbs": [("Units", reverse("units")), ("Circuits", reverse("circuits")), ("Add", "")],
     }

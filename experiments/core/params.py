@@ -50,6 +50,26 @@ def clean_line(text: str, longest: int | None = None) -> str:
     return " ".join(clean_text(text).split())[:longest]
 
 
+def require_line(text: str, noun: str, owner: str, longest: int) -> str:
+    """Typed words on one line, as the `noun` of an `owner`: the name of a circuit. Raises InvalidInput."""
+    line = clean_line(text)
+    if not line:
+        raise InvalidInput(f"Give the {owner} a {noun}.", noun)
+    return _require_length(line, noun, owner, longest)
+
+
+def bounded_text(text: str, noun: str, owner: str, longest: int) -> str:
+    """Typed words of any number of lines, none among them. Raises InvalidInput."""
+    return _require_length(clean_text(text).strip(), noun, owner, longest)
+
+
+def _require_length(text: str, noun: str, owner: str, longest: int) -> str:
+    if len(text) > longest:
+        words = f"The {noun} has {len(text):,} characters; a {owner} takes at most {longest:,}. Shorten it."
+        raise InvalidInput(words, noun)
+    return text
+
+
 def parse_day(text: str) -> datetime:
     """The beginning of a day that is written as 2026-01-31. Raises InvalidInput."""
     try:

@@ -12,14 +12,15 @@ from django.utils import timezone
 from experiments.core import audit
 from experiments.core.actors import Actor
 from experiments.core.audit import Verb
-from experiments.core.errors import InvalidInput
-from experiments.core.params import clean_line, clean_text
+from experiments.core.params import bounded_text, require_line
 from experiments.models import Role, Study, StudyItem
 from experiments.studies.drafts import ItemDraft, build_items, check_caption, check_size, find_fresh, key_of
+from experiments.units.chosen import Target
 
 CHANGES = Role.RESEARCHER
 MAX_TITLE = 120
 MAX_TEXT = 20_000
+TARGET = Target("study", "title", MAX_TITLE, "Study")
 
 
 @dataclass(frozen=True)
@@ -137,17 +138,8 @@ def _note_change(row: Study) -> None:
 
 
 def _check_title(title: str) -> str:
-    """The title on one line. Raises InvalidInput."""
-    line = clean_line(title)
-    if not line:
-        raise InvalidInput("Give the study a title.", "title")
-    if len(line) > MAX_TITLE:
-        raise InvalidInput(f"The title has {len(line):,} characters; a study takes at most {MAX_TITLE}.", "title")
-    return line
+    return require_line(title, "title", "study", MAX_TITLE)
 
 
 def _check_text(text: str) -> str:
-    cleaned = clean_text(text).strip()
-    if len(cleaned) > MAX_TEXT:
-        raise InvalidInput(f"The text has {len(cleaned):,} characters; a study takes at most {MAX_TEXT:,}.", "text")
-    return cleaned
+    return bounded_text(text, "text", "study", MAX_TEXT)

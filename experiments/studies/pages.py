@@ -21,6 +21,7 @@ from experiments.display.run_pictures import find_pictures
 from experiments.models import Run, Study, StudyItem
 from experiments.studies import actions, lists, parts
 from experiments.studies.drafts import MAX_CAPTION, MAX_ITEMS, ItemDraft, read_drafts
+from experiments.units.chosen import put_together
 from experiments.units.tiles import read_tiles
 from workers.record.events import Audience
 
@@ -88,19 +89,14 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _put_together(request: HttpRequest, actor: Actor, drafts: list[ItemDraft]) -> Study | None:
     """The study that now has these items; None where the form does not say which."""
-    act = request.POST.get("act")
-    if act == "create":
-        row = actions.create_study(actor, request.POST.get("title", ""), drafts)
-        messages.success(request, f"Created “{row.title}”.")
-        return row
-    if act == "extend":
-        row = get_object_or_404(Study, pk=parse_key(request.POST.get("study")))
-        count = actions.add_items(actor, row.pk, drafts)
-        there = len(drafts) - count
-        words = f" {there} {'is' if there == 1 else 'are'} in it already." if there else ""
-        messages.success(request, f"Added {count} to “{row.title}”.{words}")
-        return row
-    return None
+    return put_together(
+        request,
+        actions.TARGET,
+        Study,
+        len(drafts),
+        lambda title: actions.create_study(actor, title, drafts),
+        lambda pk: actions.add_items(actor, pk, drafts),
+    )
 
 
 def _render_add(
@@ -121,8 +117,8 @@ def _render_add(
         "count": len(drafts),
         "most": MAX_ITEMS,
         "choices": lists.list_studies_for(actor.person, actor.role),
-        "typed_title": given.get("title", "")[:TYPED],
-        "max_title": actions.MAX_TITLE,
+        "typed": given.get("title", "")[:TYPED],
+        "target": actions.TARGET,
         "problem": problem,
         "breadcrumbs": [("Studies", reverse("studies")), ("Add", "")],
     }

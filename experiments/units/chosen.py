@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
-from django.http import QueryDict
+from django.contrib import messages
+from django.db.models import Model
+from django.http import HttpRequest, QueryDict
+from django.shortcuts import get_object_or_404
 
 from experiments.core.errors import StateConflict
 from experiments.core.params import clean_text, parse_key, parse_number
@@ -14,8 +19,20 @@ from experiments.models import Layer, Run
 from experiments.units.stretches import read_stretches
 from workers.record.statuses import ENDED, Status
 
+Row = TypeVar("Row", bound=Model)
 COMPARED, QUEUED = 6, 1_000
 """Runs that are compared, or queued for review, at most."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What chosen units are added to, circuits or studies: the field that names a new one, its longest value, and what
+    the list of those that are there is called."""
+
+    noun: str
+    field: str
+    longest: int
+    offered: str
 
 
 def read_numbers(given: QueryDict, layer: Layer) -> list[int]:
@@ -39,6 +56,31 @@ def read_places(given: QueryDict) -> list[tuple[Layer, int]]:
     if row := Layer.objects.select_related("model").filter(model__name=name, name=layer_name).first():
         places += [(row, number) for number in read_numbers(given, row)]
     return list(dict.fromkeys(places))
+
+
+def put_together(
+    request: HttpRequest,
+    target: Target,
+    rows: type[Row],
+    count: int,
+    create: Callable[[str], Row],
+    extend: Callable[[int], int],
+) -> Row | None:
+    """The row that now has `count` chosen units and says so: a new one, or one that is there; None where the form does
+    not say which. `extend` takes a key and returns how many were added. Raises InvalidInput, Http404."""
+    act = request.POST.get("act")
+    if act == "create":
+        row = create(request.POST.get(target.field, ""))
+        messages.success(request, f"Created “{row}”.")
+        return row
+    if act == "extend":
+        row = get_object_or_404(rows, pk=parse_key(request.POST.get(target.noun)))
+        added = extend(row.pk)
+        there = count - added
+        words = f" {there} {'is' if there == 1 else 'are'} in it already." if there else ""
+        messages.success(request, f"Added {added} to “{row}”.{words}")
+        return row
+    return None
 
 
 def find_runs(layer: Layer, numbers: Sequence[int], names: Names, most: int) -> list[int]:
