@@ -7,7 +7,7 @@ import pytest
 
 from workers.metrics.natural import score_natural
 from workers.metrics.strata import StratifiedSample, draw_strata
-from workers.metrics.uniqueness import measure_uniqueness
+from workers.record.label_repeats import count_repeats
 
 RNG = np.random.default_rng(4)
 N = 2_000
@@ -104,8 +104,7 @@ def test_wrong_samples_are_refused() -> None:
 
 
 def test_labels_that_several_units_have_are_not_unique() -> None:
-    found = measure_uniqueness(["Red balls", "red  balls.", "dogs", "", "cats"])
-    assert found.share.value == 0.5
-    assert (found.share.n, found.distinct) == (4, 3)
+    found = count_repeats(["Red balls", "red  balls.", "dogs", "", "cats"])
+    assert (found.labels, found.unique, found.distinct) == (4, 2, 3)
     assert found.repeated == (("red balls", 2),)
-    assert measure_uniqueness([]).share.value is None
+    assert count_repeats([]).labels == 0
