@@ -12,7 +12,9 @@ from subprocess import PIPE, STDOUT
 
 import pytest
 from django.utils.module_loading import import_string
+from django.utils.text import slugify
 
+from experiments.display.glossary import ENTRIES
 from tests import ROOT
 from tests.support import event_table
 from tests.support.recipes import RECIPES
@@ -120,6 +122,12 @@ def test_the_code_that_the_glossary_names_exists() -> None:
     names = [name for *_, code in rows for name in re.findall(r"`([\w.]+)`", code)]
     assert len(rows) > 20
     assert [name for name in names if not exists(name)] == []
+
+
+def test_the_words_of_the_code_are_those_of_the_glossary() -> None:
+    table = TEXT.partition("\n## Words\n")[2].partition("|---|---|\n")[2].partition("\n\n")[0]
+    words = {line.strip("| ").partition(" |")[0] for line in table.splitlines()}
+    assert {word for word in words if slugify(word) not in ENTRIES} == set()
 
 
 def exists(name: str) -> bool:

@@ -19,7 +19,8 @@ from tests.support.settings_table import OPERATIONS, settings_in_code, settings_
 
 README = (ROOT / "README.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
-ALL = README + OPERATIONS + CONTRIBUTING + (ROOT / "workers/OWN_PARTS.md").read_text()
+COMMANDS = (ROOT / "experiments/management/COMMANDS.md").read_text()
+ALL = README + COMMANDS + OPERATIONS + CONTRIBUTING + (ROOT / "workers/OWN_PARTS.md").read_text()
 PACKAGES = [
     init.parent
     for top in ("maia_web", "experiments", "workers")
@@ -71,11 +72,13 @@ def test_make_alone_lists_every_target() -> None:
     assert re.findall(r"^  make ([\w-]+)", listed, flags=re.MULTILINE) == targets
 
 
-def test_every_command_the_readme_names_exists_and_each_of_ours_is_named() -> None:
+def test_every_command_that_is_named_exists_and_ours_are_explained() -> None:
     named = set(re.findall(r"manage\.py ([a-z_]+)", ALL))
     known = get_commands()
     assert named <= known.keys()
-    assert {name for name, app in known.items() if app == "experiments"} <= named
+    assert {name for name, app in known.items() if app == "experiments"} <= set(
+        re.findall(r"`manage\.py ([a-z_]+)", COMMANDS)
+    )
 
 
 def test_the_readme_is_short_and_says_under_which_licence() -> None:
@@ -84,7 +87,10 @@ def test_the_readme_is_short_and_says_under_which_licence() -> None:
     assert ("No licence is chosen yet" in README) == (licences == []), "the owner chooses; until then it says so"
 
 
-@pytest.mark.parametrize("path", ["README.md", "docker/README.md", "CONTRIBUTING.md", "workers/OWN_PARTS.md"])
+@pytest.mark.parametrize(
+    "path",
+    ["README.md", "docker/README.md", "CONTRIBUTING.md", "workers/OWN_PARTS.md", "experiments/management/COMMANDS.md"],
+)
 def test_every_file_that_is_named_exists(path: str) -> None:
     text = (ROOT / path).read_text()
     linked = {name for name in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in name}
