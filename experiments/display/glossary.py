@@ -1,4 +1,4 @@
-"""The words that pages, API and commands share, each in a line: the glossary behind "?" and its page."""
+"""Define the words that pages, API and commands share: the glossary behind "?" and its page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.text import slugify
 
 @dataclass(frozen=True)
 class GlossaryWord:
-    """A word, what it means, and the name of the address where there is more of it."""
+    """A word, its meaning, and the name of the URL where users find such things."""
 
     word: str
     meaning: str
@@ -35,12 +35,14 @@ SECTIONS = (
             GlossaryWord(
                 "Unit", "One channel of a layer, or one neuron, class logit, latent or synthetic neuron.", "units"
             ),
-            GlossaryWord("Latent", "A unit of a sparse auto-encoder (SAE) laid over a layer.", "settings-autoencoders"),
+            GlossaryWord(
+                "Latent", "A unit of a sparse auto-encoder (SAE) that was trained on a layer.", "settings-autoencoders"
+            ),
             GlossaryWord("Circuit", "A named set of units and latents of one network.", "circuits"),
             GlossaryWord(
                 "Circuit graph",
-                "What each member of a circuit does to a class and to the members of later layers: how much these fall "
-                "when it alone is held at its mean.",
+                "The effect of each member of a circuit on a class and on members of later layers: how much these fall "
+                "if only this member is held at its mean.",
                 "circuits",
             ),
             GlossaryWord(
@@ -49,13 +51,11 @@ SECTIONS = (
                 "studies",
             ),
             GlossaryWord("Class logit", "The output of a model for one class, before it becomes a probability."),
-            GlossaryWord(
-                "Synthetic neuron", "A unit built to respond to a known concept, so that answers can be graded."
-            ),
-            GlossaryWord("System", "What a run studies: it answers images with activations and masked images."),
+            GlossaryWord("Synthetic neuron", "A unit that responds to a known concept, so that answers can be graded."),
+            GlossaryWord("System", "What a run studies. For images it returns activations and masked images."),
             GlossaryWord("Dataset", "The images that exemplars come from.", "settings-datasets"),
             GlossaryWord("Dead unit", "A unit that no image of the dataset activates."),
-            GlossaryWord("Similar units", "Units that respond to much the same images."),
+            GlossaryWord("Similar units", "Units that respond to nearly the same images."),
         ),
     ),
     GlossarySection(
@@ -71,17 +71,16 @@ SECTIONS = (
             GlossaryWord(
                 "Exemplar threshold", "The mean activation of a unit's exemplars: what counts as a strong response."
             ),
+            GlossaryWord("Masked image", "An image in which only the region that activates the unit stays bright."),
             GlossaryWord(
-                "Masked image", "An image with the region that drives the unit left bright and the rest darkened."
-            ),
-            GlossaryWord(
-                "Mask threshold", "The quantile of a unit's activations from which a region counts as driving it."
+                "Mask threshold",
+                "The quantile of a unit's activations above which a region stays bright in a masked image.",
             ),
             GlossaryWord("Observation", "One image that an experiment logged, with its activation.", "experiments"),
             GlossaryWord(
                 "Causal check",
-                "Units are ablated (taken out) or scaled, and the model's output is compared with its own: classes "
-                "fall and rise.",
+                "Units are ablated (removed) or scaled, and the model's output is compared with the unchanged one: "
+                "which classes fall and rise.",
                 "units",
             ),
             GlossaryWord("Origin", "Where an image comes from: exemplar, generated, edited, original or external."),
@@ -102,17 +101,24 @@ SECTIONS = (
                 "Backbone", "What writes the agent's replies: a vision-language model, a person, or the scripted one."
             ),
             GlossaryWord("Scripted scientist", "The built-in backbone: a program with fixed rules. It needs no key."),
-            GlossaryWord("Tools", "What a program may call beside the system: generate, edit and describe images."),
+            GlossaryWord(
+                "Tools", "Functions that a program can call besides the system: generate, edit and describe images."
+            ),
             GlossaryWord("Toolset", "The generator, editor and describer behind the tools."),
-            GlossaryWord("Round", "One reply of the agent and what came of it."),
-            GlossaryWord("Experiment", "One program that the agent or a person wrote and we executed.", "experiments"),
+            GlossaryWord("Round", "One reply of the agent and its results."),
+            GlossaryWord(
+                "Experiment",
+                "One program, written by the agent or a person, that was run in the sandbox.",
+                "experiments",
+            ),
             GlossaryWord("Hypothesis", "One line of the agent's list in a round: open, supported or refuted."),
             GlossaryWord("Message to agent", "What a person tells the agent during a run; also called a note."),
-            GlossaryWord("Fork", "A run that goes on from an earlier round of another."),
+            GlossaryWord("Fork", "A run that continues from an earlier round of another run."),
             GlossaryWord(
-                "Limits", "What a run may use: rounds, tokens, cost, time. At a limit it is asked to conclude."
+                "Limits",
+                "The rounds, tokens, cost and time that a run can use. At a limit, the agent is asked to conclude.",
             ),
-            GlossaryWord("Reflection", "A label that failed its check goes back to the agent for another try."),
+            GlossaryWord("Reflection", "If a label fails its check, the agent gets the result and tries again."),
             GlossaryWord("Seed", "The number that random choices start from; the same seed gives the same choices."),
         ),
     ),
@@ -120,11 +126,11 @@ SECTIONS = (
         "How good an answer is",
         (
             GlossaryWord("Conclusion", "The final description and labels of a run."),
-            GlossaryWord("Label", "A short phrase for what a unit responds to, whoever gave it."),
+            GlossaryWord("Label", "A short phrase for what a unit responds to, from any source."),
             GlossaryWord(
                 "Label check",
-                "A label tested on images that the agent never saw: r is the correlation of activations with "
-                "what the label says of the images.",
+                "A test of a label on images that the agent never saw: r is the correlation of the activations with "
+                "the presence of the label's concept.",
                 "evaluations",
             ),
             GlossaryWord(
@@ -132,12 +138,12 @@ SECTIONS = (
             ),
             GlossaryWord(
                 "Floor",
-                "What labels of other units, or random units, get on the images of a label check. "
-                "Label less floor says how far a label is above them.",
+                "The score of labels of other units, or of random units, on the images of a label check. "
+                "Label less floor is how far a label is above it.",
             ),
             GlossaryWord(
                 "r, corrected",
-                "The r that a judge without errors would give, by how often it errs on images whose truth is known.",
+                "Estimate of r without the judge's errors, from its error rate on images with known truth.",
             ),
             GlossaryWord(
                 "Krippendorff's alpha",
@@ -145,8 +151,8 @@ SECTIONS = (
             ),
             GlossaryWord(
                 "Detection",
-                "A test of a label: does it tell images that activate a unit from others? Shown by tenth of the "
-                "activating images, where a label that fits the strongest alone falls off.",
+                "A test of a label: does it separate images that activate a unit from others? It is shown by decile of "
+                "activation: a label that fits only the strongest images falls off.",
             ),
             GlossaryWord(
                 "Intruder test",
@@ -154,23 +160,25 @@ SECTIONS = (
             ),
             GlossaryWord(
                 "Simulation score",
-                "A test of a label: how far the activation that it lets expect goes with the activation itself.",
+                "A test of a label: the correlation of the activation predicted from the label with the measured one.",
             ),
-            GlossaryWord("Evaluation", "A measurement of how right labels are, with runs behind it.", "evaluations"),
+            GlossaryWord("Evaluation", "A measurement of the accuracy of labels over many units.", "evaluations"),
             GlossaryWord("Pairwise trial", "Two labels of one unit, shown blind and side by side.", "pairwise"),
-            GlossaryWord("Vote", "What somebody chose in a pairwise trial."),
+            GlossaryWord("Vote", "The choice of a judge in a pairwise trial."),
             GlossaryWord("Judge", "Who grades an answer: a person or a model."),
             GlossaryWord("Comparison", "Runs side by side.", "compare"),
             GlossaryWord("Review", "One person's answers to the rubric about a run.", "review"),
-            GlossaryWord("Verdict", "What the reviews of a run come to: accept, revise, reject, or split.", "review"),
+            GlossaryWord("Verdict", "The outcome of the reviews of a run: accept, revise, reject, or split.", "review"),
         ),
     ),
     GlossarySection(
         "How it works",
         (
-            GlossaryWord("Worker", "The process that holds models and plays rounds.", "settings-workers"),
+            GlossaryWord("Worker", "The process that holds models and runs rounds.", "settings-workers"),
             GlossaryWord("Job", "One piece of a worker's work. Task alone always means the research task."),
-            GlossaryWord("Event", "What happened in a run, in order; everything shown derives from these."),
+            GlossaryWord(
+                "Event", "Something that happened in a run. Events are ordered, and all pages derive from them."
+            ),
         ),
     ),
 )
