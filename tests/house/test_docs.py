@@ -124,13 +124,45 @@ def test_the_file_tree_names_every_room() -> None:
     assert packages - set(tree()) == set()
 
 
+NOT_YET = {
+    "experiments/evaluations",
+    "experiments/exchange",
+    "experiments/label_checks",
+    "workers/jobs",
+    "workers/jobs/evaluations",
+    "workers/jobs/label_checks",
+    "workers/judges",
+    "workers/metrics",
+    "workers/record",
+}
+"""Rooms whose README has not been rewritten. The set only shrinks."""
+
+
+def names_one_file_a_line(package: Path) -> bool:
+    """True if the README begins with the room's path and has one line of its list for each file."""
+    lines = (package / "README.md").read_text().splitlines()
+    named = [match[1] for line in lines if (match := re.match(r"- `(\w+\.py)`: \S", line))]
+    return lines[0].startswith(f"# {relative(package)}: ") and sorted(named) == sorted(
+        path.name for path in package.glob("*.py") if path.name != "__init__.py"
+    )
+
+
 @pytest.mark.parametrize("package", PACKAGES, ids=relative)
 def test_every_package_says_what_each_of_its_files_is(package: Path) -> None:
-    text = (package / "README.md").read_text()
-    lines = [line for line in text.splitlines() if line.strip()]
-    assert 3 <= len(lines) <= 12
-    told = set(re.findall(r"`(\w+\.py)`", "\n".join(line for line in lines if line.startswith("- "))))
-    assert told == {path.name for path in package.glob("*.py")} - {"__init__.py"}
+    lines = [line for line in (package / "README.md").read_text().splitlines() if line.strip()]
+    assert len(lines) >= 3
+    listed = [line for line in lines if line.startswith("- ")]
+    if relative(package) in NOT_YET:
+        told = set(re.findall(r"`(\w+\.py)`", "\n".join(listed)))
+        assert told == {path.name for path in package.glob("*.py")} - {"__init__.py"}
+        assert not names_one_file_a_line(package), "remove it from NOT_YET"
+        return
+    assert names_one_file_a_line(package)
+    assert [line for line in listed if len(line) > 120] == []
+
+
+def test_rooms_that_are_left_for_later_exist() -> None:
+    assert {relative(package) for package in PACKAGES} >= NOT_YET
 
 
 ROOMS = [

@@ -10,8 +10,10 @@ FEATURE = Recipe(
         "experiments/journal/README.md": """
             # experiments/journal: the latest event of each run
 
-            - `lists.py`: which events
-            - `pages.py`, `api.py`, `urls.py`: the page, the same for scripts, its address
+            - `lists.py`: find the latest events
+            - `pages.py`: the page Journal
+            - `api.py`: the same for scripts
+            - `urls.py`: URLs of the journal
             """,
         "experiments/journal/lists.py": '''
             """Which events the journal shows."""
