@@ -1,0 +1,257 @@
+"""Logs of Inspect AI, read by its own loader: what a run holds is in them, and they can be imported again."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+from inspect_ai.log import (
+    EvalLog,
+    EvalSample,
+    list_eval_logs,
+    read_eval_log,
+    read_eval_log_sample,
+    read_eval_log_sample_summaries,
+)
+from PIL import Image as Pillow
+
+from experiments.exchange.export_bundle import KNOWN
+from experiments.exchange.safe_zip import ExchangeError
+from experiments.models import Event, Image, LabelCheck, Observation, Run, Unit
+from experiments.models.mapped import MAP_COLUMNS
+from tests.support.builders import make_run
+from tests.support.bundles import HOSTILE, brought, exported, forgotten, full_run
+from tests.support.long_run import long_run
+from tests.support.tiny_run import CONCLUSION, PROGRAM, Seeing, install, play, tiny_run
+from workers.agent.conversation import messages
+from workers.jobs import laboratory as place
+from workers.jobs.inspect_logs import sample as samples
+from workers.jobs.inspect_logs.log import write_runs
+from workers.jobs.inspect_logs.pieces import chunks
+from workers.protocols import ImagePart
+from workers.record.events import Event as RecordedEvent
+from workers.record.limits import Usage
+
+pytestmark = pytest.mark.usefixtures("redis_url")
+
+ROUNDS = 25
+LOOKS = (
+    "def run_experiment(system, tools):\n"
+    "    pictures = [Image.new('RGB', (8 + {0}, 8), (10 * {0}, 40, 60)) for _ in range(1)]\n"
+    "    activations, images = system.neuron(pictures)\n"
+    "    tools.log_experiment(activations, images, ['picture {0}'], 'seen')"
+)
+OBSERVED = ("position", "title", "activation", "image", "masked", "origin", "prompt", "seed")
+FIGURES = {"pearson": 0.75, "pearson_low": 0.5, "pearson_high": 0.9}
+
+
+def logged(*runs: Run, path: Path) -> Path:
+    with path.open("wb") as target:
+        write_runs([run.pk for run in runs], target, lambda *_: None)
+    return path
+
+
+def read(path: Path) -> EvalLog:
+    return read_eval_log(str(path), resolve_attachments=True)
+
+
+def pictures(sample: EvalSample) -> list[str]:
+    """Data URIs of the images in the messages."""
+    contents = [each.content for each in sample.messages if not isinstance(each.content, str)]
+    return [part.image for content in contents for part in content if part.type == "image"]
+
+
+def recorded(rows: Sequence[Event]) -> list[RecordedEvent]:
+    return [RecordedEvent(row.seq, row.kind, row.content) for row in rows]
+
+
+def pixels(data: bytes) -> tuple[Any, ...]:
+    image = Pillow.open(io.BytesIO(data))
+    return image.mode, image.size, image.tobytes()
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[None]:
+    install(monkeypatch, settings, tmp_path)
+    yield
+    place.build_laboratory.cache_clear()
+    place.sandbox().close()
+    place.build_sandbox.cache_clear()
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.django_db(transaction=True)
+def test_a_run_of_25_rounds_is_the_same_in_inspect(owner: User, tmp_path: Path) -> None:
+    programs = [PROGRAM.format(LOOKS.format(number)) for number in range(ROUNDS - 1)]
+    seeing = Seeing(*programs, CONCLUSION, usage=Usage(1_000, 50, 0.01, cached_tokens=400))
+    run = play(tiny_run(owner, seeing))
+    assert (run.rounds, run.status) == (ROUNDS, "concluded")
+    log = read(logged(run, path=tmp_path / "run.eval"))
+    assert log.samples is not None
+    (sample,) = log.samples
+    rows = list(run.events.order_by("seq"))
+    # Events
+    named = [each for each in sample.events if each.metadata and "seq" in each.metadata]
+    assert [(each.metadata["seq"], each.metadata["kind"]) for each in named] == [(row.seq, row.kind) for row in rows]
+    counts = Counter(each.event for each in sample.events)
+    assert (counts["model"], counts["tool"], counts["span_begin"]) == (ROUNDS, ROUNDS - 1, ROUNDS - 1)
+    assert counts["span_end"] == counts["span_begin"]
+    # Messages: what the model was given is what the agent asked with
+    models = [each for each in sample.events if each.event == "model"]
+    asked = messages(recorded(rows[: max(place for place, row in enumerate(rows) if row.kind == "reply")]))
+    text = "\n".join(part.text for turn in models[-1].input for part in turn.content if part.type == "text")
+    assert text == "\n".join(turn.text for turn in asked)
+    assert [each.output.completion for each in models] == [row.payload["text"] for row in rows if row.kind == "reply"]
+    # Images
+    shown = [part.key for turn in messages(recorded(rows)) for part in turn.parts if isinstance(part, ImagePart)]
+    assert len(shown) > ROUNDS
+    assert [pixels(b64decode(uri.partition(",")[2])) for uri in pictures(sample)] == [
+        pixels(default_storage.open(Image.path_of(key)).read()) for key in shown
+    ]
+    # Tokens and times
+    (used,) = sample.model_usage.values()
+    assert used.input_tokens + (used.input_tokens_cache_read or 0) == run.prompt_tokens
+    assert (used.output_tokens, used.total_cost) == (run.completion_tokens, pytest.approx(run.cost))
+    assert sum(each.output.usage.total_tokens for each in models if each.output.usage) == used.total_tokens
+    assert (sample.working_time, log.status) == (run.seconds, "success")
+    assert run.ended is not None
+    assert run.started is not None
+    assert sample.total_time == (run.ended - run.started).total_seconds()
+    # Scores
+    assert sample.scores is not None
+    assert (sample.scores["label"].answer, sample.scores["label"].explanation) == (
+        "red squares",
+        "It responds to red squares.",
+    )
+
+
+def test_the_head_the_summaries_and_one_sample_are_read_alone(owner: User, tmp_path: Path) -> None:
+    run = checked(full_run(owner))
+    path = logged(run, path=tmp_path / "run.eval")
+    head = read_eval_log(str(path), header_only=True)
+    assert (head.samples, head.status, head.eval.dataset.sample_ids) == (None, "success", [run.pk])
+    assert head.eval.config.turn_limit == run.limits["rounds"]
+    (summary,) = read_eval_log_sample_summaries(str(path))
+    assert summary.scores is not None
+    assert (summary.id, summary.completed, summary.scores["pearson"].value) == (run.pk, True, 0.75)
+    sample = read_eval_log_sample(str(path), id=run.pk, resolve_attachments=True)
+    assert sample.scores is not None
+    assert sample.scores["pearson"].metadata == {
+        "pearson_low": 0.5,
+        "pearson_high": 0.9,
+        "p_value": None,
+        "dataset": "toybox",
+        "split": "probe",
+    }
+    assert head.results is not None
+    assert {each.name: each.metrics["mean"].value for each in head.results.scores} == {"pearson": 0.75}
+    assert [Path(each.name).name for each in list_eval_logs(str(tmp_path))] == ["run.eval"]
+
+
+def checked(run: Run) -> Run:
+    """With a label check."""
+    run.label_check = LabelCheck.objects.create(
+        key="k", unit=Unit.objects.get(), text="a red ball", dataset="toybox", options={}, status="done", **FIGURES
+    )
+    run.save()
+    return run
+
+
+@pytest.mark.django_db
+def test_a_log_is_imported_without_loss(owner: User, teammate: User, tmp_path: Path) -> None:
+    runs = [full_run(owner, "a blue ball"), full_run(owner)]
+    before = rows_of(*runs)
+    path = logged(*runs, path=tmp_path / "runs.eval")
+    forgotten(*runs)
+    taken = brought(path, teammate)
+    assert [each.known for each in taken] == [False, False]
+    assert rows_of(*Run.objects.order_by("question")) == before
+    assert [each.known for each in brought(path, owner)] == [True, True]
+
+
+def rows_of(*runs: Run) -> list[Any]:
+    """All that has to come back: events, observations, images, labels, states of programs, figures of the row."""
+    found: list[Any] = [list(Image.objects.order_by("key").values(*KNOWN))]
+    for run in runs:
+        found.append(list(run.events.values("seq", "kind", "payload", "time")))
+        found.append(list(Observation.objects.filter(run=run).values(*OBSERVED, *MAP_COLUMNS)))
+        found.append(list(run.label_set.values("text", "source", "position", "scores", "run__tags__name")))
+        found += [[bytes(each.state) for each in run.experiments.all()], run.question, run.conclusion, run.seconds]
+    return found
+
+
+@pytest.mark.django_db
+def test_a_log_of_an_evaluation_is_not_taken_for_runs(owner: User, tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("header.json", "{}")
+    with pytest.raises(ExchangeError, match="holds no runs of MAIA Web"):
+        brought(path, owner)
+
+
+@pytest.mark.django_db
+def test_ten_thousand_events_are_read(owner: User, tmp_path: Path) -> None:
+    run = long_run(owner, 300)
+    assert run.last_seq > 900
+    path = logged(run, path=tmp_path / "long.eval")
+    sample = read_eval_log_sample(str(path), id=run.pk)
+    assert sum("seq" in (each.metadata or {}) for each in sample.events) == run.last_seq
+    assert sample.turn_count == 300
+    results = [row.content for row in run.events.filter(kind="result").iterator()]
+    assert len(sample.attachments) == len({key_of(each) for result in results for each in result.observations})
+    last = [each for each in sample.events if each.event == "model"][-1]
+    assert len(last.input) == len(sample.messages) - 2
+
+
+def key_of(observation: Any) -> str:
+    return observation.masked or observation.image
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "words", [HOSTILE, "attachment://0123", "NaN \u2028 \ufffe \x7f", '"},{"id":1', "\x1b[31m\t\r\n"]
+)
+def test_whatever_a_model_writes_stays_words(words: str, owner: User, tmp_path: Path) -> None:
+    run = full_run(owner, words)
+    (sample,) = read(logged(run, path=tmp_path / "run.eval")).samples or ()
+    (text,) = [each.text for each in sample.messages if each.role == "assistant"][:1]
+    assert text == words
+    assert sample.scores is not None
+    assert sample.scores["label"].metadata["labels"][0] == words
+
+
+@pytest.mark.django_db
+def test_surrogates_and_nuls_in_rows_do_not_break_a_log(owner: User, tmp_path: Path) -> None:
+    """Transcripts strip them; a row may be older, or changed by hand."""
+    run = full_run(owner)
+    reply = run.events.filter(kind="reply").earliest("seq")
+    reply.payload |= {"text": "half \ud83d of\x00 it", "code": "print('\udc00')"}
+    reply.save()
+    Event.objects.filter(run=run, kind="experiment").update(payload={"round": 1, "number": "no number"})
+    Event.objects.filter(run=run, seq=2).update(kind="of-tomorrow", payload={"what": "?"})
+    data = b"".join(chunks(samples.of_run(run).fields()))
+    read_back = EvalSample.model_validate(json.loads(data))
+    assert {each.metadata["seq"] for each in read_back.events if each.metadata} == set(range(1, run.last_seq + 1))
+
+
+@pytest.mark.django_db
+def test_an_export_of_runs_as_a_log(owner: User, tmp_path: Path) -> None:
+    runs = [full_run(owner), full_run(owner, "a blue ball"), make_run(owner)]
+    job, data = exported(owner, "bundle", "eval")
+    assert (job.status, job.result) == ("done", "3 runs")
+    path = tmp_path / "runs.eval"
+    path.write_bytes(data)
+    log = read(path)
+    assert [each.id for each in log.samples or ()] == sorted(run.pk for run in runs)
+    assert log.status == "started", "one has not ended"
+    assert log.results is not None
+    assert (log.results.total_samples, log.results.completed_samples) == (3, 2)
