@@ -33,6 +33,10 @@ from workers.record.events import (
 from workers.record.limits import Usage
 
 TOOL = "python"
+MAX_INPUT = 100
+"""Messages that a call of a model names as what it was given: of a longer conversation the first two and the last ones.
+Readers copy them all for each call, so that time and memory would grow with the square of a run of thousands of rounds.
+"""
 ERRORS = {"timeout": "timeout", "killed": "permission"}
 """Status of an experiment -> what Inspect calls such an error; "unknown" for others."""
 
@@ -157,11 +161,12 @@ class Transcript:
         choice = {"message": message, "stop_reason": "tool_calls" if "tool_calls" in message else "stop"}
         output = {"model": model, "choices": [choice], "usage": usage_json(content.usage), "time": content.seconds}
         told = {"author": content.author, "round": content.round, "captions": content.captions}
+        told["input_left_out"] = max(0, place - MAX_INPUT)
         return {
             "event": "model",
             "model": model,
             "input": [],
-            "input_refs": [[0, place]] if place else [],
+            "input_refs": _refer_to(place),
             "tools": [],
             "tool_choice": "none",
             "config": {},
@@ -188,6 +193,13 @@ class Transcript:
         if content.status != "ok":
             event["error"] = {"type": ERRORS.get(content.status, "unknown"), "message": content.error}
         return event
+
+
+def _refer_to(count: int) -> list[list[int]]:
+    """The first messages, as places of their list."""
+    if count <= MAX_INPUT:
+        return [[0, count]] if count else []
+    return [[0, 2], [count - MAX_INPUT + 2, count]]
 
 
 def usage_json(used: Usage) -> Json:
