@@ -34,8 +34,16 @@ class ExportIn(Body):
     """What a file is to hold."""
 
     what: Literal[
-        *("bundle", "runs", "experiments", "observations", "labels", "reviews", "verdicts", "agreement", "study"),
+        "bundle",
+        "runs",
+        "experiments",
+        "observations",
+        "labels",
         "evaluations",
+        "reviews",
+        "verdicts",
+        "agreement",
+        "study",
     ] = Field(
         examples=["runs"], description="of a study its folder, chosen by study=3, with names of people by names=yes"
     )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.test import Client
 from inspect_ai.log import (
-    EvalLog,
     EvalSample,
     list_eval_logs,
     read_eval_log,
@@ -27,18 +27,18 @@ from PIL import Image as Pillow
 
 from experiments.exchange.export_bundle import KNOWN
 from experiments.exchange.safe_zip import ExchangeError
-from experiments.models import Event, Image, LabelCheck, Observation, Run, Unit
+from experiments.models import Event, Export, Image, Import, LabelCheck, Observation, Run, Sweep, Unit
 from experiments.models.mapped import MAP_COLUMNS
+from tests.support.api_world import KEY
+from tests.support.blind_runs import blind_run, queued
 from tests.support.builders import make_run
 from tests.support.bundles import HOSTILE, brought, exported, forgotten, full_run
-from tests.support.long_run import long_run
+from tests.support.inspect_logs import logged, read
+from tests.support.people import member
 from tests.support.tiny_run import CONCLUSION, PROGRAM, Seeing, install, play, tiny_run
 from workers.agent.conversation import messages
 from workers.jobs import laboratory as place
-from workers.jobs.inspect_logs import sample as samples
-from workers.jobs.inspect_logs.log import write_runs
-from workers.jobs.inspect_logs.pieces import chunks
-from workers.jobs.inspect_logs.transcript import MAX_INPUT
+from workers.jobs import long
 from workers.protocols import ImagePart
 from workers.record.events import Event as RecordedEvent
 from workers.record.limits import Usage
@@ -56,16 +56,6 @@ OBSERVED = ("position", "title", "activation", "image", "masked", "origin", "pro
 FIGURES = {"pearson": 0.75, "pearson_low": 0.5, "pearson_high": 0.9}
 
 
-def logged(*runs: Run, path: Path) -> Path:
-    with path.open("wb") as target:
-        write_runs([run.pk for run in runs], target, lambda *_: None)
-    return path
-
-
-def read(path: Path) -> EvalLog:
-    return read_eval_log(str(path), resolve_attachments=True)
-
-
 def pictures(sample: EvalSample) -> list[str]:
     """Data URIs of the images in the messages."""
     contents = [each.content for each in sample.messages if not isinstance(each.content, str)]
@@ -74,6 +64,11 @@ def pictures(sample: EvalSample) -> list[str]:
 
 def recorded(rows: Sequence[Event]) -> list[RecordedEvent]:
     return [RecordedEvent(row.seq, row.kind, row.content) for row in rows]
+
+
+def stored_bytes(key: str) -> bytes:
+    with default_storage.open(Image.path_of(key)) as file:
+        return file.read()
 
 
 def pixels(data: bytes) -> tuple[Any, ...]:
@@ -115,9 +110,9 @@ def test_a_run_of_25_rounds_is_the_same_in_inspect(owner: User, tmp_path: Path) 
     assert [each.output.completion for each in models] == [row.payload["text"] for row in rows if row.kind == "reply"]
     # Images
     shown = [part.key for turn in messages(recorded(rows)) for part in turn.parts if isinstance(part, ImagePart)]
-    assert len(shown) > ROUNDS
+    assert len(set(shown)) == ROUNDS - 1
     assert [pixels(b64decode(uri.partition(",")[2])) for uri in pictures(sample)] == [
-        pixels(default_storage.open(Image.path_of(key)).read()) for key in shown
+        pixels(stored_bytes(key)) for key in shown
     ]
     # Tokens and times
     (used,) = sample.model_usage.values()
@@ -200,59 +195,6 @@ def test_a_log_of_an_evaluation_is_not_taken_for_runs(owner: User, tmp_path: Pat
         brought(path, owner)
 
 
-@pytest.mark.more
-@pytest.mark.django_db
-def test_ten_thousand_events_are_read(owner: User, tmp_path: Path) -> None:
-    run = long_run(owner, 3_333)
-    assert run.last_seq > 10_000
-    path = logged(run, path=tmp_path / "long.eval")
-    # In the main thread Python 3.11 writes out all that was read, since asyncio looks at a handler of signals
-    with ThreadPoolExecutor(1) as pool:
-        sample = pool.submit(read_eval_log_sample, str(path), id=run.pk).result()
-    assert [seq for each in sample.events if (seq := (each.metadata or {}).get("seq"))] == list(
-        range(1, run.last_seq + 1)
-    )
-    assert sample.turn_count == 3_333
-    results = [row.content for row in run.events.filter(kind="result").iterator()]
-    assert len(sample.attachments) == len({key_of(each) for result in results for each in result.observations})
-    *_, last = (each for each in sample.events if each.event == "model")
-    assert last.metadata is not None
-    assert len(last.input) == MAX_INPUT
-    assert last.metadata["input_left_out"] == len(sample.messages) - 2 - MAX_INPUT
-    assert [each.id for each in last.input[:2]] == ["message-1", "message-2"]
-
-
-def key_of(observation: Any) -> str:
-    return observation.masked or observation.image
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    "words", [HOSTILE, "attachment://0123", "NaN \u2028 \ufffe \x7f", '"},{"id":1', "\x1b[31m\t\r\n"]
-)
-def test_whatever_a_model_writes_stays_words(words: str, owner: User, tmp_path: Path) -> None:
-    run = full_run(owner, words)
-    (sample,) = read(logged(run, path=tmp_path / "run.eval")).samples or ()
-    (text,) = [each.text for each in sample.messages if each.role == "assistant"][:1]
-    assert text == words
-    assert sample.scores is not None
-    assert sample.scores["label"].metadata["labels"][0] == words
-
-
-@pytest.mark.django_db
-def test_surrogates_and_nuls_in_rows_do_not_break_a_log(owner: User, tmp_path: Path) -> None:
-    """Transcripts strip them; a row may be older, or changed by hand."""
-    run = full_run(owner)
-    reply = run.events.filter(kind="reply").earliest("seq")
-    reply.payload |= {"text": "half \ud83d of\x00 it", "code": "print('\udc00')"}
-    reply.save()
-    Event.objects.filter(run=run, kind="experiment").update(payload={"round": 1, "number": "no number"})
-    Event.objects.filter(run=run, seq=2).update(kind="of-tomorrow", payload={"what": "?"})
-    data = b"".join(chunks(samples.of_run(run).fields()))
-    read_back = EvalSample.model_validate(json.loads(data))
-    assert {each.metadata["seq"] for each in read_back.events if each.metadata} == set(range(1, run.last_seq + 1))
-
-
 @pytest.mark.django_db
 def test_an_export_of_runs_as_a_log(owner: User, tmp_path: Path) -> None:
     runs = [full_run(owner), full_run(owner, "a blue ball"), make_run(owner)]
@@ -265,3 +207,54 @@ def test_an_export_of_runs_as_a_log(owner: User, tmp_path: Path) -> None:
     assert log.status == "started", "one has not ended"
     assert log.results is not None
     assert (log.results.total_samples, log.results.completed_samples) == (3, 2)
+
+
+@pytest.mark.django_db
+def test_a_sweep_is_one_log(owner: User, tmp_path: Path) -> None:
+    sweep = Sweep.objects.create(owner=owner, name="A layer", task="describe", selection={})
+    runs = [full_run(owner), full_run(owner, "a blue ball")]
+    Run.objects.update(sweep=sweep)
+    full_run(owner, "of no sweep")
+    _, data = exported(owner, "bundle", "eval", f"sweep={sweep.pk}")
+    (tmp_path / "sweep.eval").write_bytes(data)
+    log = read(tmp_path / "sweep.eval")
+    assert [each.id for each in log.samples or ()] == [run.pk for run in runs]
+    assert (log.eval.task_display_name, (log.eval.metadata or {})["sweep"]) == ("A layer", sweep.pk)
+    tokens = sum(used.total_tokens for used in log.stats.model_usage.values())
+    assert tokens == sum(run.prompt_tokens + run.completion_tokens for run in Run.objects.filter(sweep=sweep))
+
+
+@pytest.mark.django_db
+def test_a_log_is_refused_to_those_who_are_to_judge_it_unseen(owner: User) -> None:
+    run, judge = blind_run(owner), member("judge", "REVIEWER")
+    Image.objects.create(key=KEY, width=1, height=1)
+    queued(run, judge, blind=True)
+    job, _ = exported(judge, "bundle", "eval", f"run={run.pk}")
+    assert job.status == "failed"
+    assert "You are still to judge" in job.result
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_offers_it_and_the_import_takes_it(as_owner: Client, owner: User, tmp_path: Path) -> None:
+    run = full_run(owner, HOSTILE)
+    assert "Inspect log (.eval)" in as_owner.get("/exports/?what=bundle").content.decode()
+    assert "Inspect log" not in as_owner.get("/exports/?what=runs").content.decode()
+    as_owner.post("/exports/make/", {"what": "bundle", "format": "eval", "query": f"run={run.pk}"})
+    export = Export.objects.get()
+    long.work(export.job_id)
+    answer = as_owner.get(f"/exports/{export.pk}/file/")
+    assert answer["Content-Disposition"] == f'attachment; filename="maia-runs-{export.pk}.eval"'
+    data = b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+    forgotten(run)
+    file = SimpleUploadedFile("run.eval", data)
+    assert as_owner.post("/imports/bring/", {"kind": "bundle", "file": file}).status_code == 302
+    long.work(Import.objects.get().job_id)
+    assert Run.objects.get().question == f"What? {HOSTILE}"
+
+
+@pytest.mark.django_db
+def test_the_command_writes_a_log(owner: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = full_run(owner)
+    monkeypatch.chdir(tmp_path)
+    call_command("export_run", str(run.pk), "--format", "eval")
+    assert read_eval_log(f"run-{run.pk}.eval", header_only=True).status == "success"

@@ -78,8 +78,10 @@ def _status(job: Job | None) -> str:
 
 def _find_run(item: EvaluationItem, names: Names) -> Run | None:
     """The item's run, if the viewer may read of it and of what it studies."""
+    if item.run_id is None:
+        return None
     runs = visible_to(Run.objects.filter(pk=item.run_id)).select_related("owner", "parent", "label_check")
-    run = runs.first() if item.run_id else None
+    run = runs.first()
     return None if run is None or names.hides(run) else run
 
 
@@ -87,11 +89,11 @@ def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> 
     """The run that the item asked for with what the item scored; without one, its label as the only answer."""
     label = told["label"] or ""
     figures = {"pearson": told["pearson"], "auprc": told["auprc"], **(told["scores"] or {})}
-    found = {scores.LABEL: {"value": label, "answer": label}} if label else {}
+    found: dict[str, Json] = {scores.LABEL: {"value": label, "answer": label}} if label else {}
     found |= scores.of_values(figures, label)
     metadata = {name: _plain(value) for name, value in told.items() if name not in {"scores", "label"}}
     uuid = hashlib.sha256(f"{item.evaluation_id} {item.pk}".encode()).hexdigest()[:22]
-    shared = {
+    shared: Json = {
         "id": item.position,
         "uuid": uuid,
         "status": STATUSES.get(ItemStatus(item.status), "started"),
