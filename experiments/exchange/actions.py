@@ -21,7 +21,7 @@ from experiments.exchange import export_query, form
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.installation.actions import start_job
 from experiments.models import Export, ExportSubject, Format, Import, Job
-from experiments.models.exchange import ZIPPED
+from experiments.models.exchange import list_formats
 from experiments.models.job import MOVING, JobKind, JobStatus
 
 MOST_EXPORTS = 5
@@ -32,21 +32,26 @@ QUERY_CHARS = 20_000
 
 @transaction.atomic
 def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # noqa: A002 - the API's word
-    """Have a worker write a file; a bundle and a study are always a zip. Raises InvalidInput, also where nothing
-    matches."""
+    """Have a worker write a file; a bundle is a zip unless it is to be a log of Inspect, a study always. Raises
+    InvalidInput, also where nothing matches."""
     if what not in ExportSubject.values:
         raise InvalidInput("Choose what to export.", "what")
     subject = ExportSubject(what)
-    if subject in ZIPPED:
+    possible = list_formats(subject)
+    if format not in possible:
+        if possible[0] != Format.ZIP:
+            listed = ", ".join(each.label for each in possible)
+            raise InvalidInput(f"Choose a format. {subject.label} can be: {listed}.", "format")
         format = Format.ZIP  # noqa: A001
-    elif format not in set(Format.values) - {Format.ZIP}:
-        raise InvalidInput("Choose a format: CSV, JSON Lines or Parquet.", "format")
     if len(query) > QUERY_CHARS:
         raise InvalidInput(f"The filter has {len(query):,} characters, at most {QUERY_CHARS:,} are possible.", "query")
     if Export.objects.filter(job__asked_by=actor.person, job__status__in=MOVING).count() >= MOST_EXPORTS:
         raise InvalidInput(f"{MOST_EXPORTS} exports of yours are under way: wait for one, or stop it.")
     try:
-        found = export_query.select_rows(subject, query, actor.person).exists()
+        rows = export_query.select_rows(subject, query, actor.person)
+        found = rows.exists()
+        if format == Format.EVAL:
+            export_query.check_log(subject, rows)
     except ExchangeError as error:
         raise InvalidInput(str(error), "query") from None
     if not found:

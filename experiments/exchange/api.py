@@ -34,12 +34,23 @@ class ExportIn(Body):
     """What a file is to hold."""
 
     what: Literal[
-        "bundle", "runs", "experiments", "observations", "labels", "reviews", "verdicts", "agreement", "study"
+        "bundle",
+        "runs",
+        "experiments",
+        "observations",
+        "labels",
+        "evaluations",
+        "reviews",
+        "verdicts",
+        "agreement",
+        "study",
     ] = Field(
         examples=["runs"], description="of a study its folder, chosen by study=3, with names of people by names=yes"
     )
-    format: Literal["jsonl", "csv", "parquet", "zip"] = Field(
-        "jsonl", description="a bundle and a study are always a zip"
+    format: Literal["jsonl", "csv", "parquet", "zip", "eval"] = Field(
+        "jsonl",
+        description="a bundle is a zip, or with `eval` a log that `inspect view` opens, as of one evaluation "
+        "(`what` evaluations, `query` evaluation=3); a study is always a zip",
     )
     query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])
 

@@ -37,7 +37,8 @@ class Pack:
         self.packed = packed
         self.hashes: dict[str, str] = {}
 
-    def add(self, name: str, chunks: Iterable[bytes], *, deflated: bool = True) -> None:
+    def add(self, name: str, chunks: Iterable[bytes], *, deflated: bool = True, listed: bool = True) -> None:
+        """Write a member; one that is not `listed` in the manifest is not ours to read again."""
         info = zipfile.ZipInfo(name, EPOCH)
         info.compress_type = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
         info.external_attr = 0o644 << 16
@@ -46,7 +47,8 @@ class Pack:
             for chunk in chunks:
                 digest.update(chunk)
                 member.write(chunk)
-        self.hashes[name] = digest.hexdigest()
+        if listed:
+            self.hashes[name] = digest.hexdigest()
 
 
 @contextmanager
@@ -58,12 +60,25 @@ def packing(target: IO[bytes]) -> Iterator[Pack]:
         pack.add(MANIFEST, [dump_json({"schema": SCHEMA, "files": dict(pack.hashes)})])
 
 
+@contextmanager
+def packing_log(target: IO[bytes]) -> Iterator[Pack]:
+    """An archive without a manifest, which nothing of ours reads again."""
+    with zipfile.ZipFile(target, "w") as packed:
+        yield Pack(packed)
+
+
 def write(
-    pack: Pack, run: Run, small: Small, folder: str = "", viewer: User | None = None, *, fine: Small | None = None
+    pack: Pack,
+    run: Run,
+    small: Small | None,
+    folder: str = "",
+    viewer: User | None = None,
+    *,
+    fine: Small | None = None,
 ) -> None:
     """Add one run as it is at this moment, with what this person may see that people said of it.
 
-    `folder` ends in "/" or is empty; `small` and `fine` draw the pictures of run.html.
+    `folder` ends in "/" or is empty; `small` and `fine` draw the pictures of run.html, which is left out without.
     """
     keys: set[str] = set()
     pack.add(f"{folder}run.json", [dump_json(to_json(run))])
@@ -73,8 +88,9 @@ def write(
     pack.add(f"{folder}images.jsonl", lines({name: getattr(row, name) for name in KNOWN} for row in rows))
     for row in rows:
         pack.add(f"{folder}images/{row.key}.png", pixels(row.key), deflated=False)
-    page = run_html.document(run, _events_of(run), small, viewer, fine=fine)
-    pack.add(f"{folder}run.html", (text.encode() for text in page))
+    if small:
+        page = run_html.document(run, _events_of(run), small, viewer, fine=fine)
+        pack.add(f"{folder}run.html", (text.encode() for text in page))
 
 
 def lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:

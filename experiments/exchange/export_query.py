@@ -99,6 +99,12 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
     return rows.order_by("pk")
 
 
+def check_log(what: ExportSubject, rows: QuerySet[Any]) -> None:
+    """Raises ExchangeError where the rows do not make one log of Inspect."""
+    if what == ExportSubject.EVALUATIONS and rows.order_by().values("evaluation").distinct().count() > 1:
+        raise ExchangeError("An Inspect log holds one evaluation: choose it by its number.")
+
+
 def _select_study(given: Mapping[str, str]) -> QuerySet[Study]:
     """The one that is named. Raises ExchangeError for what makes no sense."""
     if given.get("names", NAMES) != NAMES:

@@ -36,6 +36,9 @@ PIXELS = 4 << 30
 DIGITS = 18
 CHUNK = 1 << 16
 MANIFEST = "manifest.json"
+INSPECT_FILES = frozenset({"header.json", "summaries.json", "reductions.json"})
+INSPECT_FOLDERS = ("samples/", "_journal/")
+"""What a log of Inspect AI holds beside our bundle: it is passed over."""
 DESKTOP_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """What desktops leave in folders, and people pack with them."""
 
@@ -69,6 +72,11 @@ class Archive:
         self.unpacked = 0
         # Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there.
         if MANIFEST not in self.members:
+            if any(info.filename == "header.json" for info in listed):
+                raise ExchangeError(
+                    "This log of Inspect holds no runs of MAIA Web: one of an evaluation is for viewing, and Inspect "
+                    "leaves ours out where it writes a log anew. Export the runs as an Inspect log, and bring that."
+                )
             raise ExchangeError(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or not a whole one.")
         manifest = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
         hashes = manifest.get("files") if isinstance(manifest, dict) else None
@@ -180,9 +188,13 @@ def _find_members(listed: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInf
         if members.setdefault(name, info) is not info:
             raise ExchangeError(f"{name!r} is in the archive twice.")
     outer = {name.partition("/")[0] for name in members}
-    if MANIFEST in members or len(outer) != 1:
-        return members
-    return {name.partition("/")[2]: info for name, info in members.items()}
+    if MANIFEST not in members and len(outer) == 1:
+        members = {name.partition("/")[2]: info for name, info in members.items()}
+    return {name: info for name, info in members.items() if not _is_of_inspect(name)}
+
+
+def _is_of_inspect(name: str) -> bool:
+    return name in INSPECT_FILES or name.startswith(INSPECT_FOLDERS)
 
 
 def _check_member(info: zipfile.ZipInfo) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django.db import models
@@ -14,7 +15,7 @@ KEPT = timedelta(days=7)
 
 
 class ExportSubject(models.TextChoices):
-    BUNDLE = "bundle", "Full runs (.zip)"
+    BUNDLE = "bundle", "Full runs"
     RUNS = "runs", "Runs"
     EXPERIMENTS = "experiments", "Experiments"
     OBSERVATIONS = "observations", "Observations"
@@ -46,8 +47,6 @@ NOUNS = {
     ExportSubject.SWEEPS: "sweep",
     ExportSubject.STUDY: "study",
 }
-ZIPPED = frozenset({ExportSubject.BUNDLE, ExportSubject.STUDY})
-"""What is a folder with pages and images, not a table."""
 
 
 class Format(models.TextChoices):
@@ -55,6 +54,20 @@ class Format(models.TextChoices):
     JSONL = "jsonl", "JSON Lines"
     CSV = "csv", "CSV"
     PARQUET = "parquet", "Parquet"
+    EVAL = "eval", "Inspect log (.eval)"
+
+
+_TABLE = (Format.CSV, Format.JSONL, Format.PARQUET)
+FORMATS: Mapping[str, tuple[Format, ...]] = {
+    ExportSubject.BUNDLE: (Format.ZIP, Format.EVAL),
+    ExportSubject.STUDY: (Format.ZIP,),
+    ExportSubject.EVALUATIONS: (*_TABLE, Format.EVAL),
+}
+
+
+def list_formats(what: str) -> tuple[Format, ...]:
+    """The formats of an export, the usual one first. What is a folder with pages and images is no table."""
+    return FORMATS.get(what, _TABLE)
 
 
 class ImportKind(models.TextChoices):

@@ -53,7 +53,7 @@ RETIRED = {
     r"Line of the rubric": "Criterion",
     r"Kept as you type": "Saved automatically",
     r"Close it for good": "Close trial",
-    r"Runs, whole": "Full runs (.zip)",
+    r"Runs, whole": "Full runs",
     r"[Pp]ublished transcripts?": "MAIA transcript",
     r"What is known of it": "Details",
     r"Everywhere it is used": "All uses",

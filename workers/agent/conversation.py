@@ -67,20 +67,25 @@ def messages(events: Sequence[Event], told: dict[int, tuple[Part, ...]] | None =
     Neighbouring user turns are one message, since providers want the roles to alternate. `told` is what was said of
     each result before, by the number of its event, where the caller keeps that: what is new is added.
     """
-    told = {} if told is None else told
-    turns: list[Message] = []
+    merged: list[Message] = []
+    for _, turn in turns(events, {} if told is None else told):
+        if merged and merged[-1].role == turn.role == "user":
+            merged[-1] = Message("user", merged[-1].parts + turn.parts)
+        else:
+            merged.append(turn)
+    return merged
+
+
+def turns(events: Sequence[Event], told: dict[int, tuple[Part, ...]]) -> Iterator[tuple[Event, Message]]:
+    """The same one by one, before neighbours are put together, each with the event that it says. `told` as above."""
     logged: dict[str, float] = {}
     for event in _in_order_of_hearing(events):
         if isinstance(event.payload, ExperimentEnded) and event.seq not in told:
             told[event.seq] = result_parts(event.payload, logged)
         for turn in _make_messages(event, told):
-            if turns and turns[-1].role == turn.role == "user":
-                turns[-1] = Message("user", turns[-1].parts + turn.parts)
-            else:
-                turns.append(turn)
+            yield event, turn
         if isinstance(event.payload, ExperimentEnded):
             logged.update({each.image: each.activation for each in event.payload.observations})
-    return turns
 
 
 def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:

@@ -42,6 +42,8 @@ from experiments.models.job import MOVING
 from experiments.studies import folder as study_folder
 from workers import registry
 from workers.errors import ToolMisuse
+from workers.jobs.inspect_logs import evaluation as inspect_evaluation
+from workers.jobs.inspect_logs import log as inspect_log
 
 log = logging.getLogger(__name__)
 
@@ -77,9 +79,12 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
     viewer = export.job.asked_by
     chosen = export_query.select_rows(ExportSubject(export.what), export.query, viewer)
     if export.what == ExportSubject.BUNDLE:
-        return write_bundle(list(chosen.values_list("pk", flat=True)), target, progress, viewer)
+        write = inspect_log.write_runs if export.format == Format.EVAL else write_bundle
+        return write(list(chosen.values_list("pk", flat=True)), target, progress, viewer)
     if export.what == ExportSubject.STUDY:
         return write_study(chosen.first(), target, progress, show_names=export_query.shows_names(export.query))
+    if export.format == Format.EVAL:
+        return inspect_evaluation.write_evaluation(chosen, target, progress, viewer)
     export_query.note_shown(chosen, viewer)
     table = tables.TABLES[ExportSubject(export.what)]
     if export.format == Format.PARQUET:

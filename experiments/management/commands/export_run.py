@@ -1,4 +1,4 @@
-"""Write runs as a bundle: everything of them, with a page that opens without a network."""
+"""Write runs as a bundle: everything of them, with a page that opens without a network; or as a log of Inspect."""
 
 from __future__ import annotations
 
@@ -18,28 +18,34 @@ class Command(PreparedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("runs", nargs="+", type=int, metavar="RUN", help="numbers of the runs")
         parser.add_argument("--to", type=Path, metavar="FILE", help="default: run-N.zip, or runs.zip for several")
+        parser.add_argument(
+            "--format", choices=("zip", "eval"), default="zip", help="eval: a log that `inspect view` opens"
+        )
 
     def handle(self, **options: Any) -> None:
         keys = list(dict.fromkeys(options["runs"]))
         if unknown := sorted(set(keys) - set(Run.objects.filter(pk__in=keys).values_list("pk", flat=True))):
             raise CommandError(f"There is no run {unknown[0]}.")
-        target = options["to"] or Path(f"run-{keys[0]}.zip" if len(keys) == 1 else "runs.zip")
+        ending = options["format"]
+        target = options["to"] or Path(f"run-{keys[0]}.{ending}" if len(keys) == 1 else f"runs.{ending}")
         try:
-            write(keys, target)
+            write(keys, target, ending)
         except OSError as error:
             raise CommandError(f"{target} cannot be written: {error.strerror}.") from error
         self.stdout.write(f"{target}: {len(keys)} run{'' if len(keys) == 1 else 's'}, {target.stat().st_size:,} bytes")
 
 
-def write(keys: list[int], target: Path) -> None:
+def write(keys: list[int], target: Path, ending: str) -> None:
     """The file, whole or not at all. Raises CommandError at Ctrl+C."""
     from workers.jobs import exchange
+    from workers.jobs.inspect_logs import log
 
+    write_file = log.write_runs if ending == "eval" else exchange.write_bundle
     line = ProgressLine()
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as part:
         try:
             with line.until_ctrl_c("No file was written."):
-                exchange.write_bundle(keys, part, line)
+                write_file(keys, part, line)
             part.flush()
             Path(part.name).replace(target)
         finally:
