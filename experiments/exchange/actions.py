@@ -18,10 +18,11 @@ from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_text
 from experiments.exchange import export_query, form
+from experiments.exchange.formats import selection
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.installation.actions import start_job
 from experiments.models import Export, ExportSubject, Format, Import, Job
-from experiments.models.exchange import ZIPPED
+from experiments.models.exchange import ZIPPED, list_formats
 from experiments.models.job import MOVING, JobKind, JobStatus
 
 MOST_EXPORTS = 5
@@ -39,14 +40,18 @@ def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # 
     subject = ExportSubject(what)
     if subject in ZIPPED:
         format = Format.ZIP  # noqa: A001
-    elif format not in set(Format.values) - {Format.ZIP}:
-        raise InvalidInput("Choose a format: CSV, JSON Lines or Parquet.", "format")
+    elif format not in (offered := list_formats(what)):
+        names = ", ".join(f"{each} ({each.label})" for each in offered)
+        raise InvalidInput(f"Choose a format: {subject.label} are written as {names}.", "format")
     if len(query) > QUERY_CHARS:
         raise InvalidInput(f"The filter has {len(query):,} characters, at most {QUERY_CHARS:,} are possible.", "query")
     if Export.objects.filter(job__asked_by=actor.person, job__status__in=MOVING).count() >= MOST_EXPORTS:
         raise InvalidInput(f"{MOST_EXPORTS} exports of yours are under way: wait for one, or stop it.")
     try:
-        found = export_query.select_rows(subject, query, actor.person).exists()
+        rows = export_query.select_rows(subject, query, actor.person)
+        if format == Format.DATASET_RUNS:
+            selection.whole_runs(rows, actor.person)
+        found = rows.exists()
     except ExchangeError as error:
         raise InvalidInput(str(error), "query") from None
     if not found:

@@ -24,7 +24,7 @@ from experiments.exchange.downloads import own_exports, send_file
 from experiments.exchange.export_words import describe_query, list_fields
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Import, Role, SavedView, ViewedList, VisionModelRow
-from experiments.models.exchange import NOUNS, ExportSubject, Format, ImportKind
+from experiments.models.exchange import NOUNS, ZIPPED, ExportSubject, Format, ImportKind, list_formats
 from experiments.runs.saved_views.actions import list_views
 
 _VIEWS = {
@@ -58,7 +58,8 @@ def _show_exports(
 ) -> HttpResponse:
     """The page with these choices, and how much they would hold."""
     what = what if what in ExportSubject.values else ExportSubject.RUNS
-    ending = ending if ending in Format.values and ending != Format.ZIP else Format.CSV
+    offered = [] if what in ZIPPED else list_formats(what)
+    ending = ending if ending in offered else Format.CSV
     count = None
     try:
         count = export_query.select_rows(ExportSubject(what), query, user).count()
@@ -68,7 +69,7 @@ def _show_exports(
         "what": what,
         "whats": ExportSubject.choices,
         "form": ending,
-        "formats": [choice for choice in Format.choices if choice[0] != Format.ZIP],
+        "formats": [(each.value, each.label) for each in offered or list_formats(ExportSubject.RUNS)],
         "fields": list_fields(ExportSubject(what), query[: actions.QUERY_CHARS]),
         "words": describe_query(what, query[: actions.QUERY_CHARS]),
         "views": _list_views(user, ExportSubject(what)),

@@ -36,6 +36,8 @@ PIXELS = 4 << 30
 DIGITS = 18
 CHUNK = 1 << 16
 MANIFEST = "manifest.json"
+BUNDLE = "bundle/"
+"""The folder of a dataset in which whole runs lie."""
 DESKTOP_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """What desktops leave in folders, and people pack with them."""
 
@@ -56,9 +58,9 @@ class Guarded(io.BufferedReader):
 
 
 class Archive:
-    """A zip archive whose members have harmless names, and are what its manifest says."""
+    """A zip archive whose members have harmless names; with `proven`, they are what its manifest says."""
 
-    def __init__(self, packed: zipfile.ZipFile) -> None:
+    def __init__(self, packed: zipfile.ZipFile, *, proven: bool = True) -> None:
         self.packed = packed
         listed = packed.infolist()
         if len(listed) > MEMBERS:
@@ -67,9 +69,17 @@ class Archive:
             )
         self.members = _find_members(listed)
         self.unpacked = 0
-        # Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there.
+        self.hashes: dict[str, str] | None = None
+        if proven:
+            self.members = _whole_runs_in(self.members)
+            self.hashes = self._read_manifest()
+
+    def _read_manifest(self) -> dict[str, str]:
+        """Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there."""
         if MANIFEST not in self.members:
-            raise ExchangeError(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or not a whole one.")
+            no_runs = "it is a dataset without whole runs: export it with them, or import its labels"
+            why = no_runs if "README.md" in self.members else "it is no bundle of MAIA Web, or not a whole one"
+            raise ExchangeError(f"The archive has no {MANIFEST}: {why}.")
         manifest = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
         hashes = manifest.get("files") if isinstance(manifest, dict) else None
         if not isinstance(hashes, dict):
@@ -78,7 +88,7 @@ class Archive:
             raise ExchangeError(f"{absent[0]!r} is in {MANIFEST} and not in the archive.")
         if more := sorted(set(self.members) - set(hashes) - {MANIFEST}):
             raise ExchangeError(f"{more[0]!r} is in the archive and not in {MANIFEST}. Take it out, or export again.")
-        self.hashes = hashes
+        return hashes
 
     def folders(self) -> list[str]:
         """Where runs lie: "" or "run-12/", as many as there are, by number. Raises ExchangeError if there is none."""
@@ -102,7 +112,7 @@ class Archive:
                     yield chunk
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
             raise ExchangeError(f"{name!r} is damaged ({error}). Send the file again.") from None
-        if name != MANIFEST and self.hashes.get(name) != digest.hexdigest():
+        if self.hashes is not None and self.hashes.get(name) != digest.hexdigest():
             raise ExchangeError(
                 f"{name!r} is not what {MANIFEST} says: its SHA-256 is {digest.hexdigest()[:12]}…. Something changed "
                 "it, such as a program that turns line ends: send the archive as it was exported."
@@ -148,8 +158,8 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[Archive]:
-    """The archive in a file. Raises ExchangeError."""
+def open_archive(path: Path, *, proven: bool = True) -> Iterator[Archive]:
+    """The archive in a file; without `proven` one that others may have written. Raises ExchangeError."""
     check_size(path)
     with Guarded(io.FileIO(path)) as file:
         try:
@@ -159,7 +169,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
                 f"This is no whole zip archive ({error}): it may have been cut off. Send it again."
             ) from None
         with packed:
-            yield Archive(packed)
+            yield Archive(packed, proven=proven)
 
 
 def check_size(path: Path) -> None:
@@ -183,6 +193,13 @@ def _find_members(listed: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInf
     if MANIFEST in members or len(outer) != 1:
         return members
     return {name.partition("/")[2]: info for name, info in members.items()}
+
+
+def _whole_runs_in(members: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Of a dataset the members of its whole runs, as they are named there; of a bundle all."""
+    if f"{BUNDLE}{MANIFEST}" not in members:
+        return members
+    return {name.removeprefix(BUNDLE): info for name, info in members.items() if name.startswith(BUNDLE)}
 
 
 def _check_member(info: zipfile.ZipInfo) -> str:

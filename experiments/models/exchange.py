@@ -55,6 +55,30 @@ class Format(models.TextChoices):
     JSONL = "jsonl", "JSON Lines"
     CSV = "csv", "CSV"
     PARQUET = "parquet", "Parquet"
+    DATASET = "dataset", "Dataset (Hugging Face)"
+    DATASET_RUNS = "dataset-runs", "Dataset with whole runs (Hugging Face)"
+    COSY = "cosy", "CSV for CoSy"
+    DELPHI = "delphi", "Text files for delphi"
+    NEURONPEDIA = "neuronpedia", "JSON Lines for Neuronpedia"
+
+
+DATASETS = frozenset({Format.DATASET, Format.DATASET_RUNS})
+LABEL_FILES = frozenset({Format.COSY, Format.DELPHI, Format.NEURONPEDIA})
+_ENDINGS: dict[str, str] = {**dict.fromkeys(DATASETS, "zip"), "cosy": "csv", "delphi": "zip", "neuronpedia": "jsonl"}
+"""How the file of a format ends, where that is not its name."""
+
+
+def list_formats(what: str) -> list[Format]:
+    """The formats in which rows of this kind are written, as the page offers them."""
+    if what in ZIPPED:
+        return [Format.ZIP]
+    left_out = {Format.ZIP}
+    if what not in {ExportSubject.RUNS, ExportSubject.OBSERVATIONS}:
+        left_out.add(Format.DATASET_RUNS)
+        left_out |= set() if what == ExportSubject.LABELS else {Format.DATASET}
+    if what != ExportSubject.LABELS:
+        left_out |= LABEL_FILES
+    return [each for each in Format if each not in left_out]
 
 
 class ImportKind(models.TextChoices):
@@ -72,7 +96,7 @@ class Export(models.Model):
 
     job = models.OneToOneField("experiments.Job", models.CASCADE, related_name="export")
     what = models.CharField(max_length=12, choices=ExportSubject.choices)
-    format = models.CharField(max_length=8, choices=Format.choices)
+    format = models.CharField(max_length=12, choices=Format.choices)
     query = models.TextField(blank=True, help_text="which of them, as in the address of the page")
     count = models.PositiveBigIntegerField(null=True, help_text="what the file holds, in rows or runs")
     size = models.PositiveBigIntegerField(null=True, help_text="bytes; empty until the file is whole")
@@ -87,12 +111,18 @@ class Export(models.Model):
     @property
     def place(self) -> str:
         """Where the file lies, as `core.transfers` names it."""
-        return f"exports/{self.pk}.{self.format}"
+        return f"exports/{self.pk}.{self._ending}"
 
     @property
     def file_name(self) -> str:
         """What a browser saves it as."""
-        return f"maia-{'runs' if self.what == ExportSubject.BUNDLE else self.what}-{self.pk}.{self.format}"
+        name = "runs" if self.what == ExportSubject.BUNDLE else self.what
+        of = f"-{self.format}" if self.format in _ENDINGS else ""
+        return f"maia-{name}{of}-{self.pk}.{self._ending}"
+
+    @property
+    def _ending(self) -> str:
+        return _ENDINGS.get(self.format, self.format)
 
 
 class Import(models.Model):
