@@ -190,7 +190,7 @@ def _find_members(listed: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInf
         if members.setdefault(name, info) is not info:
             raise ExchangeError(f"{name!r} is in the archive twice.")
     outer = {name.partition("/")[0] for name in members}
-    if MANIFEST in members or len(outer) != 1:
+    if MANIFEST in members or len(outer) != 1 or outer & members.keys():
         return members
     return {name.partition("/")[2]: info for name, info in members.items()}
 

@@ -16,7 +16,7 @@ COLUMN_WORDS: Mapping[ExportSubject, Mapping[str, str]] = {
         "run": "the number of the run",
         "experiment": "the number of the experiment in its run, from 1",
         "round": "the round of the conversation in which it was done, from 1",
-        "position": "the place among the images of the experiment, from 0",
+        "position": "the place among the images of the experiment, from 1",
         **_SYSTEM,
         "title": "what the program called the image",
         "activation": "what the unit answered: a number in the unit's own scale, of any sign",

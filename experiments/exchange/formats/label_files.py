@@ -48,9 +48,7 @@ class _PlacedLabel:
     row: dict[str, Any]
 
 
-def write(
-    form: Format, rows: QuerySet[Any], target: IO[bytes], progress: Progress, viewer: User | None = None
-) -> int:
+def write(form: Format, rows: QuerySet[Any], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
     """Write the labels for a person, or for anybody. Returns how many labels they are."""
     count = 0
 

@@ -18,7 +18,7 @@ from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive, 
 LABELS_MEMBER = "labels.jsonl"
 """The labels of a dataset, as our own export in JSON Lines; `datasets` reads the same from Parquet."""
 _LATENT = re.compile(r"(?P<layer>.+)_latent(?P<unit>[0-9]{1,9})", re.ASCII)
-_MAX_EXPLANATION = 100_000
+_MAX_EXPLANATION = 1 << 20
 """Bytes of the file of one label."""
 _MAX_LINES = 256 << 20
 
@@ -27,7 +27,9 @@ def open_labels(path: Path, layer: str) -> LabelFile:
     """The labels of a file, whatever it is; those of a workbook are refused when they are read."""
     if zipfile.is_zipfile(path):
         with open_archive(path, proven=False) as archive:
-            if INDEX in archive.members or LABELS_MEMBER in archive.members or any(map(_read_name, archive.members)):
+            if {INDEX, LABELS_MEMBER} & archive.members.keys() or any(
+                _read_name(archive, name) for name in archive.members
+            ):
                 return _ZippedLabels(path, layer)
     return LabelFile(path, layer)
 
@@ -43,7 +45,7 @@ class _ZippedLabels(LabelFile):
             told = dict(self._read_index(archive)) if INDEX in archive.members else {}
             for name in archive.members:
                 try:
-                    if name in told or _read_name(name):
+                    if name in told or _read_name(archive, name):
                         yield self._read_file(archive, name, told.get(name))
                 except UnusableLine as error:
                     self.skip(error)
@@ -76,7 +78,7 @@ class _ZippedLabels(LabelFile):
         if told is not None:
             cell = {part: clean_text(as_cell(told.get(part))) for part in _TOLD}
             return read_placed({**cell, "description": label}, name)
-        layer, unit = _read_name(name) or ("", "")
+        layer, unit = _read_name(archive, name) or ("", "")
         cell = {**dict.fromkeys(_TOLD, ""), "layer": self.layer or layer, "unit": unit, "description": label}
         return read_placed(cell, name)
 
@@ -84,8 +86,8 @@ class _ZippedLabels(LabelFile):
 _TOLD = ("model", "layer", "unit", "source", "position", "scores")
 
 
-def _read_name(name: str) -> tuple[str, str] | None:
-    """Layer and latent of a file that delphi wrote; None for any other."""
-    path = PurePosixPath(name)
+def _read_name(archive: Archive, name: str) -> tuple[str, str] | None:
+    """Layer and latent of a file that delphi wrote, in its folder of explanations; None for any other."""
+    path = PurePosixPath(archive.members[name].filename)
     found = _LATENT.fullmatch(path.stem) if path.suffix == ".txt" and path.parent.name == "explanations" else None
     return (found["layer"], found["unit"]) if found else None
