@@ -28,6 +28,7 @@ router = Router(tags=["Exports"])
 IMPORTS = ["Imports"]
 
 Filter = Annotated[str, StringConstraints(max_length=actions.QUERY_CHARS, pattern=NO_NUL)]
+FormatName = Literal["jsonl", "csv", "parquet", "zip", "dataset", "dataset-runs", "cosy", "delphi", "neuronpedia"]
 
 
 class ExportIn(Body):
@@ -38,12 +39,10 @@ class ExportIn(Body):
     ] = Field(
         examples=["runs"], description="of a study its folder, chosen by study=3, with names of people by names=yes"
     )
-    format: Literal["jsonl", "csv", "parquet", "zip", "dataset", "dataset-runs", "cosy", "delphi", "neuronpedia"] = (
-        Field(
-            "jsonl",
-            description="a bundle and a study are always a zip; dataset is a folder for Hugging Face datasets, of runs, "
-            "observations or labels, and dataset-runs, of the first two, can be imported; the last three are of labels",
-        )
+    format: FormatName = Field(
+        "jsonl",
+        description="a bundle and a study are always a zip; dataset is a folder for Hugging Face datasets, of runs, "
+        "observations or labels; dataset-runs, of the first two, holds the runs whole; the last three are of labels",
     )
     query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])
 

@@ -167,7 +167,7 @@ def test_whoever_is_to_judge_a_run_unseen_reads_its_label_and_no_place(owner: Us
     if form != "dataset":
         assert "red balls" in _text_of(told)
     add_layer(MODEL)
-    with pytest.raises(ExchangeError, match="no number of a unit|names no unit"):
+    with pytest.raises(ExchangeError, match=r"no number of a unit|names no unit"):
         brought(tmp_path / "x", hidden)
 
 

@@ -29,7 +29,7 @@ from workers.record.origins import Origin
 from workers.record.statuses import Status
 
 if TYPE_CHECKING:
-    from datasets import Features
+    from datasets import Features  # type: ignore[import-untyped]
 
 GROUP_ROWS, GROUP_BYTES = 1_000, 16 << 20
 """A row group is read in one piece, and kept in memory until it is written."""
@@ -93,7 +93,7 @@ def features_of(what: ExportSubject) -> Features:
 def _head(counts: Mapping[ExportSubject, int]) -> str:
     """The YAML of the card: the files of each table and its columns."""
     from datasets import DatasetInfo
-    from datasets.info import DatasetInfosDict
+    from datasets.info import DatasetInfosDict  # type: ignore[import-untyped]
     from huggingface_hub import DatasetCardData
 
     configs = [
