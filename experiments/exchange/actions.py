@@ -18,6 +18,7 @@ from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_text
 from experiments.exchange import export_query, form
+from experiments.exchange.formats import selection
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.installation.actions import start_job
 from experiments.models import Export, ExportSubject, Format, Import, Job
@@ -52,6 +53,8 @@ def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # 
         found = rows.exists()
         if format == Format.EVAL:
             export_query.check_log(subject, rows)
+        elif format == Format.DATASET_RUNS:
+            selection.whole_runs(rows, actor.person)
     except ExchangeError as error:
         raise InvalidInput(str(error), "query") from None
     if not found:

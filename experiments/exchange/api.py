@@ -28,6 +28,9 @@ router = Router(tags=["Exports"])
 IMPORTS = ["Imports"]
 
 Filter = Annotated[str, StringConstraints(max_length=actions.QUERY_CHARS, pattern=NO_NUL)]
+FormatName = Literal[
+    "jsonl", "csv", "parquet", "zip", "eval", "dataset", "dataset-runs", "cosy", "delphi", "neuronpedia"
+]
 
 
 class ExportIn(Body):
@@ -47,10 +50,11 @@ class ExportIn(Body):
     ] = Field(
         examples=["runs"], description="of a study its folder, chosen by study=3, with names of people by names=yes"
     )
-    format: Literal["jsonl", "csv", "parquet", "zip", "eval"] = Field(
+    format: FormatName = Field(
         "jsonl",
-        description="a bundle is a zip, or with `eval` a log that `inspect view` opens, as of one evaluation "
-        "(`what` evaluations, `query` evaluation=3); a study is always a zip",
+        description="a study is always a zip; a bundle is a zip, or with `eval` a log that `inspect view` opens, as of "
+        "one evaluation (`what` evaluations, `query` evaluation=3); dataset is a folder for Hugging Face datasets, of "
+        "runs, observations or labels; dataset-runs, of the first two, holds the full runs; the last three are of labels",
     )
     query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])
 

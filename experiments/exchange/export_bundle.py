@@ -31,15 +31,16 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Pack:
-    """An archive being written."""
+    """An archive being written, or a folder of one: `top` ends in "/" or is empty."""
 
-    def __init__(self, packed: zipfile.ZipFile) -> None:
+    def __init__(self, packed: zipfile.ZipFile, top: str = "") -> None:
         self.packed = packed
+        self.top = top
         self.hashes: dict[str, str] = {}
 
     def add(self, name: str, chunks: Iterable[bytes], *, deflated: bool = True, listed: bool = True) -> None:
         """Write a member; one that is not `listed` in the manifest is not ours to read again."""
-        info = zipfile.ZipInfo(name, EPOCH)
+        info = zipfile.ZipInfo(f"{self.top}{name}", EPOCH)
         info.compress_type = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
         info.external_attr = 0o644 << 16
         digest = hashlib.sha256()
@@ -50,6 +51,10 @@ class Pack:
         if listed:
             self.hashes[name] = digest.hexdigest()
 
+    def add_manifest(self) -> None:
+        """The last member: the SHA-256 of each other."""
+        self.add(MANIFEST, [dump_json({"schema": SCHEMA, "files": dict(self.hashes)})])
+
 
 @contextmanager
 def packing(target: IO[bytes]) -> Iterator[Pack]:
@@ -57,7 +62,7 @@ def packing(target: IO[bytes]) -> Iterator[Pack]:
     with zipfile.ZipFile(target, "w") as packed:
         pack = Pack(packed)
         yield pack
-        pack.add(MANIFEST, [dump_json({"schema": SCHEMA, "files": dict(pack.hashes)})])
+        pack.add_manifest()
 
 
 @contextmanager

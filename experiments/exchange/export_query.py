@@ -76,7 +76,7 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
     rows: Any
     match what:
         case ExportSubject.BUNDLE:
-            rows = _told_whole(runs(given, viewer), viewer)
+            rows = told_whole(runs(given, viewer), viewer)
         case ExportSubject.RUNS:
             rows = runs(given, viewer)
         case ExportSubject.EXPERIMENTS | ExportSubject.OBSERVATIONS:
@@ -166,7 +166,7 @@ def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
     return found.runs
 
 
-def _told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
+def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
     """The same runs, for a bundle, which names what they study. Raises ExchangeError where this person is to judge
     that."""
     names = Names(viewer)

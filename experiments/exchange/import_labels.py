@@ -13,6 +13,7 @@ from django.db import transaction
 
 from experiments.core.search_index import texts
 from experiments.core.search_index.texts import label_of
+from experiments.exchange.formats.zipped_labels import open_labels
 from experiments.exchange.label_cells import UnusableLine
 from experiments.exchange.label_rows import LabelFile, LabelLine
 from experiments.exchange.laboratory import Progress, ignore_progress
@@ -43,7 +44,7 @@ def take(
         )
     catalogue = _Catalogue(model)
     check_size(path)
-    rows = LabelFile(path, layer.strip())
+    rows = open_labels(path, layer.strip())
     found = _place(rows, catalogue, first, progress)
     if not found:
         raise ExchangeError(rows.describe_unusable() or "The file has a header and no labels.")

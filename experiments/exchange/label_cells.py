@@ -94,11 +94,13 @@ def read_texts(value: Any, where: str) -> list[str]:
 
 
 def read_scores(cell: str, where: str) -> dict[str, float]:
-    """The scores of our own export: an object of numbers. Raises UnusableLine."""
+    """The scores of our own export: an object of numbers, or a list as Neuronpedia has it. Raises UnusableLine."""
     try:
         scores = parse_json((cell or "{}").encode(), "scores")
     except ExchangeError as error:
         raise UnusableLine(f"{where}: {error}") from None
+    if isinstance(scores, list) and all(isinstance(each, dict) for each in scores):
+        scores = {str(each.get("explanationScoreTypeName")): each.get("value") for each in scores}
     if not isinstance(scores, dict) or len(scores) > 100:
         raise UnusableLine(f"{where}: scores is {cell[:40]!r}, no object of at most 100 numbers.")
     numbers = {name[:80]: value for name, value in scores.items() if isinstance(value, int | float)}

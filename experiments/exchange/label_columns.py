@@ -6,8 +6,8 @@ Used by `label_rows`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from experiments.exchange.safe_zip import ExchangeError
 
@@ -21,6 +21,10 @@ _LISTS = ("conceptsetnounphrases", "conceptsetwords")
 _NUMBERED = re.compile(r"(label|description|caption|candidate)[0-9]{1,2}")
 _OWN = ("model", "layer", "unit", "label", "source", "run", "position", "scores", "units")
 """The columns of our own export of labels."""
+PLACED = ("model", "layer", "unit", "description", "source", "position", "scores")
+"""The columns of our export as CoSy reads it."""
+_NEURONPEDIA = ("modelid", "layer", "index", "description", "typename", "position", "scores")
+"""The same in our export for Neuronpedia, whose own files have no position."""
 _MAX_COLUMNS = 100
 
 
@@ -34,6 +38,8 @@ class Columns:
     texts: Sequence[int]
     own: bool = False
     """Whether our own export wrote them, which says model, source, position and scores as well."""
+    placed: Mapping[str, int] = field(default_factory=dict)
+    """The columns by name, where our export for another tool wrote them."""
 
     def place(self, name: str) -> int:
         """Of a column of our own export."""
@@ -62,7 +68,9 @@ def find_columns(names: Sequence[str], layer: str) -> Columns:
     texts = one or [place for place, name in enumerate(there) if _NUMBERED.fullmatch(name)]
     if not texts:
         raise _missing(names, "description", "Call it description")
-    return Columns(names, of_layer, unit, texts, own=set(_OWN) <= set(there))
+    ours = next((dialect for dialect in (PLACED, _NEURONPEDIA) if set(dialect) <= set(there)), ())
+    placed = {name: there.index(called) for name, called in zip(PLACED, ours, strict=False)}
+    return Columns(names, of_layer, unit, texts, own=set(_OWN) <= set(there), placed=placed)
 
 
 def bare(name: str) -> str:

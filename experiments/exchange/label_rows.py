@@ -114,13 +114,15 @@ class LabelFile:
     def _read_row(self, columns: Columns, row: Sequence[str], where: str, separator: str) -> list[LabelLine]:
         if len(row) != len(columns.names):
             raise UnusableLine(f"{where} has {len(row):,} columns, the header {len(columns.names)}.")
+        if columns.own:
+            return _read_own_row(columns, row, where)
+        if columns.placed:
+            return [read_placed({name: row[place] for name, place in columns.placed.items()}, where)]
         labels = [each for place in columns.texts for each in cells.read_labels(row[place])]
         if not labels:
             raise UnusableLine(f"{where}: the label is empty.")
-        if any(len(text) > LONGEST or "\x00" in text for text, _ in labels):
-            raise UnusableLine(f"{where}: the label has over {LONGEST:,} characters, or a zero byte.")
-        if columns.own:
-            return _read_own_row(columns, row, where)
+        for text, _ in labels:
+            _check_label(text, where)
         unit = cells.read_unit(row[columns.unit], where)
         layer = self.layer if columns.layer is None else row[columns.layer].strip()
         scores = self._read_scores(columns, row, separator)
@@ -197,9 +199,27 @@ class LabelFile:
                     self.skip(error)
 
 
+def read_placed(cell: Mapping[str, str], where: str) -> LabelLine:
+    """A label of our exports for other tools, whose cells are named as for CoSy; every character of it is kept.
+    Raises UnusableLine."""
+    _check_label(cell["description"], where)
+    place, scores = cells.read_unit(cell["unit"], where), cells.read_scores(cell["scores"], where)
+    position = parse_number(cell["position"])
+    return LabelLine(where, cell["layer"], place, cell["description"], scores, cell["model"], cell["source"], position)
+
+
+def _check_label(text: str, where: str) -> None:
+    if not text.strip():
+        raise UnusableLine(f"{where}: the label is empty.")
+    if len(text) > LONGEST or "\x00" in text:
+        raise UnusableLine(f"{where}: the label has over {LONGEST:,} characters, or a zero byte.")
+
+
 def _read_own_row(columns: Columns, row: Sequence[str], where: str) -> list[LabelLine]:
     """A row of our own export: a line for each unit that the label stands on."""
-    cell = {name: row[columns.place(name)].strip() for name in ("label", "source", "position", "scores", "units")}
+    cell = {name: row[columns.place(name)].strip() for name in ("source", "position", "scores", "units")}
+    label = row[columns.place("label")]
+    _check_label(label, where)
     scores, position = cells.read_scores(cell["scores"], where), parse_number(cell["position"])
     units = parse_json((cell["units"] or "[]").encode(), f"{where}: units")
     if not isinstance(units, list) or not units:
@@ -208,7 +228,7 @@ def _read_own_row(columns: Columns, row: Sequence[str], where: str) -> list[Labe
     for unit in units:
         model, layer, number = ["", "", *str(unit).rsplit(" / ", 2)][-3:]
         place = cells.read_unit(number, where)
-        found.append(LabelLine(where, layer, place, cell["label"], scores, model, cell["source"], position))
+        found.append(LabelLine(where, layer, place, label, scores, model, cell["source"], position))
     return found
 
 

@@ -36,6 +36,8 @@ PIXELS = 4 << 30
 DIGITS = 18
 CHUNK = 1 << 16
 MANIFEST = "manifest.json"
+BUNDLE = "bundle/"
+"""The folder of a dataset that holds full runs."""
 INSPECT_FILES = frozenset({"header.json", "summaries.json", "reductions.json"})
 INSPECT_FOLDERS = ("samples/", "_journal/")
 """What a log of Inspect AI holds beside our bundle: it is passed over."""
@@ -59,9 +61,9 @@ class Guarded(io.BufferedReader):
 
 
 class Archive:
-    """A zip archive whose members have harmless names, and are what its manifest says."""
+    """A zip archive whose members have harmless names; with `proven`, they are what its manifest says."""
 
-    def __init__(self, packed: zipfile.ZipFile) -> None:
+    def __init__(self, packed: zipfile.ZipFile, *, proven: bool = True) -> None:
         self.packed = packed
         listed = packed.infolist()
         if len(listed) > MEMBERS:
@@ -69,15 +71,17 @@ class Archive:
                 f"The archive has {len(listed):,} members, at most {MEMBERS:,} are possible: export fewer runs."
             )
         self.members = _find_members(listed)
+        self._is_log = any(info.filename == "header.json" for info in listed)
         self.unpacked = 0
-        # Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there.
+        self.hashes: dict[str, str] | None = None
+        if proven:
+            self.members = _full_runs_in(self.members)
+            self.hashes = self._read_manifest()
+
+    def _read_manifest(self) -> dict[str, str]:
+        """Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there."""
         if MANIFEST not in self.members:
-            if any(info.filename == "header.json" for info in listed):
-                raise ExchangeError(
-                    "This log of Inspect holds no runs of MAIA Web: one of an evaluation is for viewing, and Inspect "
-                    "leaves ours out where it writes a log anew. Export the runs as an Inspect log, and bring that."
-                )
-            raise ExchangeError(f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or not a whole one.")
+            raise ExchangeError(_say_no_runs(self.members, self._is_log))
         manifest = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
         hashes = manifest.get("files") if isinstance(manifest, dict) else None
         if not isinstance(hashes, dict):
@@ -86,7 +90,7 @@ class Archive:
             raise ExchangeError(f"{absent[0]!r} is in {MANIFEST} and not in the archive.")
         if more := sorted(set(self.members) - set(hashes) - {MANIFEST}):
             raise ExchangeError(f"{more[0]!r} is in the archive and not in {MANIFEST}. Take it out, or export again.")
-        self.hashes = hashes
+        return hashes
 
     def folders(self) -> list[str]:
         """Where runs lie: "" or "run-12/", as many as there are, by number. Raises ExchangeError if there is none."""
@@ -110,7 +114,7 @@ class Archive:
                     yield chunk
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
             raise ExchangeError(f"{name!r} is damaged ({error}). Send the file again.") from None
-        if name != MANIFEST and self.hashes.get(name) != digest.hexdigest():
+        if self.hashes is not None and self.hashes.get(name) != digest.hexdigest():
             raise ExchangeError(
                 f"{name!r} is not what {MANIFEST} says: its SHA-256 is {digest.hexdigest()[:12]}…. Something changed "
                 "it, such as a program that turns line ends: send the archive as it was exported."
@@ -156,8 +160,8 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[Archive]:
-    """The archive in a file. Raises ExchangeError."""
+def open_archive(path: Path, *, proven: bool = True) -> Iterator[Archive]:
+    """The archive in a file; without `proven` one that others may have written. Raises ExchangeError."""
     check_size(path)
     with Guarded(io.FileIO(path)) as file:
         try:
@@ -167,7 +171,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
                 f"This is no whole zip archive ({error}): it may have been cut off. Send it again."
             ) from None
         with packed:
-            yield Archive(packed)
+            yield Archive(packed, proven=proven)
 
 
 def check_size(path: Path) -> None:
@@ -188,13 +192,32 @@ def _find_members(listed: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInf
         if members.setdefault(name, info) is not info:
             raise ExchangeError(f"{name!r} is in the archive twice.")
     outer = {name.partition("/")[0] for name in members}
-    if MANIFEST not in members and len(outer) == 1:
+    if MANIFEST not in members and len(outer) == 1 and not outer & members.keys():
         members = {name.partition("/")[2]: info for name, info in members.items()}
     return {name: info for name, info in members.items() if not _is_of_inspect(name)}
 
 
 def _is_of_inspect(name: str) -> bool:
     return name in INSPECT_FILES or name.startswith(INSPECT_FOLDERS)
+
+
+def _say_no_runs(members: dict[str, zipfile.ZipInfo], is_log: bool) -> str:
+    """Say why an archive without a manifest cannot be imported as runs."""
+    if is_log:
+        return (
+            "This log of Inspect holds no runs of MAIA Web: one of an evaluation is for viewing, and Inspect leaves "
+            "ours out where it writes a log anew. Export the runs as an Inspect log, and import that."
+        )
+    if "README.md" in members:
+        return f"The archive has no {MANIFEST}: it is a dataset without full runs. Export it with them, or import its labels."
+    return f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or not a whole one."
+
+
+def _full_runs_in(members: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of the full runs of a dataset, without their folder; of a bundle, all members."""
+    if f"{BUNDLE}{MANIFEST}" not in members:
+        return members
+    return {name.removeprefix(BUNDLE): info for name, info in members.items() if name.startswith(BUNDLE)}
 
 
 def _check_member(info: zipfile.ZipInfo) -> str:

@@ -55,18 +55,30 @@ class Format(models.TextChoices):
     CSV = "csv", "CSV"
     PARQUET = "parquet", "Parquet"
     EVAL = "eval", "Inspect log (.eval)"
+    DATASET = "dataset", "Dataset (Hugging Face)"
+    DATASET_RUNS = "dataset-runs", "Dataset with full runs (Hugging Face)"
+    COSY = "cosy", "CSV for CoSy"
+    DELPHI = "delphi", "Text files for delphi"
+    NEURONPEDIA = "neuronpedia", "JSON Lines for Neuronpedia"
 
 
+DATASETS = frozenset({Format.DATASET, Format.DATASET_RUNS})
+LABEL_FILES = frozenset({Format.COSY, Format.DELPHI, Format.NEURONPEDIA})
+_ENDINGS: dict[str, str] = {**dict.fromkeys(DATASETS, "zip"), "cosy": "csv", "delphi": "zip", "neuronpedia": "jsonl"}
+"""How the file of a format ends, where that is not its name."""
 _TABLE = (Format.CSV, Format.JSONL, Format.PARQUET)
 FORMATS: Mapping[str, tuple[Format, ...]] = {
     ExportSubject.BUNDLE: (Format.ZIP, Format.EVAL),
     ExportSubject.STUDY: (Format.ZIP,),
+    ExportSubject.RUNS: (*_TABLE, Format.DATASET, Format.DATASET_RUNS),
+    ExportSubject.OBSERVATIONS: (*_TABLE, Format.DATASET, Format.DATASET_RUNS),
+    ExportSubject.LABELS: (*_TABLE, Format.DATASET, Format.COSY, Format.DELPHI, Format.NEURONPEDIA),
     ExportSubject.EVALUATIONS: (*_TABLE, Format.EVAL),
 }
 
 
 def list_formats(what: str) -> tuple[Format, ...]:
-    """The formats of an export, the usual one first. What is a folder with pages and images is no table."""
+    """Return the formats of an export, the default first."""
     return FORMATS.get(what, _TABLE)
 
 
@@ -85,7 +97,7 @@ class Export(models.Model):
 
     job = models.OneToOneField("experiments.Job", models.CASCADE, related_name="export")
     what = models.CharField(max_length=12, choices=ExportSubject.choices)
-    format = models.CharField(max_length=8, choices=Format.choices)
+    format = models.CharField(max_length=12, choices=Format.choices)
     query = models.TextField(blank=True, help_text="which of them, as in the address of the page")
     count = models.PositiveBigIntegerField(null=True, help_text="what the file holds, in rows or runs")
     size = models.PositiveBigIntegerField(null=True, help_text="bytes; empty until the file is whole")
@@ -100,12 +112,18 @@ class Export(models.Model):
     @property
     def place(self) -> str:
         """Where the file lies, as `core.transfers` names it."""
-        return f"exports/{self.pk}.{self.format}"
+        return f"exports/{self.pk}.{self._ending}"
 
     @property
     def file_name(self) -> str:
         """What a browser saves it as."""
-        return f"maia-{'runs' if self.what == ExportSubject.BUNDLE else self.what}-{self.pk}.{self.format}"
+        name = "runs" if self.what == ExportSubject.BUNDLE else self.what
+        of = f"-{self.format}" if self.format in _ENDINGS else ""
+        return f"maia-{name}{of}-{self.pk}.{self._ending}"
+
+    @property
+    def _ending(self) -> str:
+        return _ENDINGS.get(self.format, self.format)
 
 
 class Import(models.Model):

@@ -33,11 +33,12 @@ from experiments.exchange import (
     opinions,
     tables,
 )
+from experiments.exchange.formats import label_files
 from experiments.exchange.import_bundle import Source, Taken
 from experiments.exchange.laboratory import Decoded, Laboratory, Progress
 from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import Export, ExportSubject, Format, Import, ImportKind, Job, JobStatus, Run, Study
-from experiments.models.exchange import NOUNS
+from experiments.models.exchange import DATASETS, LABEL_FILES, NOUNS
 from experiments.models.job import MOVING
 from experiments.studies import folder as study_folder
 from workers import registry
@@ -85,6 +86,12 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
         return write_study(chosen.first(), target, progress, show_names=export_query.shows_names(export.query))
     if export.format == Format.EVAL:
         return inspect_evaluation.write_evaluation(chosen, target, progress, viewer)
+    if export.format in DATASETS:
+        from workers.jobs import dataset_folder
+
+        return dataset_folder.write(export, chosen, target, progress)
+    if export.format in LABEL_FILES:
+        return label_files.write(Format(export.format), chosen, target, progress, viewer)
     export_query.note_shown(chosen, viewer)
     table = tables.TABLES[ExportSubject(export.what)]
     if export.format == Format.PARQUET:
@@ -97,17 +104,22 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
 def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
     """The bundle of these runs for a person; of several, each lies in a folder of its own."""
     with export_bundle.packing(target) as pack:
-        for done, key in enumerate(keys):
-            progress(f"Run {key}", done, len(keys))
-            run = Run.objects.select_related("owner", "parent").get(pk=key)
-            if viewer is not None:
-                export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
-            side = next((side for count, side in SIDES if run.observation_count <= count), SMALLEST)
-            tell = partial(progress, "Drawing the page", done, len(keys))
-            small = lru_cache(maxsize=500)(partial(_encode_picture, side, tell))  # runs show some often
-            folder = f"run-{key}/" if len(keys) > 1 else ""
-            export_bundle.write(pack, run, small, folder, viewer, fine=partial(_encode_picture, FINE, tell))
+        add_runs(pack, keys, progress, viewer)
     return len(keys)
+
+
+def add_runs(pack: export_bundle.Pack, keys: Sequence[int], progress: Progress, viewer: User | None = None) -> None:
+    """Write these runs into an archive; of several, each into a folder of its own."""
+    for done, key in enumerate(keys):
+        progress(f"Run {key}", done, len(keys))
+        run = Run.objects.select_related("owner", "parent").get(pk=key)
+        if viewer is not None:
+            export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
+        side = next((side for count, side in SIDES if run.observation_count <= count), SMALLEST)
+        tell = partial(progress, "Drawing the page", done, len(keys))
+        small = lru_cache(maxsize=500)(partial(_encode_picture, side, tell))  # runs show some often
+        folder = f"run-{key}/" if len(keys) > 1 else ""
+        export_bundle.write(pack, run, small, folder, viewer, fine=partial(_encode_picture, FINE, tell))
 
 
 def write_study(study: Study | None, target: IO[bytes], progress: Progress, *, show_names: bool) -> int:
