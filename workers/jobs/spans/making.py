@@ -16,7 +16,7 @@ from experiments.core.compatibility import PERSON
 from experiments.models import Event, Run
 from workers import registry
 from workers.jobs.spans.content import Content
-from workers.jobs.spans.rows import SpanMark, SpanRow, Value, bound_count, cut_name, make_delta, span_id, trace_id
+from workers.jobs.spans.rows import SpanMark, SpanRow, Value, cut_name, make_delta, span_id, trace_id
 from workers.record.events import ExperimentEnded, ExperimentStarted, Forked, Graded, HandedOver, Replied, Started
 from workers.record.experiments import ToolCall
 from workers.record.grammar.schemas import RUN
@@ -96,7 +96,7 @@ class _SpanMaker:
     def _add_reply(self, event: Event, reply: Replied) -> None:
         self._reply = reply
         self._name_author(PERSON if reply.by_person else self._backbone, reply.author)
-        said: dict[str, Value] = {"maia.round": bound_count(reply.round), "maia.captions": bound_count(reply.captions)}
+        said: dict[str, Value] = {"maia.round": reply.round, "maia.captions": reply.captions}
         said["maia.provider_errors"] = len(reply.provider_errors)
         if self.content:
             said |= self.content.describe_reply(event, reply)
@@ -123,11 +123,11 @@ class _SpanMaker:
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": cut_name(self._backbone),
             "gen_ai.request.model": model,
-            "gen_ai.usage.input_tokens": bound_count(usage.prompt_tokens),
-            "gen_ai.usage.output_tokens": bound_count(usage.completion_tokens),
+            "gen_ai.usage.input_tokens": usage.prompt_tokens,
+            "gen_ai.usage.output_tokens": usage.completion_tokens,
         }
         if usage.cached_tokens:
-            attributes["gen_ai.usage.cache_read.input_tokens"] = bound_count(usage.cached_tokens)
+            attributes["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
         if usage.priced:
             attributes["maia.cost_dollars"] = usage.cost
         self._add(event, place, f"chat {model}", parent, (start, event.time), attributes | said, error, "client")
@@ -141,7 +141,7 @@ class _SpanMaker:
         start = min(max(begun, event.time - seconds), event.time)
         said: dict[str, Value] = {
             "maia.experiment.status": result.status,
-            "maia.images_measured": bound_count(result.measured),
+            "maia.images_measured": result.measured,
             "maia.observations": len(result.observations),
             "maia.tool_calls": len(result.calls),
         }
@@ -161,7 +161,7 @@ class _SpanMaker:
 
     def _add_program(self, event: Event, start: datetime, said: dict[str, Value], error: str) -> SpanRow:
         number, reply = (self._program or event).number, self._reply
-        attributes: dict[str, Value] = {"maia.round": bound_count(event.round or 0), "maia.experiment": number}
+        attributes: dict[str, Value] = {"maia.round": event.round or 0, "maia.experiment": number}
         asked = next((call.id for call in reply.calls if call.name == RUN), "") if reply else ""
         if asked:
             attributes["gen_ai.tool.call.id"] = cut_name(asked)
@@ -225,8 +225,8 @@ class _SpanMaker:
             "maia.status": last.kind,
             "maia.rounds": run.rounds,
             "maia.experiments": run.experiment_count,
-            "maia.input_tokens": bound_count(run.prompt_tokens),
-            "maia.output_tokens": bound_count(run.completion_tokens),
+            "maia.input_tokens": run.prompt_tokens,
+            "maia.output_tokens": run.completion_tokens,
             "maia.cost_dollars": run.cost,
         }
         limits = {f"maia.limit.{name}": run.limits.get(name) for name in NAMES}

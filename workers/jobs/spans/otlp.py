@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SERVICE = "maia-web"
 BATCH_SIZE = 50
 """Spans of one request."""
+_MAX_COUNT = 2**53
+"""The highest count, whatever a file says; none is below 0."""
 CONNECT_TIMEOUT, ANSWER_TIMEOUT = 3.0, 10.0
 _REFUSED = frozenset({400, 413})
 """Answers after which the same bytes are not sent again."""
@@ -141,7 +143,7 @@ def _encode_attributes(attributes: Mapping[str, Value]) -> list[KeyValue]:
             case bool():
                 return AnyValue(bool_value=value)
             case int():
-                return AnyValue(int_value=value)
+                return AnyValue(int_value=min(max(value, 0), _MAX_COUNT))
             case float():
                 return AnyValue(double_value=value)
         return AnyValue(string_value=value)

@@ -20,7 +20,6 @@ from experiments.models import Run
 MAX_NAME_CHARS = 200
 MAX_TEXT_CHARS = 32_000
 """Characters of a text of the conversation; what is longer is cut."""
-_MAX_COUNT = 2**53
 _MAX_SECONDS = 10 * 365 * 86_400.0
 
 Value = str | bool | int | float
@@ -75,10 +74,6 @@ def cut_name(text: str) -> str:
 
 def cut_text(text: str) -> str:
     return clean_text(text[:MAX_TEXT_CHARS])
-
-
-def bound_count(number: int) -> int:
-    return min(max(number, 0), _MAX_COUNT)
 
 
 def make_delta(seconds: float) -> timedelta:

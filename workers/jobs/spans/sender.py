@@ -11,7 +11,7 @@ import logging
 import threading
 
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import DatabaseError, close_old_connections, connection
 
 from experiments.core.otel_package import explain_missing_package
 from experiments.models import Run
@@ -112,7 +112,7 @@ class SpanSender:
         try:
             run = Run.objects.filter(pk=run_id).first()
             sent, _ = send_spans(self._collector, run, seq) if run else (0, 0)
-        except CollectorDown as error:
+        except (CollectorDown, DatabaseError) as error:
             self._hold_on(run_id, seq, error)
         except SpansRefused as error:
             counters.SPAN_FAILURES.inc()
@@ -124,7 +124,7 @@ class SpanSender:
             counters.SPANS.inc(sent)
             self._is_down = False
 
-    def _hold_on(self, run_id: int, seq: int, error: CollectorDown) -> None:
+    def _hold_on(self, run_id: int, seq: int, error: Exception) -> None:
         """Put a run back in line and leave the collector alone for a while; the log says so once for each outage."""
         counters.SPAN_FAILURES.inc()
         if not self._is_down:
