@@ -13,6 +13,8 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 
+from experiments.core.otel_package import explain_missing_package
+
 
 @register(Tags.security)
 def production_has_its_own_key(**_: Any) -> list[CheckMessage]:
@@ -93,3 +95,10 @@ def visitors_are_told_apart(**_: Any) -> list[CheckMessage]:
         return []
     words = "MAIA_HTTPS is on, and MAIA_TRUSTED_PROXIES is 0: all visitors seem to come from the proxy's address."
     return [checks.Warning(words, hint="Set it to the number of your proxies.", id="maia.W006")]
+
+
+@register
+def spans_have_their_package(**_: Any) -> list[CheckMessage]:
+    """Only workers send spans, so this stops nothing."""
+    problem = explain_missing_package()
+    return [checks.Warning(problem, hint="Only workers need it.", id="maia.W008")] if problem else []

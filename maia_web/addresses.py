@@ -59,8 +59,8 @@ def issuer(url: str, client: str) -> str:
     return url.removesuffix("/.well-known/openid-configuration").rstrip("/")
 
 
-def endpoint(url: str) -> str:
-    """The address of a store of objects, "" for that of AWS."""
+def endpoint(url: str, name: str = "MAIA_S3_ENDPOINT", of: str = "a store", unset: str = "for AWS") -> str:
+    """The address of a store of objects, or of what `of` says; "" stands for what `unset` says."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
@@ -69,8 +69,7 @@ def endpoint(url: str) -> str:
     labels = r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*|[0-9a-f:]+:[0-9a-f.:]*"
     if url and not (parts.scheme in {"http", "https"} and re.fullmatch(labels, host)):
         raise ImproperlyConfigured(
-            f"MAIA_S3_ENDPOINT={url!r} is no address of a store: write http://host:port or https://host, or unset it "
-            "for AWS."
+            f"{name}={url!r} is no address of {of}: write http://host:port or https://host, or unset it {unset}."
         )
     return url
 

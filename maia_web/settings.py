@@ -316,6 +316,15 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 LOG_LEVEL = choice("MAIA_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOG_FORMAT = choice("MAIA_LOG_FORMAT", "plain", ("plain", "json"))
 METRICS_TOKEN = secret("MAIA_METRICS_TOKEN")
+
+# A collector of spans, such as Phoenix or Langfuse: by OpenTelemetry's own variables. Nothing of it is loaded without.
+OTEL_ENDPOINT = endpoint(
+    text("OTEL_EXPORTER_OTLP_ENDPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT", "a collector of spans", "to send none"
+)
+OTEL_HEADERS = secret("OTEL_EXPORTER_OTLP_HEADERS")
+OTEL_RESOURCE = text("OTEL_RESOURCE_ATTRIBUTES")
+OTEL_CONTENT = switch("MAIA_OTEL_CONTENT", default=False)
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -35,7 +35,7 @@ READ_BY_COMPOSE = {"MAIA_PORT", "MAIA_DATA", "MAIA_WORKER_MEMORY"}
 def example() -> dict[str, str]:
     """Variable -> value of `.env.example`, those that are commented out too."""
     text = (DOCKER / ".env.example").read_text()
-    return dict(re.findall(r"^(?:# )?((?:MAIA|OPENAI)_\w+)=(.*)$", text, flags=re.MULTILINE))
+    return dict(re.findall(r"^(?:# )?((?:MAIA|OPENAI|OTEL)_\w+)=(.*)$", text, flags=re.MULTILINE))
 
 
 def test_the_example_names_every_setting_and_no_other() -> None:
@@ -44,7 +44,7 @@ def test_the_example_names_every_setting_and_no_other() -> None:
 
 def test_the_example_shows_the_defaults_of_the_readme() -> None:
     text = (DOCKER / ".env.example").read_text()
-    defaults = re.findall(r"^# ((?:MAIA|OPENAI)_\w+)=(.+)$", text, flags=re.MULTILINE)
+    defaults = re.findall(r"^# ((?:MAIA|OPENAI|OTEL)_\w+)=(.+)$", text, flags=re.MULTILINE)
     told = settings_in_table()
     assert {name: value for name, value in defaults if name in told and told[name] != f"`{value}`"} == {}
 
@@ -133,7 +133,7 @@ def test_what_the_images_leave_out_is_pinned() -> None:
 
 def test_the_images_hold_what_the_program_needs_and_nothing_that_only_tests_need() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = needed(project["dependencies"])
+    wanted = needed(project["dependencies"] + project["optional-dependencies"]["otel"])
     left_out = {line for line in LOCK if any(re.fullmatch(each, line) for each in ONLY_DEVELOPMENT)}
     names = {canonicalize_name(re.split("[=; ]", line)[0]) for line in left_out}
     everything = {canonicalize_name(re.split("[=; ]", line)[0]) for line in LOCK if ";" not in line}

@@ -17,7 +17,7 @@ def settings_in_code() -> dict[str, str | None]:
         if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Constant):
             continue
         name = call.args[0].value
-        if isinstance(name, str) and name.startswith(("MAIA_", "OPENAI_")):
+        if isinstance(name, str) and name.startswith(("MAIA_", "OPENAI_", "OTEL_")):
             given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "default")]
             found[name] = in_words(given[0]) if given else None
     return found
@@ -32,4 +32,4 @@ def in_words(default: ast.expr) -> str | None:
 
 
 def settings_in_table() -> dict[str, str]:
-    return dict(re.findall(r"^\| `((?:MAIA|OPENAI)_\w+)` \| (.*?) \|", OPERATIONS, flags=re.MULTILINE))
+    return dict(re.findall(r"^\| `((?:MAIA|OPENAI|OTEL)_\w+)` \| (.*?) \|", OPERATIONS, flags=re.MULTILINE))

@@ -21,6 +21,8 @@ PROVIDER_ERRORS = Counter(
     "maia_provider_errors", "Troubles with a provider of language models that were overcome.", registry=REGISTRY
 )
 OUTAGES = Counter("maia_outages", "Rounds put off since a disk, the store or the database was away.", registry=REGISTRY)
+SPANS = Counter("maia_spans", "Spans of runs that the collector took.", registry=REGISTRY)
+SPAN_FAILURES = Counter("maia_span_failures", "Times that the spans of a run could not be sent.", registry=REGISTRY)
 MODEL_LOADS = Gauge("maia_model_loads", "Times that this worker loaded weights.", registry=REGISTRY)
 IMAGE_BYTES = Counter("maia_image_bytes", "Bytes of images written.", registry=REGISTRY)
 

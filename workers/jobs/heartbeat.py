@@ -19,6 +19,7 @@ from typing import Any
 from django.conf import settings
 
 from experiments.core import code_version, worker_status
+from experiments.core.otel_package import explain_missing_package
 from experiments.core.queue import row_of
 from workers.jobs import counters
 from workers.jobs.routine import Routine
@@ -124,10 +125,12 @@ def list_held_models() -> Sequence[str]:
 
 
 def list_problems() -> list[str]:
-    """What was left out, each a sentence: plug-ins that cannot be used, broken files of toys."""
+    """What was left out, each a sentence: spans without their package, plug-ins that cannot be used, broken files of
+    toys."""
     found = laboratory()
     plugins = [each.problem for each in _read_reports() if each.problem]
-    return plugins + (found.list_problems() if found else [])
+    spans = [problem] if (problem := explain_missing_package()) else []
+    return spans + plugins + (found.list_problems() if found else [])
 
 
 def list_plugins() -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from experiments.label_checks import requests
 from experiments.models import Run
 from workers.errors import LeaseLost, MachineryError
 from workers.jobs import claims, counters, lease
+from workers.jobs.spans.sender import note_played
 from workers.record.statuses import Status
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ def play_claimed(run: Run, *, any_model: bool = False) -> None:
     `run_round.play`."""
     from workers.jobs.run_round import play
 
-    began = time.monotonic()
+    began, known = time.monotonic(), run.last_seq
     goes_on = True
     with logging_about(run=run.pk, round=run.rounds + 1), lease.hold_lease(run) as lost:
         try:
@@ -43,6 +44,7 @@ def play_claimed(run: Run, *, any_model: bool = False) -> None:
         finally:
             seconds = time.monotonic() - began
             counters.ROUND_SECONDS.observe(seconds)
+            note_played(run.pk, known)
             claims.settle(run, seconds)
     if not goes_on:
         check_conclusion(run.pk)

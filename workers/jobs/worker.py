@@ -13,6 +13,7 @@ from experiments.core.queue import ask_for, send
 from workers.jobs import lease
 from workers.jobs.heartbeat import Heartbeat, list_held_models
 from workers.jobs.round_threads import RoundThreads, players
+from workers.jobs.spans.sender import start_sender, stop_sender
 from workers.jobs.webhooks import WebhookSender
 
 here: list[Heartbeat] = []
@@ -22,12 +23,13 @@ senders: list[WebhookSender] = []
 
 @worker_ready.connect
 def start_worker(**_: Any) -> None:
-    """Play rounds, send webhooks, bring back what an earlier worker left, and see which models there are."""
+    """Play rounds, send webhooks and spans, bring back what an earlier worker left, and see which models there are."""
     lease.stopping.clear()
     presence = Heartbeat(settings.WORKER_THREADS)
     presence.start()
     threads = RoundThreads(settings.WORKER_THREADS, list_held_models, presence.began_round, presence.ended)
     here[:], players[:], senders[:] = [presence], [threads], [WebhookSender()]
+    start_sender()
     threads.start()
     senders[0].start()
     send("workers.jobs.recovery.recover")
@@ -69,6 +71,7 @@ def leave(**_: Any) -> None:
     end()
     while players:
         players.pop().stop()
+    stop_sender()
     while senders:
         senders.pop().stop()
     while here:

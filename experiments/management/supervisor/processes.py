@@ -30,6 +30,9 @@ QUIET_PYTHON = {"PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "ignore"}
 OF_PROVIDERS = "OPENAI_"
 """What the names of the provider's settings begin with: its key, the file of its key, its address."""
 
+OF_COLLECTORS = "OTEL_EXPORTER_OTLP_HEADERS"
+"""What holds the key of a collector of spans, or names the file of it."""
+
 OF_SINGLE_SIGN_ON = "MAIA_OIDC_CLIENT_SECRET"
 """What the secret of single sign-on, or the name of its file, is called."""
 
@@ -58,7 +61,7 @@ class Child:
 
     def environment(self) -> dict[str, str]:
         """What it starts with: our own environment, without secrets that it has no use for."""
-        secrets = [(OF_PROVIDERS, self.trusted), (OF_SINGLE_SIGN_ON, self.opens)]
+        secrets = [(OF_PROVIDERS, self.trusted), (OF_COLLECTORS, self.trusted), (OF_SINGLE_SIGN_ON, self.opens)]
         withheld = tuple(start for start, given in secrets if not given)
         ours = {name: value for name, value in os.environ.items() if not name.startswith(withheld)}
         return QUIET_PYTHON | ours | dict(self.own)

@@ -1,0 +1,27 @@
+"""Whether the package is there that spans of runs are written with, where a collector of them is named.
+
+The web and `manage.py check` ask too, so nothing of it is imported here.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from django.conf import settings
+
+
+def explain_missing_package() -> str:
+    """Why no spans are sent although OTEL_EXPORTER_OTLP_ENDPOINT is set, with the remedy; "" if they can be."""
+    if not settings.OTEL_ENDPOINT or _is_installed():
+        return ""
+    return (
+        "OTEL_EXPORTER_OTLP_ENDPOINT is set, and the package opentelemetry-proto is not installed, so no spans of runs "
+        "are sent. Install it (pip install opentelemetry-proto), or unset the variable."
+    )
+
+
+def _is_installed() -> bool:
+    try:
+        return find_spec("opentelemetry.proto.collector.trace.v1") is not None
+    except (ImportError, ValueError):  # a package above it is not there
+        return False

@@ -1,0 +1,86 @@
+"""What spans hold of the conversation where the installation asks for that: texts alone, each cut, and never an image.
+
+Messages are JSON as OpenTelemetry's conventions for generative AI have them: a role, and parts with a type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from experiments.models import Event
+from workers.agent.conversation import Part, messages
+from workers.jobs.spans.rows import Value, cut_text
+from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Replied, Started
+from workers.record.events import Event as Recorded
+from workers.record.experiments import ToolCall
+
+_IMAGE = "(an image)"
+
+
+class Content:
+    """The texts of one run, by its events from the first on."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = [Recorded(each.seq, each.kind, each.content) for each in events]
+        self._told: dict[int, tuple[Part, ...]] = {}
+        self._has_instructions = False
+
+    def describe_reply(self, event: Event, reply: Replied) -> dict[str, Value]:
+        """What the author was told since the reply before, and what was replied."""
+        known = reply.heard or event.seq - 1
+        asked = messages([each for each in self._events if each.seq <= known], self._told)
+        said: dict[str, Value] = {}
+        if not self._has_instructions:
+            instructions = [_read(each.parts) for each in asked if each.role == "system"]
+            said["gen_ai.system_instructions"] = _write([_text(each) for each in instructions])
+            self._has_instructions = True
+        if asked and asked[-1].role == "user":
+            said["gen_ai.input.messages"] = _write([_message("user", _text(_read(asked[-1].parts)))])
+        parts = [{"type": "reasoning", "content": cut_text(reply.reasoning)}] if reply.reasoning else []
+        said["gen_ai.output.messages"] = _write([_answer(*parts, _text(reply.text))])
+        return said
+
+    def describe_program(self, begun: Event | None, result: ExperimentEnded) -> dict[str, Value]:
+        program = begun.content.code if begun and isinstance(begun.content, ExperimentStarted) else ""
+        return {
+            "gen_ai.tool.call.arguments": _write({"code": cut_text(program)}),
+            "gen_ai.tool.call.result": cut_text("\n".join(each for each in (result.error, result.output) if each)),
+        }
+
+    def describe_call(self, call: ToolCall) -> dict[str, Value]:
+        return {"gen_ai.tool.call.arguments": cut_text(call.arguments)}
+
+    def describe_run(self, last: Event) -> dict[str, Value]:
+        """What was asked, and what was concluded."""
+        starts = [each.payload.question for each in self._events if isinstance(each.payload, Started)]
+        said: dict[str, Value] = {}
+        if starts:
+            said["gen_ai.input.messages"] = _write([_message("user", _text(starts[0]))])
+        if isinstance(last.content, Ended):
+            found = last.content.conclusion
+            words = "\n".join(each for each in (found.description, found.bias, *found.labels) if each)
+            said["gen_ai.output.messages"] = _write([_answer(_text(words))])
+        return said
+
+
+def _read(parts: Sequence[Part]) -> str:
+    return "\n".join(each if isinstance(each, str) else _IMAGE for each in parts)
+
+
+def _text(words: str) -> dict[str, str]:
+    return {"type": "text", "content": cut_text(words)}
+
+
+def _message(role: str, *parts: dict[str, str]) -> dict[str, Any]:
+    return {"role": role, "parts": parts}
+
+
+def _answer(*parts: dict[str, str]) -> dict[str, Any]:
+    """The conventions ask for a reason why a reply ended, and the record of a whole reply has no other."""
+    return _message("assistant", *parts) | {"finish_reason": "stop"}
+
+
+def _write(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False)
