@@ -54,7 +54,7 @@ class ExportIn(Body):
         "jsonl",
         description="a study is always a zip; a bundle is a zip, or with `eval` a log that `inspect view` opens, as of "
         "one evaluation (`what` evaluations, `query` evaluation=3); dataset is a folder for Hugging Face datasets, of "
-        "runs, observations or labels; dataset-runs, of the first two, holds the full runs; the last three are of labels",
+        "runs, observations or labels; dataset-runs, of the first two, holds the full runs; the others are of labels",
     )
     query: Filter = Field("", description="which of them, as in the address of the page", examples=["status=concluded"])
 

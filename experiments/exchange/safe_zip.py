@@ -209,7 +209,8 @@ def _say_no_runs(members: dict[str, zipfile.ZipInfo], is_log: bool) -> str:
             "ours out where it writes a log anew. Export the runs as an Inspect log, and import that."
         )
     if "README.md" in members:
-        return f"The archive has no {MANIFEST}: it is a dataset without full runs. Export it with them, or import its labels."
+        why = "it is a dataset without full runs. Export it with them, or import its labels."
+        return f"The archive has no {MANIFEST}: {why}"
     return f"The archive has no {MANIFEST}: it is no bundle of MAIA Web, or not a whole one."
 
 

@@ -128,7 +128,6 @@ NOT_YET = {
     "experiments/evaluations",
     "experiments/exchange",
     "experiments/label_checks",
-    "workers/jobs",
     "workers/jobs/evaluations",
     "workers/jobs/label_checks",
     "workers/judges",

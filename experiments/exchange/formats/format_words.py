@@ -8,8 +8,8 @@ from experiments.models import Format
 
 _FOLDER = "A folder in a zip: unpack it, and datasets.load_dataset opens it without a network."
 FORMAT_WORDS: Mapping[str, str] = {
-    Format.EVAL: "A log that inspect view opens, with messages, images, tool calls, scores and tokens. A log of runs can "
-    "be imported again.",
+    Format.EVAL: "A log that inspect view opens, with messages, images, tool calls, scores and tokens. A log of runs "
+    "can be imported again.",
     Format.DATASET: f"{_FOLDER} It holds the images, the runs they belong to and their labels; its labels can be "
     "imported, and nothing else of it.",
     Format.DATASET_RUNS: f"{_FOLDER} It also holds the full runs, with their images once more, so that an import "
