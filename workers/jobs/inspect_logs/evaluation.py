@@ -26,7 +26,7 @@ from experiments.models.job import JobStatus
 from workers.jobs.inspect_logs import sample, scores
 from workers.jobs.inspect_logs.log import Log
 from workers.jobs.inspect_logs.pieces import Json
-from workers.jobs.inspect_logs.sample import Sample
+from workers.jobs.inspect_logs.sample import LogSample
 from workers.jobs.inspect_logs.transcript import error_json
 from workers.record.evaluations import CAVEAT
 
@@ -85,7 +85,7 @@ def _find_run(item: EvaluationItem, names: Names) -> Run | None:
     return None if run is None or names.hides(run) else run
 
 
-def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> Sample:
+def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> LogSample:
     """The run that the item asked for with what the item scored; without one, its label as the only answer."""
     label = told["label"] or ""
     figures = {"pearson": told["pearson"], "auprc": told["auprc"], **(told["scores"] or {})}
@@ -101,7 +101,7 @@ def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> 
     }
     error = error_json(item.reason) if item.status == ItemStatus.FAILED else None
     if run is None:
-        return Sample(model=item.source, scores=found, **_answer(item, told, metadata, error, uuid), **shared)
+        return LogSample(model=item.source, scores=found, **_answer(item, told, metadata, error, uuid), **shared)
     whole = sample.of_run(run)
     body = {**whole.body, "metadata": {**whole.body["metadata"], **metadata}, "error": whole.body["error"] or error}
     known = {**whole.known, "uuid": uuid}

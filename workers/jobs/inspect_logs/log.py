@@ -22,7 +22,7 @@ from experiments.exchange.laboratory import Progress
 from experiments.models import Run
 from workers.jobs.inspect_logs import sample
 from workers.jobs.inspect_logs.pieces import Json, chunks
-from workers.jobs.inspect_logs.sample import Sample
+from workers.jobs.inspect_logs.sample import LogSample
 from workers.jobs.inspect_logs.scores import Means
 from workers.jobs.inspect_logs.transcript import error_json, usage_json
 from workers.record.limits import Usage
@@ -48,7 +48,7 @@ class Log:
     times: list[datetime] = field(default_factory=list)
     """The first and the last."""
 
-    def add(self, each: Sample) -> None:
+    def add(self, each: LogSample) -> None:
         self._write(f"samples/{each.id}_epoch_1.json", each.fields())
         self.summaries.append(each.summary())
         self.means.add(each.scores)

@@ -41,12 +41,12 @@ class Attachments:
         """The JSON object of all that was named so far."""
         comma = b"{"
         for key in self.pictures:
-            yield comma + dump(key) + b':"data:image/png;base64,'
+            yield comma + _dump(key) + b':"data:image/png;base64,'
             yield from _encode_base64(pixels(key))
             yield b'"'
             comma = b","
         for key, text in self.texts.items():
-            yield comma + dump(key) + b":" + dump(text)
+            yield comma + _dump(key) + b":" + _dump(text)
             comma = b","
         yield b"{}" if comma == b"{" else b"}"
 
@@ -65,7 +65,7 @@ class StreamedObject:
     fields: Mapping[str, Any]
 
 
-def dump(data: Any) -> bytes:
+def _dump(data: Any) -> bytes:
     """Plain data as JSON in UTF-8. Surrogates, which models write and no reader takes, become question marks."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
@@ -78,18 +78,18 @@ def chunks(value: Any) -> Iterator[bytes]:
         case StreamedList():
             comma = b"["
             for entry in value.entries:
-                yield comma + dump(entry)
+                yield comma + _dump(entry)
                 comma = b","
             yield b"[]" if comma == b"[" else b"]"
         case StreamedObject():
             comma = b"{"
             for name, each in value.fields.items():
-                yield comma + dump(name) + b":"
+                yield comma + _dump(name) + b":"
                 yield from chunks(each)
                 comma = b","
             yield b"{}" if comma == b"{" else b"}"
         case _:
-            yield dump(value)
+            yield _dump(value)
 
 
 def _encode_base64(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -28,7 +28,7 @@ SUMMARY_CHARS = 1_000
 
 
 @dataclass(frozen=True)
-class Sample:
+class LogSample:
     """What is written of a run or an item, and what the log tells of it besides."""
 
     id: int
@@ -63,7 +63,7 @@ class Sample:
         return {"id": self.id, "epoch": 1, **self.known, "scores": self.scores, "metadata": metadata, **told}
 
 
-def of_run(run: Run) -> Sample:
+def of_run(run: Run) -> LogSample:
     """All of a run; its events are in memory while it is written, as while it is played, its images never."""
     attachments = Attachments()
     data = run_record.to_json(run)
@@ -93,7 +93,7 @@ def of_run(run: Run) -> Sample:
         "events_data": StreamedObject({"messages": StreamedList(transcript.messages), "calls": []}),
         "attachments": attachments,  # the last, when all that is shown has been named
     }
-    return Sample(
+    return LogSample(
         run.pk,
         known["uuid"],
         STATUSES.get(Status(run.status), "started"),

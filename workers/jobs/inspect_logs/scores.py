@@ -33,7 +33,7 @@ def of_run(run: Run) -> dict[str, Json]:
         known = {name: each for name, each in run.conclusion.items() if name in Conclusion.__dataclass_fields__}
         found[LABEL] = of_conclusion(Conclusion(**{**known, "labels": tuple(known.get("labels") or ())}))
     if run.label_check:
-        found |= of_check(run.label_check)
+        found |= _of_check(run.label_check)
     if run.score:
         found |= of_values({f"function_{name}": run.score.get(name) for name in ("success", "error", "right")})
     return found
@@ -49,7 +49,7 @@ def of_conclusion(conclusion: Conclusion) -> Json:
     }
 
 
-def of_check(check: LabelCheck) -> dict[str, Json]:
+def _of_check(check: LabelCheck) -> dict[str, Json]:
     """Figures that were measured, each with what belongs to it."""
     found = {}
     for name, beside in INTERVALS.items():
