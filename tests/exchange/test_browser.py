@@ -85,3 +85,19 @@ def test_several_files_are_chosen_and_each_stands_in_the_list(
         for path in paths:
             expect(page.locator("#import-list li", has_text=path.name)).to_have_count(1)
         assert_fits(page, 390)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_formats_follow_what_is_exported(live_server: Any, owner: User, client: Client, width: int) -> None:
+    full_run(owner)
+    client.force_login(owner)
+    address = live_server.url
+    with open_page(address, client, viewport={"width": width, "height": 900}) as page:
+        page.goto(f"{address}/exports/", wait_until="load")
+        formats = page.get_by_label("Format")
+        expect(formats.locator("option[value=cosy]")).to_have_count(0)
+        page.get_by_role("radio", name="Labels", exact=True).check()
+        expect(formats.locator("option[value=cosy]")).to_have_count(1)
+        page.goto(f"{address}/exports/?what=runs&format=dataset-runs", wait_until="load")
+        expect(page.get_by_text("an import brings the runs back")).to_be_visible()
+        assert_fits(page, width)
