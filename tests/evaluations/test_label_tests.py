@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from experiments.models import EvaluationItem, ItemStatus, LabelCheck
-from workers.jobs.evaluations.test_tables import TESTS, read_test_scores, tabulate_tests
+from workers.jobs.evaluations.tables_of_tests import TESTS, read_test_scores, tabulate_tests
 from workers.record.evaluations import ResultTable
 
 
