@@ -10,7 +10,7 @@ from workers.record.other_tests import DETECTION_CHANCE, FuzzingResult, HardNega
 
 ALIKE_BLIND = "It need not fall when the label is too broad in other images than these."
 NEIGHBOURS_BLIND = "It need not fall when the label is too broad in images that no neighbour responds to."
-FUZZING_BLIND = "It never falls when the label is too broad, and also describes other images than those."
+FUZZING_BLIND = "It need not fall when the label is too broad in other images."
 
 
 @dataclass(frozen=True)

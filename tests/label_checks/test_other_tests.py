@@ -80,7 +80,7 @@ def test_the_api_has_them_as_a_part_of_the_check(viewer: Client, check: LabelChe
 
 def test_the_glossary_explains_the_words(viewer: Client) -> None:
     shown = viewer.get(reverse("glossary")).content.decode()
-    for key in ("detection", "intruder-test", "simulation-score"):
+    for key in ("detection", "intruder-test", "simulation-score", "hard-negatives", "fuzzing"):
         assert f'id="word-{key}"' in shown
 
 

@@ -76,7 +76,7 @@ def _tabulate_medians(items: Sequence[EvaluationItem], sources: Sequence[str]) -
         tuple(rows),
         "Detection, hard negatives and fuzzing by balanced accuracy, simulation by explained variance. Chance: r 0, "
         "AUPRC the base rate, balanced accuracy 0.5, intruder 0.2, simulation 0. Detection, with hard negatives too, "
-        "and the intruder test need not fall for a label that is too broad; fuzzing never does.",
+        "fuzzing and the intruder test need not fall for a label that is too broad.",
     )
 
 

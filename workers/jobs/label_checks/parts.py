@@ -5,7 +5,7 @@ The images are those of the natural ones that activate the unit most; they are d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -23,7 +23,7 @@ from workers.jobs.laboratory import laboratory
 from workers.lab.imaging import mask_image
 from workers.lab.parts import PartPair, Region, find_region, pair_regions
 from workers.metrics.fuzzing import MAX_PARTS, choose_top, deal_parts, explain_few_parts, score_fuzzing
-from workers.protocols import PartJudge, Picture, Progress
+from workers.protocols import PartJudge, Picture, Progress, Subject, no_progress
 from workers.record.estimates import Estimate
 from workers.record.other_tests import FuzzingResult
 
@@ -36,7 +36,7 @@ NO_MAP = "the system does not tell where in an image it responds"
 
 
 @dataclass(frozen=True)
-class _Question:
+class PartQuestion:
     """A part of an image of the split, and whether the unit responds there."""
 
     position: int
@@ -45,34 +45,55 @@ class _Question:
     responds: bool
 
 
+Ask = Callable[[Sequence[PartQuestion]], Sequence[float | None]]
+"""What a judge says of each part, in [0, 1]. May raise RequestError for a label that cannot be looked for in parts."""
+
+
 def fuzz(check: LabelCheck, unit: CheckedUnit, held: HeldOut, threshold: float, progress: Progress) -> FuzzingResult:
-    """What the judge says of parts. Raises Cancelled, and what a backbone raises."""
+    """What the check's judge says of parts. Raises Cancelled, and what a backbone raises."""
     named = str(check.options.get("judge") or "")
     if why := TRIED if check.split == DEVELOPMENT else _explain_judge(named):
         return FuzzingResult(Estimate(None, why=why))
-    most = BACKBONE_PARTS if named == BACKBONE else MAX_PARTS
-    if named == BACKBONE:  # `held` is the sample that it was asked about, not all that was measured
+    by_backbone = named == BACKBONE
+    if by_backbone:  # `held` is the sample that it was asked about, not all that was measured
         held = read_held_out(check, unit, progress, int(check.kept["sample"]["images"]))
+
+    def ask(questions: Sequence[PartQuestion]) -> Sequence[float | None]:
+        return _ask_backbone(check, questions, progress) if by_backbone else _ask_plugin(check, questions, progress)
+
+    most = BACKBONE_PARTS if by_backbone else MAX_PARTS
+    subject = unit.lab.subject(unit.spec)
+    return fuzz_parts(subject, held, threshold, ask, most=most, seed=int(check.key[:8], 16), progress=progress)
+
+
+def fuzz_parts(
+    subject: Subject,
+    held: HeldOut,
+    threshold: float,
+    ask: Ask,
+    *,
+    most: int = MAX_PARTS,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> FuzzingResult:
+    """Ask about parts of the images that activate the unit most, up to `most` of either kind."""
     places = choose_top(held.activations, threshold, 2 * most)
     if why := explain_few_parts(len(places) // 2, len(places) // 2):
         return FuzzingResult(Estimate(None, n=len(places), why=why))
-    seed = int(check.key[:8], 16)
     positions = held.positions[places].tolist()
-    pictures, regions = _find_regions(unit, held, positions, progress)
+    pictures, regions = _find_regions(subject, held, positions, progress)
     if all(each is None for each in regions):
         return FuzzingResult(Estimate(None, n=len(places), why=NO_MAP))
-    pairs = pair_regions(regions, np.random.default_rng(seed))
-    questions = _deal(positions, pictures, pairs, seed)
-    responding = sum(each.responds for each in questions)
+    questions = _deal(positions, pictures, pair_regions(regions, np.random.default_rng(seed)), seed)
+    responds = np.array([each.responds for each in questions], bool)
     left_out = len(positions) - len(questions)
-    if why := explain_few_parts(responding, len(questions) - responding):
+    if why := explain_few_parts(int(responds.sum()), int((~responds).sum())):
         return FuzzingResult(Estimate(None, n=len(questions), why=why), left_out=left_out)
     try:
-        said = _ask(check, named, questions, progress)
+        said = ask(questions)
     except RequestError as error:
         return FuzzingResult(Estimate(None, n=len(questions), why=str(error).rstrip(".")), left_out=left_out)
     answers = np.array([np.nan if each is None else each for each in said], np.float64)
-    responds = np.array([each.responds for each in questions])
     covers = [float(each.part.mean()) for each in questions]
     return replace(score_fuzzing(answers[responds], answers[~responds], covers), left_out=left_out)
 
@@ -87,11 +108,10 @@ def _explain_judge(named: str) -> str:
 
 
 def _find_regions(
-    unit: CheckedUnit, held: HeldOut, positions: Sequence[int], progress: Progress
+    subject: Subject, held: HeldOut, positions: Sequence[int], progress: Progress
 ) -> tuple[list[Picture], list[Region | None]]:
     pictures: list[Picture] = []
     regions: list[Region | None] = []
-    subject = unit.lab.subject(unit.spec)
     for start in range(0, len(positions), AT_ONCE):
         progress("Finding where the unit responds", start, len(positions))
         some = [held.split.picture(each) for each in positions[start : start + AT_ONCE]]
@@ -103,7 +123,7 @@ def _find_regions(
 
 def _deal(
     positions: Sequence[int], pictures: Sequence[Picture], pairs: Sequence[PartPair | None], seed: int
-) -> list[_Question]:
+) -> list[PartQuestion]:
     """One part of each image that has both."""
     whole = [
         (position, picture, pair)
@@ -111,17 +131,19 @@ def _deal(
         if pair is not None
     ]
     return [
-        _Question(position, picture, pair.responding if responds else pair.elsewhere, responds)
+        PartQuestion(position, picture, pair.responding if responds else pair.elsewhere, responds)
         for (position, picture, pair), responds in zip(whole, deal_parts(len(whole), seed=seed).tolist(), strict=True)
     ]
 
 
-def _ask(check: LabelCheck, named: str, questions: Sequence[_Question], progress: Progress) -> list[float | None]:
-    """Raises RequestError if the label cannot be looked for in parts."""
-    pictures, parts = [each.picture for each in questions], [each.part for each in questions]
-    if named != BACKBONE:
-        judge = cast("PartJudge", laboratory().presence_judge(named))
-        return judge.judge_parts(check.text, pictures, parts, progress)
-    marked = [mask_image(each.image, part.astype(np.float32), 0.5) for each, part in zip(pictures, parts, strict=True)]
+def _ask_plugin(check: LabelCheck, questions: Sequence[PartQuestion], progress: Progress) -> list[float | None]:
+    judge = cast("PartJudge", laboratory().presence_judge(str(check.options["judge"])))
+    return judge.judge_parts(
+        check.text, [each.picture for each in questions], [each.part for each in questions], progress
+    )
+
+
+def _ask_backbone(check: LabelCheck, questions: Sequence[PartQuestion], progress: Progress) -> list[float | None]:
+    marked = [mask_image(each.picture.image, each.part.astype(np.float32), 0.5) for each in questions]
     names = [f"{each.position} {'responds' if each.responds else 'elsewhere'}" for each in questions]
     return look_at_parts(check, check.text, names, marked, progress)
