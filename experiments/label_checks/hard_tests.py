@@ -96,6 +96,8 @@ def _name_units(neighbours: tuple[NeighbourUnit, ...]) -> str:
 
 def _tell_parts(found: FuzzingResult) -> str:
     parts = []
+    if found.dimmed:
+        parts.append(" The judge saw whole images with the rest dimmed, so that what stands beside may sway it.")
     if found.cover is not None:
         parts.append(f" A part covers {figure(100 * found.cover)} % of its image, as the median.")
     if found.left_out:

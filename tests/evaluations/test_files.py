@@ -87,7 +87,13 @@ def test_tables_of_tests_are_lines_of_the_spreadsheet(viewer: Client, evaluation
     rows = list(csv.DictReader(io.StringIO(fetch(viewer, evaluation, "csv"))))
     assert len(rows) == 3, "one number, of one table, and what stands under all of it"
     assert rows[0]["figure"] == "'=Each label: layer4 / unit 3 / =balls: Fuzzing"
-    assert [rows[0][name] for name in ("key", "value", "low", "high", "n")] == ["tests.labels", "0.75", "0.5", "1.0", "8"]
+    assert [rows[0][name] for name in ("key", "value", "low", "high", "n")] == [
+        "tests.labels",
+        "0.75",
+        "0.5",
+        "1.0",
+        "8",
+    ]
 
 
 def test_json_holds_all_of_it_with_the_settings(viewer: Client, nasty: Evaluation) -> None:

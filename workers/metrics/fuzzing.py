@@ -16,6 +16,9 @@ images that show the concept, one of nine places each; 90 % or more passes. Alik
 
 So it sees labels that are too narrow and those that speak of what stands beside, and not those that are too broad in
 images other than the top ones.
+
+Of 13 units of toybox's layer4 with labels of the scripted scientist, medians of the label, of the label OR that of
+another unit, and of that alone: .99, .96, .50.
 """
 
 from __future__ import annotations

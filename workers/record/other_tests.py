@@ -127,6 +127,8 @@ class FuzzingResult:
     """Share of its image that a part covers, as the median."""
     left_out: int = 0
     """Images without a second part of that size."""
+    dimmed: bool = False
+    """Whether the judge looked at images whose rest was dimmed, rather than knowing what each part shows."""
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,9 @@ def fuzz(check: LabelCheck, unit: CheckedUnit, held: HeldOut, threshold: float, 
         return _ask_backbone(check, questions, progress) if by_backbone else _ask_plugin(check, questions, progress)
 
     most = BACKBONE_PARTS if by_backbone else MAX_PARTS
-    subject = unit.lab.subject(unit.spec)
-    return fuzz_parts(subject, held, threshold, ask, most=most, seed=int(check.key[:8], 16), progress=progress)
+    subject, seed = unit.lab.subject(unit.spec), int(check.key[:8], 16)
+    found = fuzz_parts(subject, held, threshold, ask, most=most, seed=seed, progress=progress)
+    return replace(found, dimmed=by_backbone or laboratory().presence_judge(named).kind != "exact")
 
 
 def fuzz_parts(
