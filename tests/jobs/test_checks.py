@@ -22,10 +22,7 @@ from workers.jobs.images import ImagesInDatabase
 from workers.jobs.label_checks import held_out, natural, sampling, vlm_judge
 from workers.jobs.label_checks.check import run_check, run_or_wait
 from workers.jobs.label_checks.floors import MAX_FLOORS
-from workers.jobs.label_checks.parts import BACKBONE_PARTS
 from workers.jobs.laboratory import laboratory
-from workers.metrics import presence
-from workers.metrics.detection_sample import MIN_IMAGES
 from workers.protocols import Picture, Progress, no_progress
 from workers.record.label_checks import FOREIGN_LABEL, RANDOM_UNIT, CheckResult
 
@@ -132,27 +129,6 @@ def test_other_tests_stand_beside_the_headline() -> None:
         assert one.value is not None
         assert two.value is not None
         assert one.value > two.value + 0.2
-
-
-def test_fuzzing_tells_where_a_unit_of_a_network_responds() -> None:
-    results = [
-        msgspec.convert(check(text, unit(1, "layer4", "toybox")).result, CheckResult).natural
-        for text in ("stars", "trees", "scenes on snow")
-    ]
-    own, foreign, ground = (
-        each.other_tests.fuzzing for each in results if each is not None and each.other_tests is not None
-    )
-    assert own is not None
-    assert foreign is not None
-    assert ground is not None
-    assert own.balanced_accuracy.n >= 2 * MIN_IMAGES
-    assert own.balanced_accuracy.value is not None
-    assert foreign.balanced_accuracy.value is not None
-    assert own.balanced_accuracy.value > 0.75 > 0.6 > foreign.balanced_accuracy.value
-    assert own.cover is not None
-    assert 0 < own.cover < 0.4
-    assert "ground or light alone" in ground.balanced_accuracy.why
-    assert not own.dimmed
 
 
 def test_a_label_that_few_images_show_is_checked_on_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,21 +304,6 @@ def test_a_model_looks_at_what_a_judge_guesses_so_that_a_rare_label_gets_an_inte
     assert "sample" in result.other_tests.intruder.share.why
     assert result.other_tests.simulation.correlation.n == 45
     assert result.base_rate == pytest.approx(result.positives / guessed.kept["sample"]["images"])
-
-
-def test_a_model_is_asked_about_parts_once_and_told_what_counts(provider: Provider) -> None:
-    provider.answers[:] = [says(SEEN)]
-    asked = CheckMethod("toybox", "toybox", BACKBONE, BACKBONE, "openai", "gpt-4o")
-    row = again(request_check(unit(1, "layer4", "toybox"), "stars", asked, enqueue=False))
-    about_parts = [body for body in provider.asked if "red line" in json.dumps(body["messages"])]
-    parts = row.kept["parts"]
-    assert 2 * MIN_IMAGES <= len(parts) <= 2 * BACKBONE_PARTS
-    assert len(about_parts) == -(-len(parts) // presence.MOST_IMAGES)
-    assert len({name.split()[0] for name in parts}) == len(parts), "each image once"
-    provider.asked.clear()
-    LabelCheck.objects.filter(pk=row.pk).update(status=CheckStatus.QUEUED)
-    again(row)
-    assert not any("red line" in json.dumps(body["messages"]) for body in provider.asked)
 
 
 def see_scenes(
