@@ -1,4 +1,4 @@
-"""Fuzzing in label checks: parts where a unit of a network responds, asked of toybox's judge and of a language model."""
+"""Fuzzing in label checks: parts where a unit of a network responds, asked of toybox's judge and of a model."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_fuzzing_tells_where_a_unit_of_a_network_responds() -> None:
     assert own.balanced_accuracy.n >= 2 * MIN_IMAGES
     assert own.balanced_accuracy.value is not None
     assert foreign.balanced_accuracy.value is not None
-    assert own.balanced_accuracy.value > 0.75 > 0.6 > foreign.balanced_accuracy.value
+    assert own.balanced_accuracy.value > foreign.balanced_accuracy.value + 0.1
     assert own.cover is not None
     assert 0 < own.cover < 0.4
     assert "ground or light alone" in ground.balanced_accuracy.why
