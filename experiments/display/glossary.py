@@ -159,6 +159,16 @@ SECTIONS = (
                 "A test of a label: of four images that activate a unit and one that does not, which fits it least?",
             ),
             GlossaryWord(
+                "Hard negatives",
+                "Detection where the other images are hard to tell: they look like the top images, or activate units "
+                "that respond with this one, and hardly activate it.",
+            ),
+            GlossaryWord(
+                "Fuzzing",
+                "A test of a label: is what it says shown in the part of an image where a unit responds, and not "
+                "elsewhere?",
+            ),
+            GlossaryWord(
                 "Simulation score",
                 "A test of a label: the correlation of the activation predicted from the label with the measured one.",
             ),

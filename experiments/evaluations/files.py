@@ -14,7 +14,7 @@ from experiments.core.system_names import Names
 from experiments.evaluations import lists
 from experiments.evaluations.results import read_result
 from workers.record.decoding import encode
-from workers.record.evaluations import CAVEAT, Cell, EvaluationResult, Figure
+from workers.record.evaluations import CAVEAT, Cell, EvaluationResult, Figure, ResultTable
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -28,6 +28,8 @@ _SPECIAL = {
     "\n": " ",
     "\r": " ",
 }
+TESTS = "tests"
+"""Tables of how tests of labels compare: their keys are this, or begin with it and a dot."""
 COLUMNS = ("figure", "key", "value", "low", "high", "n", "goal", "note")
 
 
@@ -41,16 +43,31 @@ def describe_progress(row: Any) -> str:
 
 
 def _write_csv(row: Any, names: Names) -> str:
-    """Every figure a line, then how much is done, and the caveat."""
+    """Every figure a line, then each table of tests, how much is done, and the caveat."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
-    for each in read_result(row, lists.list_hidden(row, names)).figures:
+    result = read_result(row, lists.list_hidden(row, names))
+    for each in result.figures:
         values = (each.label, each.key, each.value, each.low, each.high, each.n, each.goal, each.note)
         writer.writerow([cell(value) for value in values])
+    for table in result.tables:
+        if table.key.partition(".")[0] == TESTS:
+            _write_table(writer, table)
     writer.writerow([cell("Progress"), "", "", "", "", "", "", cell(describe_progress(row))])
     writer.writerow([cell("Note"), "", "", "", "", "", "", cell(CAVEAT)])
     return f"\ufeff{out.getvalue()}"  # the mark by which spreadsheets know UTF-8
+
+
+def _write_table(writer: Any, table: ResultTable) -> None:
+    """A table as lines of `COLUMNS`: each number under what its row and its column are called."""
+    for cells in table.rows:
+        named = " / ".join(each.text for each in cells if each.value is None and each.text)
+        for column, each in zip(table.columns, cells, strict=True):
+            if each.value is not None:
+                label = f"{table.title}: {named}: {column}"
+                values = (label, table.key, each.value, each.low, each.high, each.n or "", "", "")
+                writer.writerow([cell(value) for value in values])
 
 
 def _write_json(row: Any, names: Names) -> str:

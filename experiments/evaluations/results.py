@@ -29,6 +29,8 @@ SHOWN_ELSEWHERE = frozenset({"reason", "pearson", "base_rate", "pool", "testable
 SCORES = {
     "auprc": "AUPRC",
     "generated_auc": "AUC of 7 + 7",
+    "alike": "hard negatives, alike",
+    "neighbours": "hard negatives, neighbours",
     "intruder": "intruder test",
     "simulation": "explained variance",
     "missing": "misses",

@@ -78,8 +78,8 @@ class CheckResultOut(CheckOut):
     options: dict[str, Any]
     natural: dict[str, Any] | None
     other_tests: OtherTests | None = Field(
-        description="detection by decile, intruder test and simulation score on the natural images; null for a check "
-        "from before they were measured"
+        description="detection by decile, hard negatives, fuzzing, intruder test and simulation score on the natural "
+        "images; null for a check from before they were measured"
     )
     generated: dict[str, Any] | None
     caveat: str

@@ -1,4 +1,4 @@
-"""Detection, intruder and simulation on the page of a check: rows of figures, the counts, and a curve by decile."""
+"""Other tests on the page of a check: rows of figures, the counts of detection, and its curve by decile."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiments.display.plots import Axis, Plot, PlotLine, PlotTable, Shape
+from experiments.label_checks.hard_tests import LabelTestRow, list_alike, list_fuzzing, list_neighbours
 from workers.record.estimates import Estimate
 from workers.record.figures import EN_DASH, figure
 from workers.record.other_tests import (
@@ -26,23 +27,6 @@ BLIND = "It need not fall when the label is too broad."
 
 
 @dataclass(frozen=True)
-class LabelTestRow:
-    """A figure of a test: its name, what it says, the value with its interval, and what chance reaches."""
-
-    name: str
-    says: str
-    estimate: Estimate
-    chance: str = ""
-
-    @property
-    def reason(self) -> str:
-        """Why there is no value, or no interval."""
-        if self.estimate.low is not None or not self.estimate.why:
-            return ""
-        return f"No {'figure' if self.estimate.value is None else 'interval'}: {self.estimate.why}."
-
-
-@dataclass(frozen=True)
 class LabelTestEvidence:
     """All that the section shows."""
 
@@ -59,7 +43,14 @@ def read_tests(found: OtherTests | None) -> LabelTestEvidence | None:
     if found is None:
         return None
     detection = found.detection
-    rows = [*_list_detection(detection), _read_intruder(found), *_list_simulation(found.simulation)]
+    rows = [
+        *_list_detection(detection),
+        *list_alike(found.alike),
+        *list_neighbours(found.neighbours),
+        *list_fuzzing(found.fuzzing),
+        _read_intruder(found),
+        *_list_simulation(found.simulation),
+    ]
     counts = _read_counts(detection.confusion)
     return LabelTestEvidence(rows, counts, _describe_activating(detection), _draw_deciles(detection))
 

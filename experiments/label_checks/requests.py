@@ -110,10 +110,11 @@ def request_check(
 
 def _is_outdated(check: LabelCheck) -> bool:
     """Whether it was measured before r was tested against 0, when intervals held too seldom; or before toybox said how
-    it read labels, when what it did not understand was let pass, and had no detection, intruder test or simulation."""
+    it read labels, when what it did not understand was let pass, or before fuzzing, the last of the other tests."""
     untested = check.pearson is not None and check.p_value is None
-    natural = check.result.get("natural") or {}
-    lacks = not check.reading or (check.pearson is not None and not natural.get("other_tests"))
+    tests = (check.result.get("natural") or {}).get("other_tests")
+    is_fuzzed = isinstance(tests, dict) and bool(tests.get("fuzzing"))
+    lacks = not check.reading or (check.pearson is not None and not is_fuzzed)
     by_toybox = check.options.get("judge") == compatibility.TOYBOX
     return check.status == CheckStatus.DONE and (untested or (by_toybox and lacks))
 

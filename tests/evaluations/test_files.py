@@ -78,6 +78,24 @@ def test_a_spreadsheet_runs_nothing_and_says_how_much_is_done(viewer: Client, na
     assert rows[-1]["note"] == CAVEAT
 
 
+def test_tables_of_tests_are_lines_of_the_spreadsheet(viewer: Client, evaluation: Evaluation) -> None:
+    cells = (Cell("layer4 / unit 3"), Cell("=balls"), Cell(value=0.75, low=0.5, high=1.0, n=8), Cell())
+    columns = ("Unit", "Label", "Fuzzing", "Intruder")
+    tables = tuple(ResultTable(key, "=Each label", columns, (cells,)) for key in ("tests.labels", "testsuite"))
+    evaluation.result = encode(EvaluationResult((), tables))
+    evaluation.save()
+    rows = list(csv.DictReader(io.StringIO(fetch(viewer, evaluation, "csv"))))
+    assert len(rows) == 3, "one number, of one table, and what stands under all of it"
+    assert rows[0]["figure"] == "'=Each label: layer4 / unit 3 / =balls: Fuzzing"
+    assert [rows[0][name] for name in ("key", "value", "low", "high", "n")] == [
+        "tests.labels",
+        "0.75",
+        "0.5",
+        "1.0",
+        "8",
+    ]
+
+
 def test_json_holds_all_of_it_with_the_settings(viewer: Client, nasty: Evaluation) -> None:
     found = json.loads(fetch(viewer, nasty, "json"))
     assert found["items"] == {"all": 6, "done": 2, "failed": 1, "lacking": 1, "open": 2}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from experiments.models import EvaluationItem, ItemStatus, LabelCheck
-from workers.jobs.evaluations.test_tables import TESTS, read_test_scores, tabulate_tests
+from workers.jobs.evaluations.tables_of_tests import TESTS, read_test_scores, tabulate_tests
 from workers.record.evaluations import ResultTable
 
 
@@ -33,7 +33,7 @@ def test_labels_stand_with_all_tests_and_the_other_source_with_its_medians() -> 
     assert set(found) == {"tests", "tests.labels", "tests.own", "tests.all"}
     first = found["tests.labels"].rows[3]
     assert [cell.text for cell in first[:2]] == ["layer4 / unit 3", "label 3"]
-    assert [cell.value for cell in first[2:]] == [0.3, None, 0.65, 0.7, None]
+    assert [cell.value for cell in first[2:]] == [0.3, None, 0.65, None, None, None, 0.7, None]
     assert first[0].item == 3, "so that it is hidden from who is to judge the unit"
     detection = next(row for row in found["tests"].rows if row[0].text == TESTS["detection"])
     assert (detection[1].value, detection[1].n, detection[2].value) == (pytest.approx(0.675), 8, 0.5)

@@ -112,6 +112,11 @@ def test_floors_are_ten_of_either_kind_with_their_spread_and_what_the_label_is_a
 def test_other_tests_stand_beside_the_headline() -> None:
     results = [msgspec.convert(check(text).result, CheckResult).natural for text in ("balls", "cars")]
     right, wrong = (each.other_tests for each in results if each is not None and each.other_tests is not None)
+    for each in (right.alike, right.neighbours, right.fuzzing):
+        assert each is not None
+    assert right.alike is not None
+    assert right.alike.balanced_accuracy.value is not None
+    assert right.alike.balanced_accuracy.value > 0.9
     detection = right.detection
     assert detection.threshold is not None
     assert "no tenth has 4" in right.intruder.share.why, "it takes more images than these tests measure"
@@ -301,7 +306,9 @@ def test_a_model_looks_at_what_a_judge_guesses_so_that_a_rare_label_gets_an_inte
     assert result.base_rate == pytest.approx(result.positives / guessed.kept["sample"]["images"])
 
 
-def see_scenes(check: LabelCheck, label: str, keys: Sequence[str], progress: Progress) -> list[float | None]:
+def see_scenes(
+    check: LabelCheck, label: str, keys: Sequence[str], progress: Progress, *, marked: bool = False
+) -> list[float | None]:
     """A model that errs never: what the scenes behind images say."""
     images, exact = ImagesInDatabase(), laboratory().presence_judge("toybox")
     pictures = [Picture(images.load(key), known.scene if (known := images.recall(key)) else None) for key in keys]

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -17,7 +18,8 @@ import transformers
 from tests.support import checkpoints
 from workers import registry
 from workers.errors import Cancelled, MissingPart, RequestError, UnknownName
-from workers.judges.clip import NEUTRAL
+from workers.judges.clip import NEUTRAL, ClipJudge
+from workers.lab.imaging import mask_image
 from workers.protocols import LabSettings, Picture, PresenceJudge
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -112,6 +114,17 @@ def test_one_thread_at_a_time_loads_with_transformers(
         pool.submit(model.maps, checkpoints.noise(1), [model.layers()[0].name]).result()
         judged.result()
     assert not together
+
+
+def test_of_a_part_it_sees_the_image_with_the_rest_dimmed(folder: Path) -> None:
+    judge = load(folder)
+    assert isinstance(judge, ClipJudge)
+    part = np.zeros((PICTURES[0].image.height, PICTURES[0].image.width), bool)
+    part[: part.shape[0] // 2] = True
+    said = judge.judge_parts("red ball", PICTURES[:1], [part])
+    marked = Picture(mask_image(PICTURES[0].image, part.astype(np.float32), 0.5))
+    assert said == pytest.approx(judge.judge("red ball", [marked]))
+    assert said != pytest.approx(judge.judge_parts("red ball", PICTURES[:1], [~part]), abs=1e-9)
 
 
 def test_a_long_label_is_cut_and_nothing_to_judge_is_no_error(folder: Path) -> None:

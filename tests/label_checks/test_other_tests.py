@@ -10,13 +10,22 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from experiments.label_checks import hard_tests
 from experiments.label_checks.other_tests import read_tests
 from experiments.models import CheckStatus, LabelCheck
 from tests.support import trials
 from tests.support.people import member, signed_in
 from tests.support.seeding import evaluations
 from workers.record.estimates import Estimate
-from workers.record.other_tests import Confusion, DetectionResult, IntruderResult, OtherTests, SimulationResult
+from workers.record.other_tests import (
+    Confusion,
+    DetectionResult,
+    FuzzingResult,
+    HardNegativesResult,
+    IntruderResult,
+    OtherTests,
+    SimulationResult,
+)
 
 pytestmark = pytest.mark.django_db
 DETECTED = DetectionResult(
@@ -54,6 +63,9 @@ def test_the_page_tells_value_chance_and_what_a_figure_is_blind_to(viewer: Clien
     for words in ("balanced accuracy", "Intruder test", "explained variance", "0.20", "Count as wrong".lower()):
         assert words in section
     assert section.count("It need not fall when the label is too broad.") == 4
+    for words in (hard_tests.ALIKE_BLIND, hard_tests.NEIGHBOURS_BLIND, hard_tests.FUZZING_BLIND):
+        assert words in section
+    assert "respond with this one: 31 (r 0.42)" in section
     assert "for a judge who answers yes or no it is r again" in section
     assert "images activate the unit: above its mask threshold, 2.50." in section
     assert section.count("<svg") == 1
@@ -80,7 +92,7 @@ def test_the_api_has_them_as_a_part_of_the_check(viewer: Client, check: LabelChe
 
 def test_the_glossary_explains_the_words(viewer: Client) -> None:
     shown = viewer.get(reverse("glossary")).content.decode()
-    for key in ("detection", "intruder-test", "simulation-score"):
+    for key in ("detection", "intruder-test", "simulation-score", "hard-negatives", "fuzzing"):
         assert f'id="word-{key}"' in shown
 
 
@@ -95,6 +107,27 @@ def test_rows_counts_and_curve_are_those_of_the_result() -> None:
     assert found.curve.note.endswith("0.10 are described.")
     assert len(found.curve.dots) == len(found.curve.table.rows if found.curve.table else ()) == 10
     assert found.activating.startswith("310 of 1,000")
+
+
+def test_hard_negatives_and_fuzzing_say_what_they_rest_on_and_what_they_lack() -> None:
+    hard = HardNegativesResult(
+        Estimate(0.6, 0.5, 0.7, 90), 0.62, drop=Estimate(0.2, 0.1, 0.3, 90), failed=3, images=480
+    )
+    lack = HardNegativesResult(Estimate(why="no other unit goes with it"))
+    fuzzing = FuzzingResult(Estimate(0.9, 0.8, 0.95, 80), cover=0.08, left_out=2, dimmed=True)
+    found = read_tests(OtherTests(DETECTED, alike=hard, neighbours=lack, fuzzing=fuzzing))
+    assert found is not None
+    rows = {row.name: row for row in found.rows}
+    assert "3 of these images had an unread answer" in rows["Hard negatives, alike"].says
+    assert "a tenth of the 480" in rows["Less than detection by"].says
+    assert rows["Less than detection by"].estimate.value == 0.2
+    assert rows["Hard negatives, neighbours"].reason == "No figure: no other unit goes with it."
+    said = rows["Fuzzing, balanced accuracy"].says
+    for words in ("8.00 % of its image", "2 images have no second part", "may sway it"):
+        assert words in said
+    before = read_tests(OtherTests(DETECTED))
+    assert before is not None
+    assert not any("Hard" in row.name or "Fuzzing" in row.name for row in before.rows)
 
 
 @pytest.mark.parametrize(

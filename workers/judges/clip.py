@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL.Image import Image
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from workers import hub
 from workers.errors import RequestError, UnknownName
-from workers.lab.imaging import image_key
+from workers.lab.imaging import image_key, mask_image
 from workers.model_cache import in_batches
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 from workers.record.negations import find_negations
@@ -80,6 +82,20 @@ class ClipJudge:
             with self._network as network:
                 answers += network.weigh(self._embed(network, images), words, len(texts)).tolist()
         return answers
+
+    def judge_parts(
+        self,
+        label: str,
+        pictures: Sequence[Picture],
+        parts: Sequence[NDArray[np.bool_]],
+        progress: Progress = no_progress,
+    ) -> list[float | None]:
+        """See `protocols.PartJudge`: of each image as exemplars are masked, since it cannot be told where to look."""
+        marked = [
+            Picture(mask_image(each.image, part.astype(np.float32), 0.5))
+            for each, part in zip(pictures, parts, strict=True)
+        ]
+        return self.judge(label, marked, progress)
 
     def _embed(self, network: _Towers, images: Sequence[Image]) -> Tensor:
         """Embeddings of images, (images, width); called by whoever holds the network, and so by one at a time."""

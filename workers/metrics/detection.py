@@ -34,60 +34,34 @@ threshold as show what the unit responds to most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from workers.metrics.detection_sample import (
+    IMAGES_A_TENTH,
+    OTHERS,
+    TENTHS,
+    Floats,
+    Side,
+    average_shares,
+    draw_images,
+    explain_few,
+    find_area,
+    join_sides,
+    read_vectors,
+    split_images,
+)
 from workers.metrics.intervals import estimate_share
 from workers.metrics.natural import PRESENT
 from workers.record.estimates import Estimate
 from workers.record.other_tests import Confusion, DetectionResult, IntruderResult
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
-
-TENTHS = 10
-IMAGES_A_TENTH, OTHERS = 10, 50
-"""Images drawn, at most: of each tenth of the activating ones, and of the others."""
-MIN_IMAGES = 20
-"""Activating images, and others, below which nothing is measured: two for each tenth."""
 SET_SIZE, MAX_SETS = 4, 5
 """Activating images of an intruder set, which are of one tenth; sets of a tenth, at most."""
 _MIX = IMAGES_A_TENTH * TENTHS / OTHERS
 """Activating images to one other, for precision and F1, which depend on it."""
-
-
-@dataclass(frozen=True)
-class _Side:
-    """Images that all activate the unit, or all do not, each (n,): what the judge said, NaN for an unread answer, and
-    how many images each stands for."""
-
-    presence: Floats
-    weights: Floats
-
-    @property
-    def said_yes(self) -> float:
-        """Share of the images that the label describes, unread answers being no yes."""
-        return float(np.average(self.presence >= PRESENT, weights=self.weights))
-
-    @property
-    def said_no(self) -> float:
-        return float(np.average(self.presence < PRESENT, weights=self.weights))
-
-    @property
-    def failed(self) -> float:
-        return float(np.average(np.isnan(self.presence), weights=self.weights))
-
-    @property
-    def unread(self) -> int:
-        return int(np.isnan(self.presence).sum())
-
-    def estimate(self, share: float) -> Estimate:
-        """Wilson's interval for as many images as the unequal weights are worth (Kish 1965)."""
-        n = max(1, int(self.weights.sum() ** 2 / (self.weights**2).sum() + 1e-9))
-        return replace(estimate_share(share * n, n), n=len(self.presence))
 
 
 def score_detection(
@@ -99,24 +73,24 @@ def score_detection(
     sample was asked about, all images of that sample count, each as often as it stands for; 0 for one not asked about.
 
     """
-    acts, said, heavy = _read(activations, presence, weights)
+    acts, said, heavy, _ = read_vectors(activations, presence, weights)
     rng = np.random.default_rng(seed)
-    tenths, others = _split(acts, heavy, threshold, rng)
+    tenths, others = split_images(acts, heavy, threshold, rng)
     active = sum(map(len, tenths))
     result = DetectionResult(activating=active, images=len(acts), threshold=threshold)
-    if why := _explain_few(active, len(others)):
+    if why := explain_few(active, len(others)):
         return replace(result, balanced_accuracy=Estimate(None, n=len(acts), why=why))
     if weights is None:
-        tenths, heavy, others = _draw(tenths, heavy, others, rng)
-    parts = [_Side(said[each], heavy[each]) for each in tenths if len(each)]
-    bright, dark = _join(parts), _Side(said[others], heavy[others])
+        tenths, heavy, others = draw_images(tenths, heavy, others, rng)
+    parts = [Side(said[each], heavy[each]) for each in tenths if len(each)]
+    bright, dark = join_sides(parts), Side(said[others], heavy[others])
     recall, alarms = bright.said_yes, dark.said_yes
     precision = _MIX * recall / (_MIX * recall + alarms) if recall + alarms > 0 else None
-    both = _join([bright, dark])
+    both = join_sides([bright, dark])
     return replace(
         result,
-        balanced_accuracy=_average(bright.estimate(recall), dark.estimate(dark.said_no)),
-        auc=_find_area(bright, dark),
+        balanced_accuracy=average_shares(bright.estimate(recall), dark.estimate(dark.said_no)),
+        auc=find_area(bright, dark),
         precision=precision,
         recall=recall,
         f1=2 * _MIX * recall / (_MIX * recall + alarms + _MIX),
@@ -132,10 +106,10 @@ def score_intruder(activations: ArrayLike, presence: ArrayLike, threshold: float
     No image is in two sets, so a tenth has as many sets as there are images for, `MAX_SETS` at most. Of a weighted
     sample there is no such figure: its sets would hold described images more often than those of all images.
     """
-    acts, said, heavy = _read(activations, presence, None)
+    acts, said, heavy, _ = read_vectors(activations, presence, None)
     rng = np.random.default_rng(seed)
-    tenths, others = _split(acts, heavy, threshold, rng)
-    if why := _explain_few(sum(map(len, tenths)), len(others)):
+    tenths, others = split_images(acts, heavy, threshold, rng)
+    if why := explain_few(sum(map(len, tenths)), len(others)):
         return IntruderResult(Estimate(None, n=0, why=why))
     intruders = iter(rng.permutation(others).tolist())
     most = min(MAX_SETS, len(others) // TENTHS)
@@ -158,73 +132,6 @@ def _judge_set(four: Floats, intruder: float) -> float:
     if np.isnan([*four, intruder]).any() or intruder > four.min():
         return 0.0
     return 1.0 / (1 + int((four == intruder).sum()))
-
-
-def _read(activations: ArrayLike, presence: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
-    """The images with an activation that were asked about. Raises ValueError for unequal lengths."""
-    acts, said = (np.asarray(each, np.float64).reshape(-1) for each in (activations, presence))
-    heavy = np.ones_like(acts) if weights is None else np.asarray(weights, np.float64).reshape(-1)
-    if not len(acts) == len(said) == len(heavy):
-        raise ValueError(
-            f"{len(acts)} activations, {len(said)} answers, {len(heavy)} weights: give all for each image."
-        )
-    kept = np.isfinite(acts) & (heavy > 0)
-    return acts[kept], said[kept], heavy[kept]
-
-
-def _split(acts: Floats, weights: Floats, threshold: float, rng: np.random.Generator) -> tuple[list[Places], Places]:
-    """The activating images in ten parts of equal weight, lowest first and equal activations by lot; the others."""
-    shuffled = rng.permutation(len(acts))
-    ordered = shuffled[np.argsort(acts[shuffled], kind="stable")]
-    is_active = acts[ordered] > threshold
-    active = ordered[is_active]
-    middle = np.cumsum(weights[active]) - weights[active] / 2
-    part = np.minimum((TENTHS * middle / max(weights[active].sum(), 1e-300)).astype(int), TENTHS - 1)
-    return [active[part == each] for each in range(TENTHS)], np.sort(ordered[~is_active])
-
-
-def _draw(
-    tenths: Sequence[Places], weights: Floats, others: Places, rng: np.random.Generator
-) -> tuple[list[Places], Floats, Places]:
-    """A part of each, with weights by which every activating image counts alike."""
-    drawn = [rng.permutation(each)[:IMAGES_A_TENTH] for each in tenths]
-    heavy = weights.copy()
-    for every, some in zip(tenths, drawn, strict=True):
-        heavy[some] *= len(every) / max(len(some), 1)
-    return drawn, heavy, rng.permutation(others)[:OTHERS]
-
-
-def _explain_few(active: int, others: int) -> str:
-    """Why nothing is measured; "" if there are images enough."""
-    for count, words in ((active, "activate the unit"), (others, "do not activate the unit")):
-        if count < MIN_IMAGES:
-            return f"{count} images {words}, and it takes {MIN_IMAGES}"
-    return ""
-
-
-def _join(sides: Sequence[_Side]) -> _Side:
-    return _Side(np.concatenate([each.presence for each in sides]), np.concatenate([each.weights for each in sides]))
-
-
-def _average(one: Estimate, two: Estimate) -> Estimate:
-    """The mean of two independent shares, with the interval made of theirs (Zou and Donner 2008, "MOVER")."""
-    assert one.value is not None
-    assert two.value is not None
-    value = (one.value + two.value) / 2
-    down, up = (
-        0.5 * float(np.hypot(one.value - (a or 0.0), two.value - (b or 0.0)))
-        for a, b in ((one.low, two.low), (one.high, two.high))
-    )
-    return Estimate(value, value - down, value + up, one.n + two.n)
-
-
-def _find_area(bright: _Side, dark: _Side) -> float:
-    """The chance that the label fits an activating image better than another, ties counting half; an unread answer
-    loses. Of answers that are yes or no it is the balanced accuracy."""
-    high = np.where(np.isnan(bright.presence), -1.0, bright.presence)[:, None]
-    low = np.where(np.isnan(dark.presence), 2.0, dark.presence)[None]
-    wins = (high > low) + 0.5 * (high == low)
-    return float(bright.weights @ wins @ dark.weights / (bright.weights.sum() * dark.weights.sum()))
 
 
 def _count(bright: Floats, dark: Floats) -> Confusion:

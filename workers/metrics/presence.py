@@ -22,18 +22,26 @@ each image say how likely it is, from 0 to 100 percent, that somebody who looks 
 holds: 0 for certainly not, 100 for certainly. Answer with one line for each image and nothing else:
 IMAGE 1: ..."""
 
+MARKED = """\
+In each image one part is bright, with a red line around it, and the rest is dimmed. Judge what that part alone shows: a
+thing that only the dimmed rest shows does not count."""
+
 _SAID = re.compile(r"(?:(yes|no)\b[\s,;:(]*)?(?:(\d{1,3}(?:\.\d+)?)\s*(?:%|percent)?)?\)?", re.IGNORECASE)
 
 
-def ask_for_presence(label: str, images: Sequence[str]) -> list[Message]:
-    """The conversation about 1 to `MOST_IMAGES` images, by their keys. Raises ValueError for fewer or more."""
+def ask_for_presence(label: str, images: Sequence[str], *, marked: bool = False) -> list[Message]:
+    """The conversation about 1 to `MOST_IMAGES` images, by their keys; about their bright parts where they are marked.
+
+    Raises ValueError for fewer or more.
+    """
     if not 1 <= len(images) <= MOST_IMAGES:
         raise ValueError(f"{len(images)} images in one question: ask about 1 to {MOST_IMAGES} at a time.")
     parts: list[str | ImagePart] = [f"Description: {quote(label)}"]
     for number, key in enumerate(images, 1):
         parts += [f"Image {number}:", ImagePart(key, f"image {number}")]
+    said = f"{LOOKER}\n\n{MARKED}" if marked else LOOKER
     return [
-        Message("system", (f"{LOOKER}\n\n{DATA}",)),
+        Message("system", (f"{said}\n\n{DATA}",)),
         Message("user", (*parts, f"Answer for images 1 to {len(images)}.")),
     ]
 

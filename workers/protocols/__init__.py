@@ -24,6 +24,7 @@ from workers.protocols.images import Progress as Progress
 from workers.protocols.images import Provenance as Provenance
 from workers.protocols.images import no_progress as no_progress
 from workers.protocols.judging import OneShotLabeller as OneShotLabeller
+from workers.protocols.judging import PartJudge as PartJudge
 from workers.protocols.judging import PresenceJudge as PresenceJudge
 from workers.protocols.judging import PromptWriter as PromptWriter
 from workers.protocols.judging import WrittenPrompts as WrittenPrompts

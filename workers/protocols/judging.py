@@ -10,6 +10,8 @@ from workers.protocols.images import Picture, Progress, no_progress
 from workers.record.label_checks import LabelReading
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
 
@@ -55,4 +57,20 @@ class PresenceJudge(Protocol):
         """How likely each shows it, in [0, 1]; None where it cannot say.
 
         Of an exact judge only the scenes are read. Raises RequestError for a label with no content that can be tested.
+        """
+
+
+class PartJudge(PresenceJudge, Protocol):
+    """A judge that can be asked about a part of an image."""
+
+    def judge_parts(
+        self,
+        label: str,
+        pictures: Sequence[Picture],
+        parts: Sequence[NDArray[np.bool_]],
+        progress: Progress = no_progress,
+    ) -> list[float | None]:
+        """How likely the marked part of each shows what the label says, in [0, 1]; None where it cannot say.
+
+        A part is a mask of its image, (height, width). Raises RequestError for a label that cannot be tested so.
         """

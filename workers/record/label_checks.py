@@ -163,7 +163,7 @@ class NaturalResult:
     circuit: CircuitFindings | None = None
     """Of a circuit: how its members go together on these images."""
     other_tests: OtherTests | None = None
-    """Detection, intruder and simulation; None for a check from before they were measured."""
+    """Detection and its like; None for a check from before they were measured."""
     problem: str = ""
 
 

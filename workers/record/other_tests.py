@@ -1,7 +1,7 @@
-"""What other tests say of a label, beside r and AUPRC: detection, intruder and simulation.
+"""What other tests say of a label, beside r and AUPRC: detection, hard negatives, intruder, simulation and fuzzing.
 
-Kept with a label check as plain data. Detection and the intruder test are blind to some labels that are too broad:
-`workers/metrics/detection.py` says to how many, measured.
+Kept with a label check as plain data. Each is blind to some wrong labels: `detection.py`, `hard_negatives.py` and
+`fuzzing.py` of `workers/metrics` say to how many, measured.
 """
 
 from __future__ import annotations
@@ -83,9 +83,63 @@ class SimulationResult:
 
 
 @dataclass(frozen=True)
+class NeighbourUnit:
+    """A unit of the same layer, and how its activations go with those of the unit (Pearson's r, weighted)."""
+
+    unit: int
+    r: float
+
+
+@dataclass(frozen=True)
+class HardNegativesResult:
+    """Detection where the images that do not activate the unit are the hardest of them."""
+
+    balanced_accuracy: Estimate = NONE
+    """As in detection, with the same activating images."""
+    auc: float | None = None
+    described: Estimate = NONE
+    """Share of the hard images that the label describes, though they do not activate the unit."""
+    drop: Estimate = NONE
+    """Balanced accuracy of detection less this one: how much of detection was easy."""
+    failed: int = 0
+    """Hard images with an unread answer, which count as wrong."""
+    images: int = 0
+    """Images of low activation, of which the hardest are taken."""
+    low: float | None = None
+    """The highest activation that counts as low."""
+    neighbours: tuple[NeighbourUnit, ...] = ()
+    """The units whose strong images are the hard ones; none where those are taken that look alike."""
+
+
+@dataclass(frozen=True)
+class FuzzingResult:
+    """Does the label say what is seen where the unit responds, rather than elsewhere in the image?"""
+
+    balanced_accuracy: Estimate = NONE
+    """Mean of the shares of parts where it responds, and where it does not, that the label gets right."""
+    responding: Estimate = NONE
+    """Share of the parts where the unit responds that show what the label says."""
+    elsewhere: Estimate = NONE
+    """The same of parts where it does not respond."""
+    failed: Estimate = NONE
+    """Share of answers that could not be read; they count as wrong."""
+    cover: float | None = None
+    """Share of its image that a part covers, as the median."""
+    left_out: int = 0
+    """Images without a second part of that size."""
+    dimmed: bool = False
+    """Whether the judge looked at images whose rest was dimmed, rather than knowing what each part shows."""
+
+
+@dataclass(frozen=True)
 class OtherTests:
-    """The three tests on the natural images of one check."""
+    """The tests on the natural images of one check. Hard negatives and fuzzing: None in checks from before them."""
 
     detection: DetectionResult = DetectionResult()
     intruder: IntruderResult = IntruderResult()
     simulation: SimulationResult = SimulationResult()
+    alike: HardNegativesResult | None = None
+    """Hard images that look, to the network, like those that activate the unit most."""
+    neighbours: HardNegativesResult | None = None
+    """Hard images that activate the units that respond with this one."""
+    fuzzing: FuzzingResult | None = None

@@ -8,12 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from workers.errors import ToolMisuse
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.errors import RequestError, ToolMisuse
 from workers.protocols import LabSettings, Picture, Progress, WrittenPrompts, no_progress
 from workers.record.label_checks import LabelReading
 from workers.toybox.label_reading import ReadLabel, describe_reading, read_label
 from workers.toybox.world import splits
 from workers.toybox.world.scenes import Scene
+
+MIN_INSIDE = 0.25
+"""Share of a part that a thing fills, or of the thing that lies in the part, from which the part shows it."""
 
 
 def load_writer(settings: LabSettings) -> ToyboxPromptWriter:  # noqa: ARG001  every factory takes the settings
@@ -51,6 +57,29 @@ class ToyboxJudge:
         read = read_label(label)
         return [_shows(read, picture) for picture in pictures]
 
+    def judge_parts(
+        self,
+        label: str,
+        pictures: Sequence[Picture],
+        parts: Sequence[NDArray[np.bool_]],
+        progress: Progress = no_progress,
+    ) -> list[float | None]:
+        """See `protocols.PartJudge`: whether a thing that the label speaks of is seen in the part.
+
+        What the thing stands on or beside, ground and light are those of the whole scene.
+        """
+        read = read_label(label)
+        if not read.about_things:
+            raise RequestError(
+                f"The label {label!r} cannot be looked for in parts of images: it speaks of ground or light alone, "
+                "which are everywhere. Name things."
+            )
+        answers = []
+        for done, (picture, part) in enumerate(zip(pictures, parts, strict=True)):
+            progress("Judging what parts of images show", done, len(pictures))
+            answers.append(_shows_in(read, picture, part))
+        return answers
+
 
 def _shows(read: ReadLabel, picture: Picture) -> float | None:
     """None for mere pixels."""
@@ -58,3 +87,23 @@ def _shows(read: ReadLabel, picture: Picture) -> float | None:
         return float(read.is_present(Scene.from_json(picture.scene)))
     except ToolMisuse:
         return None
+
+
+def _shows_in(read: ReadLabel, picture: Picture, part: NDArray[np.bool_]) -> float | None:
+    """None for mere pixels."""
+    try:
+        scene = Scene.from_json(picture.scene)
+    except ToolMisuse:
+        return None
+    if not (shown := read.find_shown(scene)):
+        return 0.0
+    from workers.toybox.world.render import render_masks  # draws, and most that judge never do
+
+    things = render_masks(scene, max(part.shape))
+    seen = [(things == place + 1) for place in shown]
+    return float(any(_is_inside(each, part) for each in seen))
+
+
+def _is_inside(thing: NDArray[np.bool_], part: NDArray[np.bool_]) -> bool:
+    both = int((thing & part).sum())
+    return both > 0 and both >= MIN_INSIDE * min(int(thing.sum()), int(part.sum()))

@@ -34,6 +34,15 @@ class ReadLabel:
         """Whether the scene shows what the label says, exactly."""
         return matches_any(self.concepts, scene)
 
+    @property
+    def about_things(self) -> bool:
+        """Whether every alternative speaks of things, rather than of ground or light alone."""
+        return all(each.about_things for each in self.concepts)
+
+    def find_shown(self, scene: Scene) -> set[int]:
+        """The things that it speaks of, by their places in the scene, without what they stand on or beside."""
+        return {place for each in self.concepts for place in each.find_shown(scene)}
+
     def positive_scenes(self, count: int, seed: int) -> list[Scene]:
         """Scenes that it describes, spread evenly over its alternatives; all it leaves open varies.
 

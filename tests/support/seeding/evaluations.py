@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -32,11 +32,13 @@ from experiments.models import (
 )
 from tests.support.seeding import results
 from workers.metrics.detection import score_detection, score_intruder
+from workers.metrics.fuzzing import score_fuzzing
+from workers.metrics.hard_negatives import score_hard_negatives
 from workers.metrics.simulation import score_simulation
 from workers.record.decoding import encode
 from workers.record.estimates import Estimate
 from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult, JudgeError, NaturalResult, Reference
-from workers.record.other_tests import OtherTests
+from workers.record.other_tests import NeighbourUnit, OtherTests
 
 LABELS = ("red balls", "round things on grass", "cars at night", "anything blue", "two cones", "a house beside a tree")
 UNITS = 12
@@ -151,6 +153,7 @@ def find(chance: random.Random, pictures: Pictures) -> CheckResult:
     activations = [
         max(0.0, chance.gauss(1.2, 0.9) + (9.0 * r if here else 0.0) * chance.uniform(0.4, 1)) for here in present
     ]
+    hardness = [chance.random() for _ in present]
     natural = NaturalResult(
         dataset="toybox",
         judge="toybox",
@@ -174,6 +177,11 @@ def find(chance: random.Random, pictures: Pictures) -> CheckResult:
             score_detection(activations, present, 2.5),
             score_intruder(activations, present, 2.5),
             score_simulation(activations, present),
+            score_hard_negatives(activations, present, 2.5, hardness),
+            replace(
+                score_hard_negatives(activations, present, 2.5, hardness[::-1]), neighbours=(NeighbourUnit(31, 0.42),)
+            ),
+            score_fuzzing([chance.random() < 0.4 + r / 2 for _ in range(50)], [0.0] * 46 + [1.0] * 4, [0.08]),
         ),
     )
     generated = GeneratedResult(

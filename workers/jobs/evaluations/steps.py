@@ -19,7 +19,7 @@ from workers.errors import BackboneUnavailable, Cancelled, MachineryError, MaiaE
 from workers.jobs.evaluations.agent_runs import by_workers
 from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.evaluations.sources import AGENT, IS_LATE, find_label
-from workers.jobs.evaluations.test_tables import read_test_scores
+from workers.jobs.evaluations.tables_of_tests import read_test_scores
 from workers.jobs.label_checks.check import run_check
 from workers.protocols import Progress
 from workers.record.statuses import ACTIVE

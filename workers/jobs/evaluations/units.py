@@ -14,7 +14,7 @@ from workers.jobs.evaluations import figures
 from workers.jobs.evaluations.pooled_figures import add_pooled
 from workers.jobs.evaluations.procedure import Procedure, find_layers, make_item
 from workers.jobs.evaluations.sources import AGENT, LATE, ONE_SHOT, SHUFFLED, find_dataset
-from workers.jobs.evaluations.test_tables import tabulate_tests
+from workers.jobs.evaluations.tables_of_tests import tabulate_tests
 from workers.jobs.evaluations.two_by_two import finish_labels
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress

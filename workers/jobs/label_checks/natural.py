@@ -6,7 +6,7 @@ r and AUPRC are the headline of a check, since they fall for labels that are too
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from workers.jobs.label_checks.held_out import HeldOut, read_held_out
 from workers.jobs.label_checks.images import measure, store
 from workers.jobs.label_checks.judge_answers import Floats, JudgeAnswers
 from workers.jobs.label_checks.other_tests import run_other_tests
+from workers.jobs.label_checks.parts import fuzz
 from workers.jobs.label_checks.presence import judge_presence
 from workers.jobs.label_checks.subject import CheckedUnit
 from workers.lab.measured_splits import PILOT
@@ -86,7 +87,10 @@ def check_natural(
         bright_without=bright,
         dark_with=dark,
         circuit=_compare_members(check, unit, held, said, progress) if spec.kind == CIRCUIT else None,
-        other_tests=run_other_tests(held.activations, said, threshold, seed=seed),
+        other_tests=replace(
+            run_other_tests(held, said, threshold, place.unit, seed=seed),
+            fuzzing=fuzz(check, unit, held, threshold, progress),
+        ),
     )
     return found, JudgedImages(held.activations, said.answers, said.weights)
 

@@ -5,10 +5,11 @@ Its error is measured on images that it should know: those drawn from its own pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+from PIL.Image import Image
 
 from experiments.label_checks.requests import spend
 from experiments.models import LabelCheck
@@ -20,8 +21,11 @@ from workers.jobs.label_checks.judge_answers import Floats, JudgeAnswers
 from workers.jobs.label_checks.vlm_request import ask, find_backbone
 from workers.jobs.laboratory import laboratory
 from workers.metrics import presence, prompt_writing
-from workers.protocols import Backbone, Progress, WrittenPrompts
+from workers.protocols import Backbone, Picture, Progress, WrittenPrompts
 from workers.record.limits import Usage
+
+PARTS = "parts"
+"""Under which a check keeps what was said of parts of images."""
 
 
 def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[str, WrittenPrompts]:
@@ -40,24 +44,50 @@ def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[st
 def look(check: LabelCheck, label: str, held: HeldOut, weights: Floats, progress: Progress) -> JudgeAnswers:
     """What the check's backbone says of these images; those that it has answered for before are not asked about."""
     names = [str(position) for position in held.positions.tolist()]
-    kept: dict[str, float | None] = check.kept.setdefault("answers", {})
-    missing = [place for place, name in enumerate(names) if name not in kept]
-    for start in range(0, len(missing), presence.MOST_IMAGES):
-        progress("Asking what natural images show", start, len(missing))
-        some = missing[start : start + presence.MOST_IMAGES]
-        pictures = [held.split.picture(int(held.positions[place])) for place in some]
-        said = look_at(check, label, store(pictures), progress)
-        kept |= {names[place]: answer for place, answer in zip(some, said, strict=True)}
-        check.save(update_fields=["kept"])
-    found = [kept[name] for name in names]
+
+    def read(places: Sequence[int]) -> list[Picture]:
+        return [held.split.picture(int(held.positions[place])) for place in places]
+
+    found = _look_at_new(check, label, "answers", names, read, progress)
     answers = np.array([np.nan if each is None else each for each in found], np.float64)
     judge = _backbone_of(check, sees=True).label
     return JudgeAnswers(judge, answers, free=False, weights=weights, unread=found.count(None))
 
 
-def look_at(check: LabelCheck, label: str, keys: Sequence[str], progress: Progress) -> list[float | None]:
+def look_at_parts(
+    check: LabelCheck, label: str, names: Sequence[str], marked: Sequence[Image], progress: Progress
+) -> list[float | None]:
+    """What it says of the bright parts of images, by their names, which are asked about once."""
+    return _look_at_new(
+        check, label, PARTS, names, lambda places: [Picture(marked[place]) for place in places], progress
+    )
+
+
+def _look_at_new(
+    check: LabelCheck,
+    label: str,
+    store_key: str,
+    names: Sequence[str],
+    read: Callable[[Sequence[int]], list[Picture]],
+    progress: Progress,
+) -> list[float | None]:
+    """Answers by name, those that are kept with the check and new ones, which are kept at once."""
+    kept: dict[str, float | None] = check.kept.setdefault(store_key, {})
+    missing = [place for place, name in enumerate(names) if name not in kept]
+    for start in range(0, len(missing), presence.MOST_IMAGES):
+        progress("Asking what natural images show", start, len(missing))
+        some = missing[start : start + presence.MOST_IMAGES]
+        said = look_at(check, label, store(read(some)), progress, marked=store_key == PARTS)
+        kept |= {names[place]: answer for place, answer in zip(some, said, strict=True)}
+        check.save(update_fields=["kept"])
+    return [kept[name] for name in names]
+
+
+def look_at(
+    check: LabelCheck, label: str, keys: Sequence[str], progress: Progress, *, marked: bool = False
+) -> list[float | None]:
     """What the check's backbone says of stored images, `presence.MOST_IMAGES` at most; None where it cannot be read."""
-    request = presence.ask_for_presence(label, keys)
+    request = presence.ask_for_presence(label, keys, marked=marked)
     parse = partial(presence.parse_presence, count=len(keys))
     found = ask(_backbone_of(check, sees=True), request, parse, partial(_spend, check), progress)
     return [None] * len(keys) if found is None else list(found)

@@ -79,6 +79,10 @@ class Concept:
         around = self.ground in (None, scene.ground) and self.light in (None, scene.light)
         return around and (not self.about_things or len(self._find(scene)) >= self.count)
 
+    def find_shown(self, scene: Scene) -> list[int]:
+        """The things that it speaks of in a scene that shows it; none in any other."""
+        return self._find(scene) if self.matches(scene) else []
+
     def find_pair(self, scene: Scene) -> tuple[int, int] | None:
         """A thing of it and the partner that it stands to as it shall, the left one first; None if there is none."""
         for one in self._find(scene) if self.partner else ():
