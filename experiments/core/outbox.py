@@ -1,8 +1,8 @@
-"""What outsiders are told by webhooks: rows of the outbox, written in the transaction of what they tell of.
+"""Write webhook deliveries to the outbox, in the transaction of the change that they report.
 
-Payloads go out of the house. They hold numbers, states, labels, figures and links; no names of people, no reasons in
-free words, no secrets, and a number in place of the name of a synthetic neuron. Deliveries about a run that is reviewed
-blind wait until that is over: `is_held_back`, asked when they are sent.
+Payloads leave the installation. They hold numbers, states, labels, figures and links; no names of people, no
+free-text reasons, no secrets, and a number in place of the name of a synthetic neuron. Deliveries about a run under
+blind review wait until it is over: `is_held_back`, checked when they are sent.
 """
 
 from __future__ import annotations
