@@ -50,7 +50,7 @@ class VisionModelRow(PluginRow):
 
     @property
     def weights(self) -> str:
-        """Return the model's weights; a warning if publications mean other weights by the same unit names."""
+        """Return which weights it has; a warning if publications mean other weights by this name."""
         return registry.weights_warning(self.name) or self.about
 
     @property

@@ -1,4 +1,4 @@
-"""One-time links that sign a person in without a password, as `make run` prints on the terminal."""
+"""One-time links that sign a person in without a password; `make run` prints one on the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import models
 from django.utils import timezone
 
 LASTS = timedelta(hours=24)
-"""How long a link that nobody used stays good."""
+"""How long an unused link stays valid."""
 
 
 class LoginLink(models.Model):
