@@ -176,7 +176,7 @@ def split_by_label(some: Sequence[LoggedImage], label: str) -> tuple[list[Logged
     """Split images into those whose title and prompt contain the words of an alternative of the label, and the
     others.
 
-    Results are cached by text, since many images share title and prompt.
+    Each distinct text is compared once, since many images share title and prompt.
     """
     alternatives = [patterns for part in OR.split(label) if (patterns := content(part))]
     if not alternatives:
