@@ -8,9 +8,9 @@ attempts
 - on one account, from any address: against guessing from many machines.
 
 An attempt counts before the password is checked, so that a thousand at the same moment cannot pass; a successful one is
-subtracted again. A refused attempt is not checked and prolongs nothing: no attacker can block an account for longer than
-`LONGEST`. A browser in which the person signed in before has a signed cookie, and its attempts are counted separately:
-it may sign in, whatever others do.
+subtracted again. A refused attempt is not checked and prolongs nothing: no attacker can block an account for longer
+than `LONGEST`. A browser in which the person signed in before has a signed cookie, and its attempts are counted
+separately: it may sign in, whatever others do.
 
 Unknown names are counted like known ones, so that the wait does not reveal which names exist.
 """
