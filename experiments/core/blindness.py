@@ -113,8 +113,8 @@ def _of_the_same_run() -> QuerySet[Review]:
 def has_hidden_verdict(user: User | None) -> Q:
     """Return a filter for runs whose verdict is hidden from this person.
 
-    A verdict is hidden while the person has yet to review the run blind, or may take back their submission, if more
-    reviews than theirs exist or may come. Without a person: if that holds for any person.
+    It is hidden while the person has yet to review the run blind. It is also hidden while they may take back their
+    submission and the run has, or may get, reviews by others. Without a person: if this holds for any person.
     """
     blind = ReviewItem.objects.filter(queue__blind=True, queue__closed=None)
     recent = Review.objects.filter(item__in=blind, state=ReviewState.SUBMITTED)

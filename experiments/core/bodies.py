@@ -96,7 +96,7 @@ def _read_length(scope: Message) -> int:
 
 
 async def _most_bytes(scope: Message) -> int:
-    """Return the maximum bytes of this request's body. A person who may not import gets no room for a file."""
+    """Return the maximum bytes of this request's body; 0 for a file from a person who may not import."""
     plain = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if (
         scope["path"].removeprefix(settings.PREFIX) not in TAKING_FILES

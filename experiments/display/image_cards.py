@@ -125,7 +125,7 @@ class ImageSource(Protocol):
 
 
 def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
-    """Return the first of these, each image once."""
+    """Return the first `count` items with different images."""
     found: dict[str, T] = {}
     for each in ordered:
         found.setdefault(image(each), each)

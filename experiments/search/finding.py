@@ -117,8 +117,8 @@ def search(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, vi
 def count_kinds(
     found: Found, terms: Sequence[str], scope: SearchScope, viewer: User | None
 ) -> Mapping[str, int] | None:
-    """Count the visible passages of each kind that contain all terms, of any kind, even if the scope of `found`
-    names one; None if they are too many to count."""
+    """Count the visible passages of each kind that contain all terms, even if the scope of `found` names one kind;
+    None if they are too many to count."""
     if not scope.kind:
         return found.kinds
     keys, _, whole = find_newest(terms, replace(scope, kind=""), ALL, RANKED + 1, RANKED, viewer)
