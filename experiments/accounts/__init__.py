@@ -1,1 +1,1 @@
-"""How people come in, stay and leave: sessions, throttling, invitations, single sign-on, roles."""
+"""How people join, sign in and leave: sessions, throttling, invitations, single sign-on, roles."""

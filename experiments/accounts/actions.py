@@ -1,5 +1,7 @@
-"""What people do to the team and to their own ways in: joining, roles, leaving, invitations, links, tokens, sessions.
-There is always an admin who can sign in."""
+"""Actions on the team and on one's own account: joining, roles, leaving, invitations, links, tokens, sessions.
+
+There is always an admin who can sign in.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,15 @@ from experiments.core.errors import StateConflict
 from experiments.models import ApiToken, Invitation, LoginLink, Member, Role, TokenScope
 
 MOST_TOKENS = 50
-"""Good tokens that one person may have."""
+"""Maximum valid tokens of one person."""
 
 
-# --- coming in ---
+# --- joining ---
 
 
 @transaction.atomic
 def invite(actor: Actor, role: Role, note: str) -> tuple[Invitation, str]:
-    """A new invitation, and its token, which is told once."""
+    """Create an invitation; return it with its token, which is shown once."""
     invitation, token = Invitation.issue(actor.person, role, note)
     audit.record(actor, Verb.INVITATION_MADE, invitation, role=invitation.get_role_display())
     return invitation, token
@@ -31,14 +33,14 @@ def invite(actor: Actor, role: Role, note: str) -> tuple[Invitation, str]:
 
 @transaction.atomic
 def revoke_invitation(actor: Actor, invitation: Invitation) -> None:
-    """From now on it is of no use. Twice is once."""
+    """Revoke an invitation. A second call changes nothing."""
     if invitation.revoke():
         audit.record(actor, Verb.INVITATION_REVOKED, invitation)
 
 
 @transaction.atomic
 def admit(actor: Actor, invitation: Invitation) -> bool:
-    """Make a stranger who has an invitation one of the team; False if that is of no use, or they are already."""
+    """Add a person with an invitation to the team; return False if it is invalid, or they are a member already."""
     user = actor.person
     if Member.objects.filter(user=user).exists() or not invitation.take(user):
         return False
@@ -49,7 +51,7 @@ def admit(actor: Actor, invitation: Invitation) -> bool:
 
 @transaction.atomic
 def make_sign_in_link(actor: Actor, user: User) -> str:
-    """The token of a link that signs a member in once, for who forgot the password."""
+    """Create a link that signs a member in once, after a forgotten password; return its token."""
     token = LoginLink.issue(user, made_by=actor.person)
     audit.record(actor, Verb.SIGN_IN_LINK_MADE, user)
     return token
@@ -60,9 +62,10 @@ def make_sign_in_link(actor: Actor, user: User) -> str:
 
 @transaction.atomic
 def set_role(actor: Actor, user: User, role: Role, was: str = "") -> None:
-    """Give a person a role, a stranger too. `was` is the role that the asking page showed, "" for none or any.
+    """Set a person's role, also the first one. `was` is the role that the requesting page showed, "" for none or
+    any.
 
-    Raises StateConflict if it would leave no admin, or somebody else has just changed it.
+    Raises StateConflict if no admin would be left, or the role was just changed by another person.
     """
     member = _lock_member(user)
     if was and str(member.role if member else 0) != was:
@@ -84,8 +87,8 @@ def set_role(actor: Actor, user: User, role: Role, was: str = "") -> None:
 
 @transaction.atomic
 def deactivate(actor: Actor, user: User) -> None:
-    """Close an account: its browsers and scripts are out at their next request. Raises StateConflict for one's own, and
-    for the last admin's."""
+    """Deactivate an account: its browsers and scripts are signed out at their next request. Raises StateConflict
+    for one's own, and for the last admin's."""
     if user == actor.user:
         raise StateConflict("You cannot close your own account. Ask another admin.")
     if member := _lock_member(user):
@@ -98,14 +101,15 @@ def deactivate(actor: Actor, user: User) -> None:
 
 @transaction.atomic
 def reactivate(actor: Actor, user: User) -> None:
-    """Open an account again; the person signs in anew."""
+    """Activate an account again; the person has to sign in."""
     User.objects.filter(pk=user.pk).update(is_active=True)
     audit.record(actor, Verb.PERSON_REACTIVATED, user)
 
 
 @transaction.atomic
 def remove(actor: Actor, user: User) -> None:
-    """Make a member a stranger; what they did stays theirs. Raises StateConflict for oneself and for the last admin."""
+    """Remove a member's role; what they did stays under their name. Raises StateConflict for oneself and for the
+    last admin."""
     if user == actor.user:
         raise StateConflict("You cannot remove yourself. Ask another admin.")
     member = _lock_member(user)
@@ -118,7 +122,7 @@ def remove(actor: Actor, user: User) -> None:
 
 
 def _lock_member(user: User) -> Member | None:
-    """The person's place in the team, held together with all admins' until the transaction ends."""
+    """Return the person's membership; it is locked, with those of all admins, until the transaction ends."""
     rows = Member.objects.select_for_update().filter(Q(role=Role.ADMIN) | Q(user=user)).order_by("pk")
     return next((row for row in rows if row.user_id == user.pk), None)
 
@@ -130,17 +134,17 @@ def _require_another_admin(member: Member) -> None:
 
 
 def _revoke_made_by(user: User) -> None:
-    """The ways in that somebody made for others end with their being an admin."""
+    """Revoke the invitations and links that an admin made for others, once they are no longer an admin."""
     Invitation.still_open().filter(made_by=user).update(revoked=timezone.now())
     LoginLink.objects.filter(made_by=user, used=None).delete()
 
 
-# --- one's own ---
+# --- one's own account ---
 
 
 @transaction.atomic
 def rename(actor: Actor, name: str) -> None:
-    """Another name on the pages."""
+    """Change the actor's display name."""
     user = actor.person
     before, user.first_name, user.last_name = user.get_full_name(), name, ""
     user.save(update_fields=["first_name", "last_name"])
@@ -149,7 +153,7 @@ def rename(actor: Actor, name: str) -> None:
 
 @transaction.atomic
 def end_sessions(actor: Actor, but: str | None = None) -> int:
-    """Sign out everywhere, but in the session with this key; how many ended."""
+    """Sign out everywhere, except in the session with key `but`; return how many ended."""
     ended = sessions.end_all(actor.person, but=but)
     audit.record(actor, Verb.SESSIONS_ENDED, actor.person, number=ended)
     return ended
@@ -157,7 +161,7 @@ def end_sessions(actor: Actor, but: str | None = None) -> int:
 
 @transaction.atomic
 def make_token(actor: Actor, name: str, scope: TokenScope, days: int) -> tuple[ApiToken, str]:
-    """A new token, and its text, which is told once. Raises StateConflict for who has too many."""
+    """Create a token; return it with its text, which is shown once. Raises StateConflict if the person has too many."""
     if sum(each.is_good for each in ApiToken.objects.filter(user=actor.person)) >= MOST_TOKENS:
         raise StateConflict(f"You have {MOST_TOKENS} tokens that are good. Revoke one that you do not need.")
     made = ApiToken.issue(actor.person, name, scope, days)
@@ -167,6 +171,6 @@ def make_token(actor: Actor, name: str, scope: TokenScope, days: int) -> tuple[A
 
 @transaction.atomic
 def revoke_token(actor: Actor, token: ApiToken) -> None:
-    """From now on it opens nothing."""
+    """Revoke a token, which becomes invalid."""
     token.revoke()
     audit.record(actor, Verb.TOKEN_REVOKED, token)

@@ -1,4 +1,4 @@
-"""Who the API takes you for, your own sessions and tokens; for admins the team, invitations, the audit."""
+"""Your account, sessions and tokens; for admins the team, invitations, the audit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TokenOut(RowOut):
 
 
 class Me(Schema):
-    """You, your role, and the token you came with."""
+    """You, your role, and the token of this request."""
 
     username: str
     role: str
@@ -55,7 +55,7 @@ class Me(Schema):
 
 @router.get("/me", response=Me, summary="Get current user")
 def read_me(request: HttpRequest) -> Me:
-    """The quickest way to try a token."""
+    """Read your account: the quickest way to try a token."""
     user = allow(request)
     role, auth = access.role_of(user), getattr(request, "auth", None)
     token = TokenOut.from_orm(auth) if isinstance(auth, ApiToken) else None
@@ -63,21 +63,21 @@ def read_me(request: HttpRequest) -> Me:
 
 
 class NameIn(Body):
-    """What you are called on the pages; "" for your user name."""
+    """Your display name; "" for your user name."""
 
     name: Annotated[str, StringConstraints(max_length=names.NAME_CHARS, pattern=NO_NUL)]
 
 
 @router.patch("/me", response=Me, summary="Change your display name")
 def rename_me(request: HttpRequest, wanted: NameIn) -> Me:
-    """The user name stays."""
+    """Change your display name; the user name stays."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.rename(actor, names.clean_name(wanted.name))
     return read_me(request)
 
 
 class SessionOut(RowOut):
-    """A browser that is signed in as you."""
+    """A browser in which you are signed in."""
 
     began: datetime | None
     used: datetime | None = Field(validation_alias="seen")
@@ -88,20 +88,20 @@ class SessionOut(RowOut):
 
 @router.get("/me/sessions", response=list[SessionOut], summary="List your sessions")
 def list_sessions(request: HttpRequest) -> list[SessionOut]:
-    """The browsers in which you are signed in, the last used first."""
+    """List the browsers in which you are signed in, last used first."""
     return [SessionOut.from_orm(each) for each in sessions.browser_sessions(allow(request))]
 
 
 @router.delete("/me/sessions", response={204: None}, summary="Sign out everywhere")
 def end_sessions(request: HttpRequest) -> Status[None]:
-    """In every browser but the one that asks; your tokens stay good."""
+    """Sign out in every browser except the one that asks; your tokens stay valid."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.end_sessions(actor, but=request.session.session_key)
     return Status(204, None)
 
 
 class TokenRow(TokenOut):
-    """One of your tokens, without its text: only a hash is kept."""
+    """One of your tokens, without its text: only a hash is stored."""
 
     id: int
     start: str = Field(description="its first characters")
@@ -112,14 +112,14 @@ class TokenRow(TokenOut):
 
 @router.get("/me/tokens", response=ListPage[TokenRow], summary="List your tokens")
 def list_tokens(request: HttpRequest, paging: Query[Paging]) -> ListPage[TokenRow]:
-    """The newest first. They are made on the page Settings, Tokens: one that leaked must not make others."""
+    """Newest first. Tokens are created on the page Settings, Tokens, so that a leaked one cannot create others."""
     user = allow(request)
     return page(request, ApiToken.objects.filter(user=user), ["-pk"], paging, TokenRow.from_orm)
 
 
 @router.delete("/me/tokens/{pk}", response={204: None}, summary="Revoke a token of yours")
 def revoke_token(request: HttpRequest, pk: Id) -> Status[None]:
-    """From now on it opens nothing; also the one that you came with."""
+    """Revoke one of your tokens, also the one of this request."""
     actor = Actor.behind(request, allow(request, Role.VIEWER, TokenScope.WRITE))
     actions.revoke_token(actor, find(ApiToken.objects.filter(user=actor.person), pk=pk))
     return Status(204, None)
@@ -129,7 +129,7 @@ def revoke_token(request: HttpRequest, pk: Id) -> Status[None]:
 
 
 class PersonOut(RowOut):
-    """Somebody who can or could sign in."""
+    """A person who can or could sign in."""
 
     id: int = Field(validation_alias="user.pk")
     username: str = Field(validation_alias="user.username")
@@ -156,7 +156,7 @@ def _person_out(user: User) -> PersonOut:
 
 @router.get("/people", response=ListPage[PersonOut], summary="List people", tags=TEAM)
 def list_people(request: HttpRequest, filters: Query[PeopleFilters], paging: Query[Paging]) -> ListPage[PersonOut]:
-    """Members, and those without a role, by user name."""
+    """List members, and people without a role, by user name."""
     allow(request, Role.ADMIN)
     return page(request, lists.find_users(filters.q), ["username"], paging, _person_out)
 
@@ -168,7 +168,7 @@ def _change_person(pk: int, change: Callable[[User], None]) -> PersonOut:
 
 @router.put("/people/{pk}/role", response=PersonOut, summary="Set a role", tags=TEAM)
 def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
-    """Another role for a member, or the first for somebody without. There is always an admin."""
+    """Set another role for a member, or the first for a person without. There is always an admin."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     role, was = role_of(wanted.role), str(int(role_of(wanted.was))) if wanted.was else ""
     return _change_person(pk, lambda user: actions.set_role(actor, user, role, was))
@@ -176,28 +176,28 @@ def set_role(request: HttpRequest, pk: Id, wanted: RoleIn) -> PersonOut:
 
 @router.post("/people/{pk}/deactivate", response=PersonOut, summary="Deactivate an account", tags=TEAM)
 def deactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
-    """They are signed out everywhere and cannot sign in."""
+    """Sign a person out everywhere and prevent signing in."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _change_person(pk, lambda user: actions.deactivate(actor, user))
 
 
 @router.post("/people/{pk}/reactivate", response=PersonOut, summary="Reactivate an account", tags=TEAM)
 def reactivate_person(request: HttpRequest, pk: Id) -> PersonOut:
-    """They sign in anew."""
+    """Let a person sign in again."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     return _change_person(pk, lambda user: actions.reactivate(actor, user))
 
 
 @router.delete("/people/{pk}", response={204: None}, summary="Remove a member", tags=TEAM)
 def remove_person(request: HttpRequest, pk: Id) -> Status[None]:
-    """They can sign in and see nothing; what they did stays theirs."""
+    """Remove a member: they can sign in and see nothing; what they did stays under their name."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.remove(actor, find(User.objects.all(), pk=pk))
     return Status(204, None)
 
 
 class InvitationIn(Body):
-    """For whom, and in which role they join."""
+    """The invited person, and the role in which they join."""
 
     role: RoleName = "researcher"
     note: Annotated[str, StringConstraints(max_length=NOTE_CHARS, pattern=NO_NUL)] = ""
@@ -220,7 +220,7 @@ class InvitationMade(InvitationOut):
 
 @router.get("/invitations", response=ListPage[InvitationOut], summary="List invitations", tags=TEAM)
 def list_invitations(request: HttpRequest, paging: Query[Paging]) -> ListPage[InvitationOut]:
-    """The newest first, without the links themselves: only a hash of each is kept."""
+    """Newest first, without the links: only a hash of each is stored."""
     allow(request, Role.ADMIN)
     rows = Invitation.objects.select_related("made_by", "taken_by")
     return page(request, rows, ["-pk"], paging, InvitationOut.from_orm)
@@ -228,8 +228,8 @@ def list_invitations(request: HttpRequest, paging: Query[Paging]) -> ListPage[In
 
 @router.post("/invitations", response={201: InvitationMade}, summary="Create an invitation", tags=TEAM)
 def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[InvitationMade]:
-    """Whoever opens the link first joins. An Idempotency-Key is not regarded: to answer the same again, the link would
-    have to be kept."""
+    """The first person to open the link joins. An Idempotency-Key is ignored: to repeat the answer, the link would
+    have to be stored."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     row, token = actions.invite(actor, role_of(wanted.role), names.clean_name(wanted.note))
     address = request.build_absolute_uri(reverse("join", args=[token]))
@@ -238,7 +238,7 @@ def create_invitation(request: HttpRequest, wanted: InvitationIn) -> Status[Invi
 
 @router.delete("/invitations/{pk}", response={204: None}, summary="Revoke an invitation", tags=TEAM)
 def revoke_invitation(request: HttpRequest, pk: Id) -> Status[None]:
-    """From now on its link is of no use. Twice is once."""
+    """Revoke an invitation. A second call changes nothing."""
     actor = Actor.behind(request, allow(request, Role.ADMIN, TokenScope.WRITE))
     actions.revoke_invitation(actor, find(Invitation.objects.all(), pk=pk))
     return Status(204, None)
@@ -248,7 +248,7 @@ def revoke_invitation(request: HttpRequest, pk: Id) -> Status[None]:
 
 
 class AuditOut(RowOut):
-    """What somebody did."""
+    """A recorded action."""
 
     id: int
     time: datetime
@@ -264,7 +264,7 @@ class AuditOut(RowOut):
 
 
 class AuditFilters(Schema):
-    """As on the page Settings, Audit."""
+    """The filters of the page Settings, Audit."""
 
     who: Words = Field("", description="a user name; - for the system, or nobody who is signed in")
     verb: Words = ""
@@ -276,7 +276,7 @@ class AuditFilters(Schema):
 
 @router.get("/audit", response=ListPage[AuditOut], summary="Read the audit", tags=AUDIT)
 def list_audit(request: HttpRequest, filters: Query[AuditFilters], paging: Query[Paging]) -> ListPage[AuditOut]:
-    """Who did what, the newest first."""
+    """List who did what, newest first."""
     allow(request, Role.ADMIN)
     found = audit_query.AuditQuery.read(filters.model_dump())
     if found.problems:

@@ -1,4 +1,4 @@
-"""The audit as admins read it: what the address filters, a page of it, and the whole as a file."""
+"""Filter the audit log for admins: by the address, as a page, and as a file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from experiments.models import AuditEntry, Run
 
 PER_PAGE = 50
 CHUNK = 500
-"""Entries of a file that are held at once."""
+"""Entries of a file that are in memory at once."""
 COLUMNS = ("time", "name", "verb", "row_kind", "row_pk", "row_words", "details", "address", "agent", "token")
 
 
 @dataclass(frozen=True)
 class AuditQuery:
-    """`values` holds the filters that were given and make sense, `problems` a sentence for each of the others."""
+    """`values` holds the valid filters, `problems` a sentence for each of the others."""
 
     entries: QuerySet[AuditEntry]
     values: dict[str, str]
@@ -42,7 +42,7 @@ class AuditQuery:
 
     @classmethod
     def read(cls, params: Mapping[str, str]) -> AuditQuery:
-        """The entries that the parameters of an address choose, the newest first."""
+        """Return the entries that the parameters of an address select, newest first."""
         entries, values, problems = AuditEntry.objects.all(), {}, {}
         given = {name: text for name in FILTERS if (text := clean_text(params.get(name, "")).strip())}
         if swapped := find_swapped_days(given.get("since", ""), given.get("until", "")):
@@ -64,7 +64,7 @@ def _row_number(text: str) -> int:
 
 
 SYSTEM = "-"
-"""What stands in the address for entries without a person."""
+"""Value in the address for entries without a person."""
 FILTERS: Mapping[str, Callable[[str], Q]] = {
     "who": lambda text: Q(name="" if text == SYSTEM else text),
     "verb": lambda text: Q(verb=text),
@@ -80,8 +80,8 @@ FILTERS: Mapping[str, Callable[[str], Q]] = {
 
 @dataclass(frozen=True)
 class AuditPage:
-    """Entries, keys of the runs that they are about and that there still are, and, if there are older entries, the
-    query string that leads to them."""
+    """Entries, keys of their runs that still exist, and, if there are older entries, the query string that leads to
+    them."""
 
     entries: list[AuditEntry]
     runs: set[int]
@@ -90,9 +90,9 @@ class AuditPage:
 
 
 def page(asked: AuditQuery, before: str) -> AuditPage:
-    """Those older than the entry with the key `before`; the newest for none, or a key that there is not.
+    """Return the entries older than the one with the key `before`; the newest for none, or an unknown key.
 
-    A cursor, not a number: deep pages cost what the first one does, and new entries move nothing.
+    A cursor rather than a page number: deep pages cost as much as the first, and new entries move nothing.
     """
     mark = AuditEntry.objects.filter(pk=parse_key(before)).first()
     entries = _older_than(asked.entries, mark) if mark else asked.entries
@@ -104,12 +104,12 @@ def page(asked: AuditQuery, before: str) -> AuditPage:
 
 
 def _older_than(entries: QuerySet[AuditEntry], mark: AuditEntry) -> QuerySet[AuditEntry]:
-    """The first condition is implied by the second; an index can use it."""
+    """Return older entries. The first condition is implied by the second, but can use an index."""
     return entries.filter(time__lte=mark.time).filter(Q(time__lt=mark.time) | Q(pk__lt=mark.pk))
 
 
 def distinct(column: str) -> list[str]:
-    """The values of an indexed column, found by leaps along its index: there may be a million entries."""
+    """Return the values of an indexed column, by jumps along its index: there may be a million entries."""
     table, name = connection.ops.quote_name(AuditEntry._meta.db_table), connection.ops.quote_name(column)
     leaps = f"""WITH RECURSIVE leap(value) AS (
         SELECT MIN({name}) FROM {table}
@@ -125,11 +125,11 @@ def distinct(column: str) -> list[str]:
 
 
 FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
-"""Ending of a file -> its type."""
+"""File extension -> content type."""
 
 
 async def stream_entries(asked: AuditQuery, form: str) -> AsyncIterator[bytes]:
-    """The filtered entries as a file, the newest first, in pieces. Each chunk is a query of its own: a slow reader
+    """Stream the filtered entries as a file, newest first, in pieces. Each chunk is a separate query: a slow reader
     holds no transaction open."""
     yield csv_header(COLUMNS) if form == "csv" else b""
     entries = asked.entries

@@ -1,5 +1,5 @@
-"""The ways in: by password, by a one-time link (the terminal's, or one that an admin made), with an invitation, and to
-the provider of single sign-on and back."""
+"""Pages to sign in: by password, by a one-time link (of the terminal or an admin), with an invitation, and by
+single sign-on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from experiments.models import Invitation, LoginLink
 
 @method_decorator(login_not_required, name="dispatch")
 class SignIn(LoginView):
-    """The sign-in page. A part of a page that asks after the session has ended moves the whole page here."""
+    """The sign-in page. A partial request after the session has ended redirects the whole page here."""
 
     template_name = "accounts/sign_in.html"
     redirect_authenticated_user = True
@@ -39,7 +39,7 @@ class SignIn(LoginView):
         return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Look at name and password, unless there were too many tries: then say so, and when to come again."""
+        """Check name and password; after too many attempts, show when to try again instead."""
         name = request.POST.get("username", "")
         tried = throttle.start_try(request, name)
         if tried.wait:
@@ -58,7 +58,7 @@ class SignIn(LoginView):
 
 
 def in_words(seconds: int) -> str:
-    """How long to wait, rounded up."""
+    """Return the time to wait in words, rounded up."""
     number, unit = (seconds, "second") if seconds < 90 else (ceil(seconds / 60), "minute")
     return f"{number} {unit}{'s' * (number != 1)}"
 
@@ -67,9 +67,10 @@ def in_words(seconds: int) -> str:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def enter(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign in with a good link, by a button: chats and mail programs open links to preview them, and spend nothing.
+    """Sign in with a valid link, by a button: chats and mail programs open links for previews, and must not use
+    them up.
 
-    A spent one explains itself, unless its reader is signed in already.
+    A used link shows an explanation, unless the visitor is signed in already.
     """
     user = LoginLink.redeem(token) if request.method == "POST" else None
     if user is not None:
@@ -91,7 +92,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """Join the team with a good invitation; whoever is signed in and a stranger joins as who they are."""
+    """Join the team with a valid invitation; a signed-in user without a role joins with their account."""
     invitation = Invitation.find(token)
     if access.role_of(request.user) is not None:
         return render(request, "accounts/joined_already.html")
@@ -115,7 +116,7 @@ def _join_as_newcomer(request: HttpRequest, invitation: Invitation, token: str) 
             user = form.save()
             admitted = actions.admit(Actor.behind(request, user), invitation)
             transaction.set_rollback(not admitted)
-    except IntegrityError:  # somebody else took the name at the same moment
+    except IntegrityError:  # another person took the name at the same moment
         admitted = False
     if not admitted:
         return _invitation_gone(request)
@@ -135,13 +136,14 @@ def _invitation_gone(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def go_to_provider(request: HttpRequest) -> HttpResponse:
-    """Begin to sign in, or to join with an invitation."""
+    """Start to sign in, or to join with an invitation."""
     invitation = Invitation.find(request.POST.get("join", ""))
     return leave(request, {"join": invitation.pk} if invitation else {})
 
 
 def leave(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
-    """A page that leads on to the provider: the policy of the site lets no form lead outside, not even by a detour."""
+    """Show a page that continues to the provider: the site's policy allows no form to lead elsewhere, even by a
+    redirect."""
     if not single_sign_on.is_on():
         raise Http404
     further = request.POST.get("next", "")
@@ -157,7 +159,7 @@ def leave(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
 @never_cache
 @require_safe
 def come_back(request: HttpRequest) -> HttpResponse:
-    """The provider has sent somebody back."""
+    """Handle the visitor's return from the provider."""
     if not single_sign_on.is_on():
         raise Http404
     return single_sign_on.come_back(request)

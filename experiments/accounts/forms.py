@@ -1,4 +1,4 @@
-"""The forms of joining the team, of inviting, of one's own account and tokens."""
+"""Forms for joining the team, inviting, and one's own account and tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ASSIGNABLE = [(role.value, role.label) for role in Role]
 
 
 class NameForm(forms.Form):
-    """What a person is called on the pages; without one it is the user name."""
+    """A display name; without one the user name is used."""
 
     name = forms.CharField(max_length=names.NAME_CHARS, required=False)
 
@@ -24,7 +24,7 @@ class NameForm(forms.Form):
 
 
 class JoinForm(UserCreationForm):  # type: ignore[type-arg]
-    """A new account for somebody who was invited."""
+    """A new account for an invited person."""
 
     name = forms.CharField(max_length=names.NAME_CHARS, required=False)
 
@@ -53,7 +53,7 @@ class InviteForm(forms.Form):
 
 
 class RoleForm(forms.Form):
-    """Another role for somebody; `was` is the one that the page showed."""
+    """Another role for a person; `was` is the one that the page showed."""
 
     role = forms.TypedChoiceField(choices=ASSIGNABLE, coerce=lambda value: Role(int(value)))
     was = forms.CharField(max_length=1, required=False)

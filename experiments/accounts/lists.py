@@ -1,4 +1,4 @@
-"""Everybody who can, could or may soon come in, as the page of people and the API list them."""
+"""List all people who can, could or may soon sign in, for the People page and the API."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from django.db.models import Max, Q, QuerySet
 from experiments.models import Invitation, Role
 
 MOST = 200
-"""People of one kind that are listed; whoever looks for others searches."""
+"""Maximum people of one kind that are listed; others are found by search."""
 INVITATIONS = 20
-"""Invitations that are no longer good and still listed."""
+"""Invitations that are no longer valid and still listed."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """One row. `role` is None for a stranger."""
+    """One row. `role` is None for a user without a role."""
 
     user: User
     role: Role | None
     seen: datetime | None
     ways: tuple[str, ...]
-    """How they can sign in: password, single sign-on."""
+    """Ways to sign in: password, single sign-on."""
 
 
 def find_users(words: str = "") -> QuerySet[User]:
-    """Members and strangers whose name or address holds the words. Accounts that never signed in and cannot are no
-    people: such as the owner of made-up runs."""
+    """Return users with and without a role whose name or address contains the words. Without accounts that never
+    signed in and cannot, such as the owner of demo runs."""
     found = User.objects.select_related("member").annotate(scripted=Max("api_tokens__last_used"))
     for word in words.split()[:5]:
         holds = Q(username__icontains=word) | Q(first_name__icontains=word) | Q(last_name__icontains=word)
@@ -40,7 +40,8 @@ def find_users(words: str = "") -> QuerySet[User]:
 
 
 def list_people(words: str = "") -> dict[str, Any]:
-    """Members by name, strangers newest first, invitations: the open ones, and the latest of those that are not."""
+    """Return members by name, users without a role newest first, and invitations: the open ones, and the latest of
+    the others."""
     found = find_users(words)
     members = list(found.filter(member__isnull=False).order_by("username")[: MOST + 1])
     strangers = list(found.filter(member__isnull=True).order_by("-date_joined", "-pk")[: MOST + 1])
@@ -58,7 +59,7 @@ def list_people(words: str = "") -> dict[str, Any]:
 
 
 def describe(users: list[User]) -> list[Person]:
-    """The users as rows, in their order; one query."""
+    """Return the users as rows, in their order; one query."""
     accounts = SocialAccount.objects.filter(user__in=users)
     by_provider = set(accounts.values_list("user_id", flat=True))
     rows = []

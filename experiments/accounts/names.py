@@ -1,4 +1,4 @@
-"""User names and the names of people: what they may hold, and which are free."""
+"""Clean names of people, and find free user names."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ USERNAME_CHARS = 60
 
 
 def clean_name(name: str) -> str:
-    """A person's name on one line, without characters that nobody sees or that turn the text around."""
+    """Return a person's name on one line, without invisible characters or ones that reverse the text."""
     joined = " ".join(unicodedata.normalize("NFC", name).split())
     return "".join(each for each in joined if each.isprintable())[:NAME_CHARS].strip()
 
 
 def _is_taken(username: str) -> bool:
-    """Whether somebody has it, however it is written."""
+    """True if the name is taken, in any spelling."""
     return User.objects.filter(username__iexact=User.normalize_username(username)).exists()
 
 
 def free(wanted: str) -> str:
-    """The wanted user name, or the same with the first number that makes it free."""
+    """Return the wanted user name if free, else with the first number that makes it free."""
     wanted = str(User.normalize_username(wanted))[:USERNAME_CHARS]
     if not _is_taken(wanted):
         return wanted
@@ -34,7 +34,7 @@ def free(wanted: str) -> str:
 
 
 def must_be_free(username: str) -> None:
-    """Raises ValidationError for a user name that is too long, or that somebody has."""
+    """Raise ValidationError for a user name that is too long, or taken."""
     if len(username) > USERNAME_CHARS:
         raise ValidationError(f"At most {USERNAME_CHARS} characters, please.", code="long")
     if _is_taken(username):

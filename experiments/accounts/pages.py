@@ -1,5 +1,5 @@
-"""Settings of accounts: one's own (name, password, ways to sign in, sessions, tokens); for admins the people of the
-team with their roles and invitations, and the audit."""
+"""Settings pages: one's own account (name, password, ways to sign in, sessions, tokens); for admins people with
+roles and invitations, and the audit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from experiments.core.sessions import VISIT
 from experiments.models import ApiToken, Invitation, Role, TokenScope
 
 AFTER_A_LINK = 3600
-"""Seconds for which whoever came by a one-time link may choose a password without the old one: it was forgotten."""
+"""Seconds after signing in by a one-time link in which a password can be set without the old one: it was forgotten."""
 MAY = {
     Role.VIEWER: "reads everything",
     Role.RESEARCHER: "asks, steers, comments and puts up runs for review",
@@ -58,7 +58,7 @@ EXPLAINED = {
 @require_safe
 @never_cache
 def you(request: HttpRequest) -> HttpResponse:
-    """One's own account."""
+    """Show one's own account."""
     return _show_you(request, access.require(request))
 
 
@@ -78,7 +78,7 @@ def _show_you(request: HttpRequest, user: User, status: int = 200, **forms_sent:
 
 @require_POST
 def rename(request: HttpRequest) -> HttpResponse:
-    """Another name on the pages."""
+    """Change one's own display name."""
     actor, form = Actor.of(request), NameForm(request.POST)
     if not form.is_valid():
         return _show_you(request, actor.person, 400, name_form=form)
@@ -87,7 +87,7 @@ def rename(request: HttpRequest) -> HttpResponse:
 
 
 def _password_form(request: HttpRequest, user: User, data: Any = None) -> SetPasswordForm[User]:
-    """It asks for the old password, unless there is none, or it was forgotten and a one-time link led here."""
+    """Return the form. It asks for the old password, unless there is none, or the user just came by a one-time link."""
     visit = request.session.get(VISIT, {})
     by_link = visit.get("how") == "link" and time.time() - visit.get("began", 0) < AFTER_A_LINK
     kind = PasswordChangeForm if user.has_usable_password() and not by_link else SetPasswordForm
@@ -96,7 +96,7 @@ def _password_form(request: HttpRequest, user: User, data: Any = None) -> SetPas
 
 @require_POST
 def change_password(request: HttpRequest) -> HttpResponse:
-    """A new password; all other browsers are signed out."""
+    """Change the password; all other browsers are signed out."""
     actor = Actor.of(request)
     tried = throttle.begin_again(actor.person)
     form = _password_form(request, actor.person, request.POST)
@@ -125,14 +125,14 @@ def end_other_sessions(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def connect_provider(request: HttpRequest) -> HttpResponse:
-    """Begin to add the provider as one more way to sign in."""
+    """Start to add the provider as another way to sign in."""
     user = access.require(request)
     return leave(request, {"connect": user.pk})
 
 
 @require_POST
 def disconnect_provider(request: HttpRequest) -> HttpResponse:
-    """The provider opens this account no longer; only for who has a password."""
+    """Disconnect the provider from this account; only if it has a password."""
     actor = Actor.of(request)
     if not actor.person.has_usable_password():
         messages.error(request, "Choose a password first: otherwise you could not sign in again.")
@@ -150,7 +150,7 @@ def disconnect_provider(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def tokens(request: HttpRequest) -> HttpResponse:
-    """What one's own scripts sign in with; a new one is shown on the answer to its form, and nowhere else."""
+    """Show and create one's own tokens for scripts; a new one is shown once, in the answer to its form."""
     actor = Actor.of(request)
     form = TokenForm(request.POST) if request.method == "POST" else TokenForm()
     made = None
@@ -173,14 +173,14 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 def _configure_mcp(address: str, token: str) -> str:
-    """What is pasted into the configuration of an MCP client."""
+    """Return the text for the configuration of an MCP client."""
     server = {"type": "http", "url": address, "headers": {"Authorization": f"Bearer {token}"}}
     return json.dumps({"mcpServers": {"maia-web": server}}, indent=2)
 
 
 @require_POST
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
-    """From now on it opens nothing. Only one's own."""
+    """Revoke one of one's own tokens."""
     actor = Actor.of(request)
     actions.revoke_token(actor, get_object_or_404(ApiToken, pk=pk, user=actor.person))
     return redirect("settings-tokens")
@@ -192,7 +192,7 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @never_cache
 def people(request: HttpRequest) -> HttpResponse:
-    """Everybody, and who is invited."""
+    """Show all people and invitations."""
     access.require(request, Role.ADMIN)
     return _show_people(request)
 
@@ -213,7 +213,7 @@ def _show_people(request: HttpRequest, status: int = 200, **more: Any) -> HttpRe
 @require_POST
 @never_cache
 def invite(request: HttpRequest) -> HttpResponse:
-    """A new invitation; its link stands on the answer, and nowhere else."""
+    """Create an invitation; its link is shown once, in the answer."""
     actor, form = Actor.of(request, Role.ADMIN), InviteForm(request.POST)
     if not form.is_valid():
         return _show_people(request, 400, form=form)
@@ -223,7 +223,7 @@ def invite(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def revoke_invitation(request: HttpRequest, pk: int) -> HttpResponse:
-    """From now on the invitation is of no use."""
+    """Revoke an invitation."""
     actor = Actor.of(request, Role.ADMIN)
     actions.revoke_invitation(actor, get_object_or_404(Invitation, pk=pk))
     return redirect("settings-people")
@@ -232,7 +232,7 @@ def revoke_invitation(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @never_cache
 def make_sign_in_link(request: HttpRequest, pk: int) -> HttpResponse:
-    """A link that signs a member in once, for who forgot the password; shown on the answer alone."""
+    """Create a link that signs a member in once, after a forgotten password; it is shown once, in the answer."""
     actor = Actor.of(request, Role.ADMIN)
     user = get_object_or_404(User, pk=pk, is_active=True, member__isnull=False)
     link = request.build_absolute_uri(reverse("enter", args=[actions.make_sign_in_link(actor, user)]))
@@ -241,7 +241,7 @@ def make_sign_in_link(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def set_role(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another role for a member, or the first for a stranger."""
+    """Set another role for a member, or the first for a user without."""
     actor = Actor.of(request, Role.ADMIN)
     user, form = get_object_or_404(User, pk=pk), RoleForm(request.POST)
     if not form.is_valid():
@@ -253,7 +253,7 @@ def set_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def set_active(request: HttpRequest, pk: int) -> HttpResponse:
-    """Close an account, or open it again."""
+    """Deactivate an account, or activate it again."""
     actor, user = Actor.of(request, Role.ADMIN), get_object_or_404(User, pk=pk)
     if request.POST.get("active") == "yes":
         return _act(request, f"{person(user)} can sign in again.", lambda: actions.reactivate(actor, user))
@@ -263,14 +263,14 @@ def set_active(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make a member a stranger."""
+    """Remove a member's role."""
     actor, user = Actor.of(request, Role.ADMIN), get_object_or_404(User, pk=pk)
     done = f"{person(user)} does not belong to the team any more."
     return _act(request, done, lambda: actions.remove(actor, user))
 
 
 def _act(request: HttpRequest, done: str, act: Callable[[], None]) -> HttpResponse:
-    """Do it and say so, or say why not."""
+    """Do it and show a message, or why it was refused."""
     try:
         act()
     except ActionRefused as refusal:
@@ -286,7 +286,7 @@ def _act(request: HttpRequest, done: str, act: Callable[[], None]) -> HttpRespon
 @require_safe
 @never_cache
 def audit_entries(request: HtmxRequest) -> HttpResponse:
-    """The entries that the address chooses, newest first; the list alone for htmx."""
+    """Show the entries that the address selects, newest first; htmx gets the list alone."""
     access.require(request, Role.ADMIN)
     found = audit_query.AuditQuery.read(request.GET.dict())
     shown = audit_query.page(found, request.GET.get("before", ""))
@@ -305,7 +305,7 @@ def audit_entries(request: HtmxRequest) -> HttpResponse:
 
 @require_safe
 def audit_file(request: HttpRequest, form: str) -> StreamingHttpResponse:
-    """The same entries, all of them, as CSV or JSON Lines. That it was taken is recorded too."""
+    """Return all of the same entries, as CSV or JSON Lines. The download is recorded too."""
     actor = Actor.of(request, Role.ADMIN)
     if form not in audit_query.FORMATS:
         raise Http404("The audit comes as csv or as jsonl.")

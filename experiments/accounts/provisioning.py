@@ -1,8 +1,8 @@
-"""What becomes of an identity that the provider of single sign-on vouches for: a person we know, one who connects it
-to their account, or a newcomer.
+"""Decide what happens with an identity from single sign-on: a known person, one who connects it to their account,
+or a new person.
 
-An identity is never taken for somebody's because the e-mail addresses are the same: whoever can write an address into
-either system could take the account over. The person connects the two while signed in.
+An identity is never matched to an account by e-mail address: a person who can write an address into either system
+could take over the account. Users connect the two while signed in.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from experiments.models import Invitation, Member, Role
 
 
 def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
-    """The page for whom the provider names. What the browser began with comes back: `connect`, `join` or nothing."""
+    """Return the page for the identity. It continues what the browser started: `connect`, `join` or nothing."""
     began = login.state.get("data") or {}
     account: SocialAccount = login.account
     known = account.user if account.pk else None
@@ -41,7 +41,7 @@ def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
             person = known or _create_account(request, account, invitation)
             if isinstance(person, HttpResponse):
                 return person
-            # Sign somebody in, and take the invitation that they came with
+            # Sign a person in, and use the invitation that they came with
             further = login.state.get("next")
             if not person.is_active:
                 return refuse(
@@ -61,7 +61,7 @@ def receive_identity(request: HttpRequest, login: SocialLogin) -> HttpResponse:
 
 
 def connect(request: HttpRequest, account: SocialAccount, known: User | None, user_id: Any) -> HttpResponse:
-    """From now on the identity is one more way into the account of who is signed in."""
+    """Add the identity to the account of the signed-in user, as a way to sign in."""
     user = request.user
     if not isinstance(user, User) or user.pk != user_id:
         return _refuse_interrupted(request)
@@ -83,7 +83,7 @@ def connect(request: HttpRequest, account: SocialAccount, known: User | None, us
 
 
 def _create_account(request: HttpRequest, account: SocialAccount, invitation: Invitation | None) -> User | HttpResponse:
-    """A new account for an identity, in the role that newcomers get; a page that says why not."""
+    """Create an account for an identity, with the role for new people; or return a page that says why not."""
     claims = account.extra_data
     email = _verified_email(claims)
     invited = invitation is not None and invitation.state == "open"
@@ -117,7 +117,7 @@ def _create_account(request: HttpRequest, account: SocialAccount, invitation: In
 
 
 def _verified_email(claims: dict[str, Any]) -> str:
-    """The address, if the provider has seen that it is theirs; else ""."""
+    """Return the address if the provider has verified it; else ""."""
     email = claims.get("email")
     if not isinstance(email, str) or claims.get("email_verified") not in (True, "true") or len(email) > 254:
         return ""
@@ -129,7 +129,7 @@ def _verified_email(claims: dict[str, Any]) -> str:
 
 
 def _wanted_name(claims: dict[str, Any]) -> str:
-    """What the provider calls the person, as far as a user name may hold it."""
+    """Return the provider's name for the person, as far as a user name allows."""
     for key in ("preferred_username", "email", "name"):
         found = re.sub(r"[^\w.+-]+", "-", str(claims.get(key, "")).partition("@")[0]).strip("-")
         if found:
@@ -138,7 +138,7 @@ def _wanted_name(claims: dict[str, Any]) -> str:
 
 
 def refuse(request: HttpRequest, title: str, words: str, status: int = 403) -> HttpResponse:
-    """The page for who came by single sign-on and is not let in: why, and what to do."""
+    """Show why a person from single sign-on is not let in, with the remedy."""
     return render(request, "accounts/refused.html", {"title": title, "words": words}, status=status)
 
 

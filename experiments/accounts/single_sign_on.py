@@ -1,8 +1,8 @@
-"""Single sign-on with an OpenID provider (`MAIA_OIDC_*`): allauth speaks the protocol, and this makes it strict.
+"""Sign in with an OpenID provider (`MAIA_OIDC_*`): allauth speaks the protocol, and this module makes it strict.
 
-Beyond what allauth does, the ID token's signature is verified although it comes straight from the provider, and with
-it issuer, audience, nonce and age; and what the provider tells of a person must be of the person whom the token names.
-None of allauth's pages is used: what becomes of an identity is decided in `provisioning`.
+Beyond allauth, it verifies the ID token's signature although the token comes directly from the provider, and with
+it issuer, audience, nonce and age. The user info must be of the person whom the token names. allauth's pages are
+not used: `provisioning` decides about an identity.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from experiments.accounts.provisioning import receive_identity, refuse
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-"""Signatures that only the provider can make: none that our own secret would do for."""
+"""Signatures that only the provider can make: none that use our own secret."""
 LONGEST_SUBJECT = 191
-"""Characters that there is room for."""
+"""Maximum characters that the column holds."""
 LEEWAY = 60
-"""Seconds by which the provider's clock may differ from ours."""
+"""Maximum difference between the provider's clock and ours, in seconds."""
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 KEPT = ("name", "preferred_username", "email", "email_verified")
-"""What is kept of all that the provider tells of a person."""
+"""The only user info fields that are stored."""
 
 
 def is_on() -> bool:
-    """Whether there is a provider to sign in with."""
+    """True if a provider is configured."""
     return bool(settings.OIDC_ISSUER and settings.OIDC_CLIENT_SECRET)
 
 
 def label() -> str:
-    """What the provider is called on the pages; "" where there is none."""
+    """Return the provider's name on pages; "" if there is none."""
     return str(settings.OIDC_NAME) if is_on() else ""
 
 
 def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = "") -> str | HttpResponse:
-    """The provider's address to send a browser to; a page that says why, if the provider does not answer.
+    """Return the provider's address for the browser; if the provider does not answer, a page that says why.
 
     `data` comes back to `provisioning` with the person.
     """
@@ -68,7 +68,7 @@ def start_sign_in(request: HttpRequest, data: dict[str, Any], next_url: str = ""
 
 
 def come_back(request: HttpRequest) -> HttpResponse:
-    """What the browser gets that the provider sent back to us."""
+    """Return the response for a browser that returns from the provider."""
     try:
         return OAuth2CallbackView.adapter_view(Connection(request, name()))(request)
     except (OAuth2Error, RequestException) as error:
@@ -85,12 +85,12 @@ def _refuse_unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def name() -> str:
-    """What accounts of this provider are kept under: another issuer's people are other people."""
+    """Return the name under which accounts of this provider are stored: another issuer's people are other people."""
     return f"oidc-{hashlib.sha256(settings.OIDC_ISSUER.encode()).hexdigest()[:16]}"
 
 
 def app() -> SocialApp:
-    """The provider as the settings have it; nothing of it is in the database."""
+    """Return the provider from the settings; nothing of it is in the database."""
     return SocialApp(
         provider="openid_connect",
         provider_id=name(),
@@ -102,17 +102,17 @@ def app() -> SocialApp:
 
 
 def _nonce_of(state: str) -> str:
-    """What the token must repeat: it then answers the very request that this browser began."""
+    """Return what the token must repeat, to prove that it answers the request of this browser."""
     return salted_hmac("experiments.accounts.nonce", state).hexdigest()
 
 
 class Connection(OpenIDConnectOAuth2Adapter):
-    """One exchange with the provider. Raises OAuth2Error or RequestException where it says what it must not."""
+    """One exchange with the provider. Raises OAuth2Error or RequestException for invalid answers."""
 
     @property
     def openid_config(self) -> dict[str, Any]:
         if not hasattr(self, "found"):
-            # What the provider says of itself, if that is whole and it is the one that the settings name
+            # The provider's metadata, if complete and of the issuer in the settings
             config = self.fetch(f"{settings.OIDC_ISSUER}/.well-known/openid-configuration")
             missing = [each for each in ENDPOINTS if not isinstance(config.get(each), str)]
             if missing:
@@ -129,7 +129,7 @@ class Connection(OpenIDConnectOAuth2Adapter):
         return request.build_absolute_uri(reverse("sign-in-back"))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> SocialLogin:  # noqa: ARG002
-        """Whom the provider names, not saved."""
+        """Return the login of the person whom the provider names, not saved."""
         claims = self.verified(str(kwargs["response"].get("id_token", "")), _nonce_of(request.GET["state"]))
         if "email" not in claims and "userinfo_endpoint" in self.openid_config:
             profile = self.fetch(self.profile_url, {"Authorization": f"Bearer {token.token}"})
@@ -142,7 +142,7 @@ class Connection(OpenIDConnectOAuth2Adapter):
         return SocialLogin(provider=self.get_provider(), account=account, user=User())
 
     def verified(self, id_token: str, nonce: str) -> dict[str, Any]:
-        """The token's claims."""
+        """Return the token's verified claims."""
         try:
             claims = jwt.decode(
                 id_token,
@@ -162,7 +162,7 @@ class Connection(OpenIDConnectOAuth2Adapter):
         return claims
 
     def key_of(self, id_token: str) -> Any:
-        """The provider's key that the token says it was signed with."""
+        """Return the provider's key with which the token says it was signed."""
         wanted = jwt.get_unverified_header(id_token).get("kid")
         for key in jwt.PyJWKSet.from_dict(self.fetch(self.openid_config["jwks_uri"])).keys:
             if wanted in (None, key.key_id):
@@ -170,7 +170,7 @@ class Connection(OpenIDConnectOAuth2Adapter):
         raise OAuth2Error("The token was signed with a key that the provider does not have.")
 
     def fetch(self, url: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
-        """The JSON object at an address."""
+        """Return the JSON object at an address."""
         with Adapter(self.request).get_requests_session() as session:
             response = session.get(url, headers=headers)
             response.raise_for_status()
@@ -181,13 +181,13 @@ class Connection(OpenIDConnectOAuth2Adapter):
 
 
 class Provider(OpenIDConnectProvider):
-    """Ours alone, so that exchanges are strict."""
+    """Our subclass, so that exchanges are strict."""
 
     oauth2_adapter_class = Connection
 
 
 class Adapter(DefaultSocialAccountAdapter):
-    """Where allauth asks what to do (`SOCIALACCOUNT_ADAPTER`)."""
+    """Decisions that allauth asks for (`SOCIALACCOUNT_ADAPTER`)."""
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> Provider:  # noqa: ARG002
         return Provider(request, app())

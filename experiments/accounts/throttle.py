@@ -1,17 +1,18 @@
-"""Slows down who guesses passwords: after a few free tries each further one must wait twice as long as the one before.
+"""Slow down password guessing: after a few free attempts, each further one must wait twice as long as the one before.
 
-Counted in the database, so that it holds for all processes and without Redis. Tries are counted together
+Attempts are counted in the database, so that the limit holds for all processes and without Redis. Counted together are
+attempts
 
-- on one account from one address: who mistypes waits for seconds, a guesser soon for a quarter of an hour;
-- from one address, whatever the account: who tries many names;
-- on one account, whatever the address: who guesses from many machines.
+- on one account from one address: a typing error costs seconds, guessing soon costs a quarter of an hour;
+- from one address, on any account: against trying many names;
+- on one account, from any address: against guessing from many machines.
 
-A try counts before the password is looked at, so that a thousand at the same moment are no way around; one that
-succeeds is taken back. A refused try is not looked at and prolongs nothing: no attacker closes an account for longer
-than `LONGEST`. And a browser that the person signed in with before carries a signed cookie, with which its tries are
-counted alone: whatever strangers do, it may sign in.
+An attempt counts before the password is checked, so that a thousand at the same moment cannot pass; a successful one is
+subtracted again. A refused attempt is not checked and prolongs nothing: no attacker can block an account for longer
+than `LONGEST`. A browser in which the person signed in before has a signed cookie, and its attempts are counted
+separately: it may sign in, whatever others do.
 
-Names that nobody has are counted as others are: nothing tells who exists.
+Unknown names are counted like known ones, so that the wait does not reveal which names exist.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ from experiments.core import client_ip
 from experiments.models import SignInAttempts
 
 FREE = {"both": 5, "browser": 5, "address": 30, "account": 100}
-"""Tries of each kind that need not wait."""
+"""Attempts of each kind without a wait."""
 LONGEST = timedelta(minutes=15)
 FORGET = timedelta(hours=24)
-"""Counting starts anew when nobody has tried for so long."""
+"""The count restarts after this long without attempts."""
 LONGEST_NAME = 150
-"""Characters of a user name."""
+"""Maximum characters of a user name."""
 COOKIE, SALT, COOKIE_DAYS = "maia_known", "experiments.accounts.throttle", 180
 NETWORK = {4: 32, 6: 64}
 """Leading bits of an address that one visitor cannot choose."""
@@ -56,11 +57,11 @@ class Try:
 
     keys: tuple[tuple[str, str], ...]
     wait: int
-    """Seconds to wait before the next; 0 if this one may go on."""
+    """Seconds to wait before the next; 0 if this one may continue."""
 
 
 def start_try(request: HttpRequest, name: str) -> Try:
-    """Count a try to sign in as `name`, unless it comes too early: then its `wait` is above 0."""
+    """Count an attempt to sign in as `name`, unless it comes too early: then its `wait` is above 0."""
     account = _normalize_name(name)
     known = _browser_of(request, account)
     address = origin(request)
@@ -71,17 +72,17 @@ def start_try(request: HttpRequest, name: str) -> Try:
 
 
 def _normalize_name(name: str) -> str:
-    """A user name, the same for all ways to write it that the sign-in form takes for it, and more."""
+    """Normalize a user name: spellings that the sign-in form accepts for one name, and more, become equal."""
     return normalize("NFKC", name.strip()).strip().casefold()[:LONGEST_NAME]
 
 
 def begin_again(user: User) -> Try:
-    """Count a try of somebody who is signed in to name their own password, as before a new one is set."""
+    """Count an attempt by a signed-in user to enter their own password, as before a new one is set."""
     return count(((digest("again", str(user.pk)), "browser"),))
 
 
 def origin(request: HttpRequest) -> str:
-    """The network that the request comes from, "" if it cannot be known."""
+    """Return the network that the request comes from; "" if unknown."""
     found = client_ip.address(request)
     if found is None:
         return ""
@@ -93,7 +94,7 @@ def digest(*parts: str) -> str:
 
 
 def count(keys: tuple[tuple[str, str], ...]) -> Try:
-    """Count one more under each key; none of them if one is closed. Refusing writes nothing."""
+    """Count one more attempt under each key; none if one of them is blocked. Refusing writes nothing."""
     now = clock()
     if wait := _longest_wait(SignInAttempts.objects.filter(key__in=dict(keys)), now):
         return Try(keys, wait)
@@ -102,7 +103,7 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
         fresh = [SignInAttempts(key=key, last=now, until=now) for key, _ in sorted(keys)]
         SignInAttempts.objects.bulk_create(fresh, ignore_conflicts=True)
         rows = SignInAttempts.objects.select_for_update().filter(key__in=dict(keys)).order_by("key")
-        wait = _longest_wait(rows, now)  # asked again: many may have come at the same moment
+        wait = _longest_wait(rows, now)  # checked again: many may have come at the same moment
         for row in rows if not wait else ():
             row.count, row.last = row.count + 1, now
             beyond = row.count - FREE[dict(keys)[row.key]]
@@ -113,13 +114,13 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
 
 
 def _longest_wait(rows: Iterable[SignInAttempts], now: datetime) -> int:
-    """Seconds until all of them are open."""
+    """Return the seconds until none of them is blocked."""
     return max((max(0, ceil((row.until - now).total_seconds())) for row in rows), default=0)
 
 
 @transaction.atomic
 def clear_tries(tried: Try) -> None:
-    """It was the person: their own count starts anew, and those that others share take this one back."""
+    """Clear the person's own count after a success, and subtract this attempt from shared counts."""
     own = [key for key, kind in tried.keys if kind in {"both", "browser"}]
     shared = [key for key, kind in tried.keys if kind not in {"both", "browser"}]
     SignInAttempts.objects.filter(key__in=own).delete()
@@ -127,11 +128,11 @@ def clear_tries(tried: Try) -> None:
     SignInAttempts.objects.filter(key__in=shared).update(count=less, until=clock())
 
 
-# --- browsers that the person came with before ---
+# --- browsers with which the person signed in before ---
 
 
 def _browser_of(request: HttpRequest, account: str) -> str:
-    """What tells this browser from all others, if its cookie says it is one of this account's; else ""."""
+    """Return the browser's id, if its cookie says that it signed in to this account; else ""."""
     try:
         cookie = request.get_signed_cookie(COOKIE, default="", salt=SALT, max_age=COOKIE_DAYS * 86400)
     except signing.BadSignature:

@@ -1,5 +1,5 @@
-"""People who come and go: recorded whichever way they sign in; how a session begins, and that it is still used.
-Loaded by the app."""
+"""Record sign-ins, sign-outs and failures, however people sign in; when a session starts, and that it is in use.
+The app loads this module."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from experiments.core.sessions import VISIT
 from experiments.models import Member
 
 EVERY = 60
-"""Seconds: how exact it is kept when a person was last seen; one write a minute at most."""
+"""Precision of when a person was last seen, in seconds; at most one write a minute."""
 BY_ITSELF = "X-By-Itself"
-"""The header with which static/js/display/main.js marks what an open page asks again and again, with nobody doing
-anything: that keeps no session alive."""
+"""Header with which static/js/display/main.js marks polling requests of an open page, which do not keep a session
+alive."""
 AGENT_CHARS = 200
 KNOWN, UNKNOWN = "of an account", "of no account"
 
 
 @receiver(user_logged_in)
 def start_session(request: HttpRequest, user: User, **_: Any) -> None:
-    """A person has signed in: from now on the session's length counts."""
+    """Start the session's maximum length when a person has signed in."""
     now = time.time()
     request.session[VISIT] = {
         "began": now,
@@ -47,21 +47,21 @@ def start_session(request: HttpRequest, user: User, **_: Any) -> None:
 
 @receiver(user_logged_out)
 def record_sign_out(request: HttpRequest, user: User | None, **_: Any) -> None:
-    """Signing out without having signed in is nothing."""
+    """Record a sign-out; signing out without a session is ignored."""
     if user is not None:
         audit.record(Actor.behind(request, user), Verb.PERSON_SIGNED_OUT, user)
 
 
 @receiver(user_login_failed)
 def record_failure(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
-    """A name is told only if it is somebody's: people type passwords into the wrong field."""
+    """Record a failed sign-in. The name is recorded only if it exists: people type passwords into the wrong field."""
     tried = User.objects.filter(username=str(credentials.get("username", ""))[:150]).first()
     actor = Actor.behind(request, None) if request else Actor(None)
     audit.record(actor, Verb.SIGN_IN_FAILED, tried, name=KNOWN if tried else UNKNOWN)
 
 
 class Seen:
-    """Middleware, after the one that knows the user: keeps a session that is used from growing idle."""
+    """Middleware, after authentication: keeps a session in use from expiring as idle."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -73,7 +73,7 @@ class Seen:
 
 
 def note(request: HttpRequest, user: User) -> None:
-    """Write down that the person is here, unless that was done a moment ago."""
+    """Record that the person is here, unless that was done a moment ago."""
     now, visit = time.time(), request.session.get(VISIT, {})
     if now - visit.get("seen", 0) < EVERY:
         return

@@ -1,6 +1,6 @@
-"""Lists by cursor: the place after the last item, sealed, so that any page of a million costs the same.
+"""Page lists by cursor: the position after the last item, signed, so that any page of a million costs the same.
 
-A cursor belongs to its list and filters; one that was changed or comes from elsewhere is refused.
+A cursor belongs to its list and filters; one that was changed or belongs to another list is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 
 class Paging(Schema):
-    """Which part of a list is wanted."""
+    """Which part of a list to return."""
 
     cursor: str | None = Field(None, max_length=LONGEST, description="`next` of the page before")
     limit: int = Field(USUAL, ge=1, le=MOST, description="items of a page")
@@ -40,9 +40,9 @@ class ListPage(Schema, Generic[Item]):
 def page(
     request: HttpRequest, rows: QuerySet[Row], order: Sequence[str], asked: Paging, shape: Callable[[Row], Item]
 ) -> ListPage[Item]:
-    """The rows after the cursor, in an order whose last field is unique. No field may be null.
+    """Return the rows after the cursor, in an order whose last field is unique. No field may be null.
 
-    Rows that come ordered by expressions stay so: whoever did that keeps the database from a wrong index.
+    Rows that are already ordered by expressions stay so: their caller keeps the database from a wrong index.
     """
     by = list(order)
     if any(not isinstance(each, str) for each in rows.query.order_by):
@@ -61,7 +61,8 @@ def page(
 
 
 def _filter_after(order: Sequence[str], values: Sequence[Any]) -> Q:
-    """Rows that come later. The first field's bound stands alone, so that an index on it serves."""
+    """Return a filter for later rows. The first field has a condition of its own, so that an index on it can be
+    used."""
     field, value = order[0], values[0]
     name, past = field.lstrip("-"), "lt" if field.startswith("-") else "gt"
     if len(order) == 1:
@@ -75,7 +76,7 @@ def seal(request: HttpRequest, values: Sequence[Any]) -> str:
 
 
 def open_cursor(request: HttpRequest, cursor: str, length: int) -> list[Any]:
-    """The place a cursor stands for. Raises Refusal."""
+    """Return the position of a cursor. Raises Refusal."""
     try:
         origin, *values = signing.loads(cursor, salt=SALT)
     except (signing.BadSignature, ValueError, TypeError):
@@ -86,7 +87,7 @@ def open_cursor(request: HttpRequest, cursor: str, length: int) -> list[Any]:
 
 
 def _list_of(request: HttpRequest) -> str:
-    """A short name of the list and its filters; the size of a page may change on the way."""
+    """Return a short name of the list and its filters, without the page size, which may change between pages."""
     query = request.GET.copy()
     for name in ("cursor", "limit"):
         query.pop(name, None)

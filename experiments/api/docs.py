@@ -1,5 +1,5 @@
-"""The pages that explain the API, drawn from its own document and the notebook of the Python client: nothing to load
-from elsewhere, nothing to drift."""
+"""Draw the API's documentation from its own document and the notebook of the Python client. Loads nothing from
+elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTEBOOK = settings.BASE_DIR / "static/client/maia.ipynb"
 
 @dataclass(frozen=True)
 class Value:
-    """Something that an operation takes or answers."""
+    """An input or output value of an operation."""
 
     name: str
     place: str
@@ -39,7 +39,7 @@ class Value:
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Every operation by noun, each GET to be tried with one's own session."""
+    """Show every operation by noun; each GET can be tried in the user's own session."""
     access.require(request)
     site = request.build_absolute_uri(reverse("overview")).rstrip("/")
     about, groups = _describe_all(site)
@@ -61,7 +61,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def notebook(request: HttpRequest) -> HttpResponse:
-    """The notebook that does the main job with the Python client, cell by cell."""
+    """Show the notebook that does the main job with the Python client, cell by cell."""
     access.require(request)
     cells = json.loads(NOTEBOOK.read_bytes())["cells"]
     shown = [{"is_code": each["cell_type"] == "code", "source": "".join(each["source"])} for each in cells]
@@ -70,8 +70,8 @@ def notebook(request: HttpRequest) -> HttpResponse:
 
 @lru_cache(maxsize=4)
 def _describe_all(site: str) -> tuple[str, dict[str, list[Json]]]:
-    """What the API says of itself, and its operations by noun, as somebody at this address is to call them."""
-    from experiments.api.interface import api  # which names this page among its addresses
+    """Return the API's description, and its operations by noun, with examples for the site's address."""
+    from experiments.api.interface import api  # imported here, since it lists this page among its addresses
 
     schema = api.get_openapi_schema()
     groups: dict[str, list[Json]] = {}
@@ -82,7 +82,7 @@ def _describe_all(site: str) -> tuple[str, dict[str, list[Json]]]:
 
 
 def _describe_operation(schema: Json, path: str, method: str, operation: Json, site: str) -> Json:
-    """An operation as the page shows it."""
+    """Return an operation as the page shows it."""
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     taken = [parameter(schema, each) for each in operation["parameters"]]
     good = next(node for status, node in operation["responses"].items() if status.startswith("2"))
@@ -105,12 +105,12 @@ def _describe_operation(schema: Json, path: str, method: str, operation: Json, s
 def parameter(schema: Json, node: Json) -> Value:
     inner = node["schema"]
     default = json.dumps(inner["default"]) if inner.get("default") is not None else ""
-    named = kind(schema, inner).removesuffix(" or null")  # what is optional is left out rather than null
+    named = kind(schema, inner).removesuffix(" or null")  # optional values are left out rather than null
     return Value(node["name"], node["in"], named, node["required"], node.get("description", ""), default)
 
 
 def fields(schema: Json, of: Json, place: str) -> Iterator[Value]:
-    """The fields of an object; of a page, those of its items."""
+    """Yield the fields of an object; for a page of a list, those of its items."""
     properties = resolve(schema, of).get("properties", {})
     required = resolve(schema, of).get("required", [])
     if set(properties) == {"items", "next"}:
@@ -122,7 +122,7 @@ def fields(schema: Json, of: Json, place: str) -> Iterator[Value]:
 
 
 def resolve(schema: Json, node: Json) -> Json:
-    """What a reference stands for, also one with a default beside it."""
+    """Return what a reference refers to, also if it has a default beside it."""
     if len(node.get("allOf", ())) == 1:
         node = node["allOf"][0]
     if "$ref" in node:
@@ -131,7 +131,7 @@ def resolve(schema: Json, node: Json) -> Json:
 
 
 def kind(schema: Json, node: Json) -> str:
-    """The type in words."""
+    """Return the type in words."""
     inner = resolve(schema, node)
     if "anyOf" in inner:
         return " or ".join(dict.fromkeys(kind(schema, each) for each in inner["anyOf"]))
@@ -143,7 +143,7 @@ def kind(schema: Json, node: Json) -> str:
 
 
 def example(schema: Json, body: Json) -> dict[str, Any]:
-    """A body with all that is required."""
+    """Return a body with all required fields."""
     node = resolve(schema, body)
     return {name: value(schema, node["properties"][name]) for name in node.get("required", [])}
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, completed: what every operation answers beside what it is for, and in which headers."""
+"""Complete the OpenAPI document: problems that every operation may answer, and response headers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.api.problems import MEDIA_TYPE, Problem
 Json = dict[str, Any]
 
 ANY = (400, 401, 403, 404, 413, 422, 429, 500, 503)
-"""What any operation may answer."""
+"""Status codes that any operation may answer."""
 WITH_BODY = (411,)
 CONFLICTS = frozenset(
     {
@@ -55,7 +55,7 @@ RATE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 
 def complete_document(document: Json) -> Json:
-    """The same document with problems and headers."""
+    """Add problems and headers to the document, and return it."""
     schemas = document["components"]["schemas"]
     _, defined = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
     schemas.update(defined["$defs"])
@@ -65,7 +65,7 @@ def complete_document(document: Json) -> Json:
 
 
 def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
-    """Address, method and description of each."""
+    """Yield address, method and description of each operation."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield path, method, operation

@@ -1,4 +1,4 @@
-"""Who asks: a script with a token, or a browser with its session; and whether they may."""
+"""Authenticate API requests, by token or by browser session, and check access."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.models import ApiToken, Role, TokenScope
 
 
 class Token(HttpBearer):
-    """A personal token. One that is no good is refused, even where a session would do."""
+    """Authenticate by a personal token. An invalid token is refused, even with a valid session."""
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         found = ApiToken.find(token)
@@ -25,7 +25,7 @@ class Token(HttpBearer):
 
 
 class SessionAuth(APIKeyCookie):
-    """Somebody who is signed in; what changes something needs the CSRF token too."""
+    """Authenticate by a browser session; changes need the CSRF token too."""
 
     param_name = settings.SESSION_COOKIE_NAME
 
@@ -35,9 +35,10 @@ class SessionAuth(APIKeyCookie):
 
 
 def allow(request: HttpRequest, role: Role = Role.VIEWER, scope: TokenScope = TokenScope.READ) -> User:
-    """The first line of every operation: the member who asks, in at least this role and with at least this scope.
+    """Return the member who sent the request, who has at least this role and scope; the first call of every
+    operation.
 
-    Raises Http404 for strangers, PermissionDenied for others.
+    Raises Http404 for users without a role, PermissionDenied for others.
     """
     user = access.require(request, role)
     token = getattr(request, "auth", None)
@@ -51,7 +52,7 @@ def allow(request: HttpRequest, role: Role = Role.VIEWER, scope: TokenScope = To
 
 
 def is_still_allowed(request: HttpRequest) -> bool:
-    """Whether who was let in may still read: the token or the session lasts, and its person is a member."""
+    """True if access is still valid: the token or session is active, and its user is a member."""
     auth = getattr(request, "auth", None)
     if isinstance(auth, ApiToken):
         token = ApiToken.objects.filter(pk=auth.pk).first()
@@ -62,6 +63,6 @@ def is_still_allowed(request: HttpRequest) -> bool:
 
 
 def identify(request: HttpRequest) -> str:
-    """Whose requests are counted together: those of one token, or of one person's sessions."""
+    """Return the identity whose requests are counted together: a token, or a user's sessions."""
     auth = getattr(request, "auth", None)
     return f"token:{auth.pk}" if isinstance(auth, ApiToken) else f"user:{request.user.pk}"

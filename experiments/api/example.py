@@ -1,4 +1,4 @@
-"""Requests as one types them: with curl, the token in a variable of the shell; with the Python client."""
+"""Build example requests: with curl and the token in a shell variable, and with the Python client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TOKEN = "$MAIA_TOKEN"  # noqa: S105 - a variable of the shell
 
 
 def curl(address: str, method: str = "GET", body: Any = None) -> str:
-    """The command that sends this request."""
+    """Return the command that sends this request."""
     words = ["curl", *([] if method == "GET" or body is not None else ["-X", method])]
     words += ["-X", method] if body is not None and method != "POST" else []
     line = f'{shlex.join(words)} -H "Authorization: Bearer {TOKEN}"'
@@ -20,7 +20,7 @@ def curl(address: str, method: str = "GET", body: Any = None) -> str:
 
 
 def build_python(site: str) -> str:
-    """Five lines that do the main job with `static/client/maia_client.py`."""
+    """Return five lines that do the main job with `static/client/maia_client.py`."""
     return f"""from maia_client import Maia
 maia = Maia({json.dumps(site)}, token="maia_…")
 run = maia.ask("What does unit 7 respond to?", model="toybox", layer="layer4", unit=7).wait()

@@ -1,4 +1,4 @@
-"""Values that several operations take: numbers of rows, words without what no database keeps, keys of images."""
+"""Field types that several operations use: keys of rows, storable text, keys of images."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ ImageKey = Annotated[str, Path(pattern=KEY, description="SHA-256 of the pixels, 
 Words = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
 OwnName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=NO_NUL)]
-"""Of what somebody keeps for themselves."""
+"""Name that a user gives to a row of their own."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 RowNumber = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
 Whole = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 UnitNumber = Whole
 Amount = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
-"""A whole number that is judged further in; every database keeps it."""
+"""An integer that is checked later; every database can store it."""
 
 Row = TypeVar("Row", bound=Model)
 
 
 def _check_day(written: Any) -> Any:
-    """Only what looks like 2026-11-21 is a day; pydantic takes seconds too."""
+    """Accept only text like 2026-11-21 as a day; pydantic would accept seconds too."""
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(written), re.ASCII):
         raise ValueError("Write a day as 2026-11-21.")
     return written
@@ -59,27 +59,27 @@ Day = Annotated[date, BeforeValidator(_check_day)]
 
 
 UserName = Annotated[str, BeforeValidator(lambda user: user.get_username() if isinstance(user, User) else user)]
-"""Of a person whom a row names; what a script knows them by."""
+"""The user name of a row's person, by which scripts know them."""
 FullName = Annotated[str, BeforeValidator(lambda user: user if isinstance(user, str) else person(user))]
-"""The same person as pages call them."""
+"""The display name of the same person."""
 Given = Annotated[str | None, BeforeValidator(lambda text: text or None)]
 """Null in place of an empty text."""
 
 
 class RowOut(Schema):
-    """What is read off a row, field by field by its own name, or where its `validation_alias` says."""
+    """Base of schemas that read a row, field by field by its own name, or by its `validation_alias`."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     @model_validator(mode="wrap")
     @classmethod
     def _run_root_validator(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """As the base has it; but what was read already is not read again."""
+        """Validate as the base class does, but do not read again what was read already."""
         return values if isinstance(values, cls) else handler(DjangoGetter(values, cls, info.context))
 
 
 class Progress(Schema):
-    """How far a worker is."""
+    """The progress of a worker."""
 
     what: str
     done: int
@@ -104,13 +104,13 @@ class AskedOnceOut(RowOut):
 
 
 class Body(Schema):
-    """What a client sends: nothing that is not known, nothing of another type."""
+    """What a client sends. Unknown fields and other types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class RunLimitsIn(Body):
-    """What a run may use; null for no limit."""
+    """Limits of a run; null for no limit."""
 
     rounds: Amount | None = int(USUAL["rounds"])
     tokens: Amount | None = int(USUAL["tokens"])
@@ -119,7 +119,7 @@ class RunLimitsIn(Body):
 
 
 def find(rows: QuerySet[Row], **which: Any) -> Row:
-    """The row, or a problem that names what is missing."""
+    """Return the row, or raise a problem that names what is missing."""
     row = rows.filter(**which).first()
     if row is None:
         noun, named = rows.model._meta.verbose_name, ", ".join(str(value) for value in which.values())
@@ -128,6 +128,6 @@ def find(rows: QuerySet[Row], **which: Any) -> Row:
 
 
 def binary(*media_types: str) -> dict[str, Any]:
-    """What the document says of an answer that is a file."""
+    """Return the document's description of a response that is a file."""
     schema = {"schema": {"type": "string", "format": "binary"}}
     return {"responses": {200: {"content": dict.fromkeys(media_types, schema)}}}

@@ -1,4 +1,4 @@
-"""The API as a whole: its operations, what all of its answers have in common, and its addresses."""
+"""Assemble the API: its operations, what its responses have in common, and its addresses."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ OPERATIONS = (
         "evaluations.claim_api",
     ),
 )
-"""Modules that hold operations, by name: they stand on this folder. Some add theirs to the router of another."""
+"""Modules with operations, by name, since they depend on this folder. Some add theirs to another's router."""
 
 View = Callable[..., HttpResponseBase]
 
 
 class Interface(NinjaAPI):
-    """With a document that says what really is answered."""
+    """The API with a complete document."""
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
         return operation.view_func.__name__
@@ -92,13 +92,13 @@ for router in dict.fromkeys([import_module(f"experiments.{module}").router for m
 
 @api.get("/openapi.json", include_in_schema=False, url_name="openapi")
 def openapi(request: HttpRequest) -> HttpResponse:
-    """The document that describes all of this."""
+    """Return the OpenAPI document of the API."""
     allow(request)
     return JsonResponse(api.get_openapi_schema())
 
 
 def serve(view: View) -> View:
-    """A view of the API: its bounds, its headers, and no answer that is not JSON where something went wrong."""
+    """Wrap a view of the API: size limits, headers, and JSON for every error."""
 
     @csrf_exempt
     @login_not_required
@@ -106,7 +106,7 @@ def serve(view: View) -> View:
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
             bodies.require_kept(request)
-            # Refuse a body that is too large, or does not say how large it is, before it is read
+            # Refuse a body that is too large, or of unknown length, before it is read.
             if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
                 raise problems.Refusal("length", "Send the body whole, with its Content-Length.")
             length = request.META.get("CONTENT_LENGTH") or "0"
@@ -127,7 +127,7 @@ def serve(view: View) -> View:
 
 
 def finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """With the headers that all answers have; a 304 where the client has the same already."""
+    """Add the headers of all responses; return a 304 if the client has the same response already."""
     patch_vary_headers(response, ["Authorization", "Cookie"])
     whole = response if isinstance(response, HttpResponse) else None
     kept = "private, no-cache" if whole and whole.status_code < 400 else "no-store"
@@ -141,13 +141,13 @@ def finish(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
 
 
 def _answer_missing(request: HttpRequest) -> HttpResponse:
-    """Every address that there is not."""
+    """Answer addresses that do not exist."""
     detail = f"The API has no address {request.path}. {settings.PREFIX}{PREFIX}openapi.json tells which there are."
     return problems.answer("missing", detail)
 
 
 def addresses() -> list[URLPattern]:
-    """All of the API under its prefix, for the site's own."""
+    """Return the addresses of the API, under its prefix, for the site."""
     patterns = [each for each in api.urls[0] if isinstance(each, URLPattern) and each.name != "api-root"]
     for pattern in patterns:
         assert not iscoroutinefunction(pattern.callback)

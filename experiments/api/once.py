@@ -1,4 +1,4 @@
-"""Requests that may be sent twice and make one thing: the answer to an Idempotency-Key is kept for a day."""
+"""Make requests safe to repeat: the answer to an Idempotency-Key is kept for a day."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ LONGEST = 200
 def answer_once(
     request: HttpRequest, response: HttpResponse, user: User, make: Callable[[], tuple[Schema, str]]
 ) -> dict[str, Any]:
-    """What `make` answers, with the address of what it made; the same again for the same key and request.
+    """Return the answer of `make`, with the address of what it created; the same answer for the same key and
+    request.
 
-    All is one transaction: of two such requests at the same moment one waits for the other, and one that is refused
+    All is one transaction: of two such requests at the same moment one waits for the other, and a refused one
     leaves no key behind.
     """
-    # The key; "" if there is none. Raises Refusal for one that cannot be kept.
+    # The key; "" if there is none. Raises Refusal for one that cannot be stored.
     key = request.headers.get(HEADER, "").strip()
     if len(key) > LONGEST or not key.isprintable():
         raise InvalidInput(f"An Idempotency-Key has at most {LONGEST} printable characters.", HEADER)

@@ -1,4 +1,4 @@
-"""Parameters of an address that are not known, or come twice, are refused: a slip in a filter would show all rows."""
+"""Refuse unknown or repeated query parameters: a misspelt filter would return all rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Operation = Callable[..., Any]
 
 
 class OnceEach(Parser):
-    """Reads the query of an address."""
+    """Parse the query of an address."""
 
     def parse_querydict(
         self, data: MultiValueDict[str, Any], list_fields: list[str], request: HttpRequest
@@ -29,7 +29,7 @@ class OnceEach(Parser):
 
 
 def refuse_unknown(operation: Operation) -> Operation:
-    """The same operation, for addresses with parameters that it takes."""
+    """Make an operation refuse parameters that it does not take, and return it."""
 
     @wraps(operation)
     def asked(request: HttpRequest, **taken: Any) -> Any:
@@ -44,6 +44,6 @@ def refuse_unknown(operation: Operation) -> Operation:
 
 
 def names(taken: dict[str, Any]) -> set[str]:
-    """What an operation takes: fields of schemas, and arguments by themselves."""
+    """Return the names of an operation's parameters: fields of schemas, and separate arguments."""
     schemas = {name: value for name, value in taken.items() if isinstance(value, Schema)}
     return {field for schema in schemas.values() for field in type(schema).model_fields} | (taken.keys() - schemas)

@@ -1,4 +1,4 @@
-"""Whatever goes wrong, said as application/problem+json (RFC 9457): type, title, status, detail, and the fields."""
+"""Answer errors as application/problem+json (RFC 9457): type, title, status, detail, and the fields."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ CHALLENGE = 'Bearer realm="MAIA Web"'
 
 
 class FieldError(Schema):
-    """What is wrong with one value."""
+    """The problem with one value."""
 
     field: str
     message: str
 
 
 class Problem(Schema):
-    """A problem as RFC 9457 has it."""
+    """A problem, as in RFC 9457."""
 
     type: str
     title: str
@@ -64,7 +64,7 @@ class Problem(Schema):
 
 
 class Refusal(ActionRefused):
-    """A request that is refused with a problem of this kind."""
+    """The request is refused with a problem of this kind."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
@@ -72,7 +72,7 @@ class Refusal(ActionRefused):
 
 
 def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: Mapping[str, str] = {}) -> HttpResponse:
-    """The response that says it."""
+    """Return the response for a problem."""
     status, title = KINDS[kind]
     problem = Problem(
         type=f"{settings.PREFIX}{DOCS}#problem-{kind}", title=title, status=status, detail=detail, errors=list(errors)
@@ -86,7 +86,7 @@ def answer(kind: str, detail: str, errors: Sequence[FieldError] = (), headers: M
 
 
 def make_problem(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
-    """The problem that an exception is. What nobody foresaw is logged, and told without its insides."""
+    """Return the response for an exception. An unexpected one is logged, and answered without its details."""
     if isinstance(error, ActionRefused):
         return answer(error.kind, str(error), _refused_fields(error))
     if isinstance(error, ValidationError):
@@ -122,17 +122,17 @@ def _refused_fields(error: ActionRefused) -> list[FieldError]:
 
 
 def _field_error(found: Mapping[str, Any]) -> FieldError:
-    """What pydantic found, with the field named as the client wrote it."""
+    """Convert an error of pydantic, with the field named as the client wrote it."""
     source, *place = found["loc"]
     parts = [str(part) for part in place]
     if source in {"query", "body"} and len(parts) > 1:
-        parts = parts[1:]  # the name of an argument of ours
+        parts = parts[1:]  # the name of our own argument
     if source == "query":
         parts = parts[:1]
     return FieldError(field=".".join(parts) or str(source), message=str(found["msg"]))
 
 
 def handle(api: NinjaAPI) -> None:
-    """Have the API answer its exceptions so."""
-    for kind in (ValidationError, HttpError, Http404, Exception):  # all for which Ninja has answers of its own
+    """Make the API answer its exceptions with problems."""
+    for kind in (ValidationError, HttpError, Http404, Exception):  # all for which Ninja has its own answers
         api.add_exception_handler(kind, make_problem)

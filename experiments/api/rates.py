@@ -1,4 +1,4 @@
-"""How many requests a minute are answered to one token, or one person's browser. Without Redis: all."""
+"""Limit requests per minute of a token, or of a user's browsers. Without Redis there is no limit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from experiments.api.entry import identify
 from experiments.core import notify
 
 LIMIT, WINDOW = 600, 60
-"""Requests, and the seconds in which they are counted."""
+"""Maximum requests, and the seconds in which they are counted."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What is left until the window ends, in `reset` seconds. Below 0: too many."""
+    """The requests left until the window ends, in `reset` seconds. Below 0: too many."""
 
     limit: int
     left: int
@@ -27,7 +27,7 @@ class Rate:
 
 
 class Rates(BaseThrottle):
-    """Counts each request, and notes on it how it stands."""
+    """Count each request, and store the result on it."""
 
     def allow_request(self, request: HttpRequest) -> bool:
         rate = count(identify(request))
@@ -35,11 +35,11 @@ class Rates(BaseThrottle):
         return rate is None or rate.left >= 0
 
     def wait(self) -> None:
-        """The problem's own header tells."""
+        """Return nothing: the problem has its own header."""
 
 
 def count(asker: str) -> Rate | None:
-    """Count one more request; None if Redis is away."""
+    """Count one more request; return None if Redis is away."""
     now = time.time()
     key = f"maia:rate:{asker}:{int(now) // WINDOW}"
     try:
@@ -53,7 +53,7 @@ def count(asker: str) -> Rate | None:
 
 
 def set_headers(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Say it in the headers that clients know."""
+    """Set the usual rate limit headers."""
     rate: Rate | None = getattr(request, "rate", None)
     if rate:
         response["RateLimit-Limit"] = str(rate.limit)

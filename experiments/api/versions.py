@@ -1,4 +1,4 @@
-"""Versions of what is read: an ETag on each answer, 304 where nothing changed, If-Match before an edit."""
+"""Version responses: an ETag on each, 304 if nothing changed, If-Match before an edit."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Row = TypeVar("Row", bound=Model)
 
 
 def tag(content: bytes) -> str:
-    """The ETag of an answer."""
+    """Return the ETag of a response."""
     return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 def tag_of(request: HttpRequest, shown: Schema) -> str:
-    """The ETag that reading this would have."""
+    """Return the ETag that a GET of this would have."""
     return tag(JSONRenderer().render(request, shown.model_dump(), response_status=200).encode())
 
 
 def must_match(request: HttpRequest, shown: Schema) -> None:
-    """Refuse the edit of something that its editor has not seen as it is now. Call it with the row locked."""
+    """Refuse an edit if its author has not seen the current version. Call it with the row locked."""
     sent = request.headers.get("If-Match", "")
     if not sent.strip():
         raise Refusal("if-match", "Read it first and send its ETag in If-Match, so that no other edit is lost.")
@@ -38,7 +38,7 @@ def must_match(request: HttpRequest, shown: Schema) -> None:
 
 
 def lock_as_read(request: HttpRequest, rows: QuerySet[Row], pk: int, out: type[RowOut]) -> Row:
-    """A row, locked, as its editor knows it. Raises Refusal."""
+    """Lock a row and return it, if the client knows its current version. Raises Refusal."""
     row = find(rows.select_for_update(), pk=pk)
     must_match(request, out.from_orm(row))
     return row

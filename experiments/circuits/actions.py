@@ -1,4 +1,4 @@
-"""What may be done with circuits: create, rename, add and remove members, change as a whole, delete, look for."""
+"""Actions on circuits: create, rename, add and remove members, change as a whole, delete, search for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TARGET = Target("circuit", "name", MAX_NAME, "Circuit of this network")
 def create_circuit(
     actor: Actor, name: str, drafts: Sequence[MemberDraft], note: str = "", network: str = ""
 ) -> Circuit:
-    """A new circuit of the actor's own; of `network`, where one is named. Raises InvalidInput."""
+    """Create a circuit of the actor's own, of `network` if given. Raises InvalidInput."""
     actor.require(CHANGES)
     row = Circuit(owner=actor.person, name=_check_name(name), note=_check_note(note))
     row.network, members = build_members(drafts, network)
@@ -51,7 +51,7 @@ def create_circuit(
 
 @transaction.atomic
 def rename_circuit(actor: Actor, pk: int, name: str, note: str) -> Circuit:
-    """Raises InvalidInput, and PermissionDenied for another person's."""
+    """Rename a circuit. Raises InvalidInput, and PermissionDenied for another person's."""
     row = lock_circuit(actor, pk)
     audit.record(actor, Verb.CIRCUIT_RENAMED, row, name=name)
     row.name, row.note = _check_name(name), _check_note(note)
@@ -61,7 +61,7 @@ def rename_circuit(actor: Actor, pk: int, name: str, note: str) -> Circuit:
 
 @transaction.atomic
 def add_members(actor: Actor, pk: int, drafts: Sequence[MemberDraft]) -> int:
-    """Add those that are not in the circuit yet, and say how many these are. Raises InvalidInput, PermissionDenied."""
+    """Add those that are not in the circuit yet, and return their number. Raises InvalidInput, PermissionDenied."""
     row = lock_circuit(actor, pk)
     there = [each.member for each in _list_members(row)]
     fresh = [each for each in dict.fromkeys(drafts) if each.member not in there]
@@ -78,7 +78,7 @@ def add_members(actor: Actor, pk: int, drafts: Sequence[MemberDraft]) -> int:
 
 @transaction.atomic
 def remove_members(actor: Actor, pk: int, chosen: Collection[int]) -> int:
-    """Remove the members with these keys, and say how many were there. Raises InvalidInput if none would be left."""
+    """Remove the members with these keys, and return how many existed. Raises InvalidInput if none would be left."""
     row = lock_circuit(actor, pk)
     leaving = row.members.filter(pk__in=chosen)
     count = leaving.count()
@@ -95,7 +95,7 @@ def remove_members(actor: Actor, pk: int, chosen: Collection[int]) -> int:
 def change_circuit(
     actor: Actor, pk: int, name: str | None, note: str | None, drafts: Sequence[MemberDraft] | None
 ) -> Circuit:
-    """Give a circuit what is not None; `drafts` take the place of all members. Raises InvalidInput."""
+    """Change what is not None; `drafts` replace all members. Raises InvalidInput."""
     row = lock_circuit(actor, pk)
     row.name = row.name if name is None else _check_name(name)
     row.note = row.note if note is None else _check_note(note)
@@ -110,7 +110,7 @@ def change_circuit(
 
 @transaction.atomic
 def delete_circuit(actor: Actor, pk: int) -> None:
-    """Units and their labels stay. Raises PermissionDenied for another person's."""
+    """Delete a circuit. Its units and their labels stay. Raises PermissionDenied for another person's."""
     row = lock_circuit(actor, pk)
     audit.record(actor, Verb.CIRCUIT_DELETED, row, members=row.members.count())
     row.delete()
@@ -118,8 +118,8 @@ def delete_circuit(actor: Actor, pk: int) -> None:
 
 @transaction.atomic
 def search_circuit(actor: Actor, layer: Layer, dataset: Dataset, question: CircuitQuestion) -> CircuitSearch:
-    """Have a worker look for the units of a layer that a class rests on. The same question is measured once; one that
-    was stopped or failed begins anew. Raises InvalidInput."""
+    """Ask a worker to find the units of a layer that a class depends on. The same question is measured once; a
+    stopped or failed one starts again. Raises InvalidInput."""
     actor.require(CHANGES)
     asked = vars(check_question(layer, question))
     key = CircuitSearch.key_of(layer, dataset, **asked)
@@ -130,7 +130,7 @@ def search_circuit(actor: Actor, layer: Layer, dataset: Dataset, question: Circu
 
 @transaction.atomic
 def keep_found(actor: Actor, row: CircuitSearch, name: str, count: int) -> Circuit:
-    """The strongest of what was found, as a circuit. Raises InvalidInput."""
+    """Create a circuit from the strongest members of a search's result. Raises InvalidInput."""
     report = read_found(row)
     found = report.members if report else ()
     if not 1 <= count <= len(found):
@@ -140,7 +140,7 @@ def keep_found(actor: Actor, row: CircuitSearch, name: str, count: int) -> Circu
 
 
 def lock_circuit(actor: Actor, pk: int) -> Circuit:
-    """A circuit that the actor may change in this transaction. Raises Http404, PermissionDenied."""
+    """Lock a circuit that the actor may change in this transaction. Raises Http404, PermissionDenied."""
     actor.require(CHANGES)
     row = Circuit.objects.select_for_update().filter(pk=pk).first()
     if row is None:

@@ -25,7 +25,7 @@ from workers.record.circuits import CircuitMember
 
 router = Router(tags=["Circuits"])
 Typed = Annotated[str, Field(max_length=10_000, pattern=NO_NUL)]
-"""A text whose length the action judges, with a message that says how much a circuit takes."""
+"""A text whose length the action checks, with a message that names the maximum."""
 
 
 class CircuitMemberIn(Body):
@@ -39,7 +39,7 @@ class CircuitMemberIn(Body):
 
 
 class CircuitIn(Body):
-    """What `GET /circuits/{id}/file` answers is taken as it is."""
+    """Accepts the answer of `GET /circuits/{id}/file` unchanged."""
 
     name: Typed
     note: Typed = ""
@@ -48,7 +48,7 @@ class CircuitIn(Body):
 
 
 class CircuitChange(Body):
-    """What is left out stays."""
+    """Fields that are left out stay unchanged."""
 
     name: Typed | None = None
     note: Typed | None = None
@@ -66,7 +66,7 @@ class CircuitMemberOut(Schema):
 
 
 class CircuitFileOut(Schema):
-    """A circuit, as it can be created again on another installation."""
+    """A circuit, in a form that another installation can create again."""
 
     name: str
     note: str
@@ -87,7 +87,7 @@ class CircuitOut(Schema):
 
 
 class MemberStateOut(CircuitMemberOut):
-    """A member as it stands here."""
+    """A member with its state in this installation."""
 
     is_here: bool = Field(description="false if the unit, layer or model was deleted")
     has_other_weights: bool = Field(description="whether the model has other weights than when it was added")
@@ -141,7 +141,7 @@ def _draft(members: Sequence[CircuitMemberIn]) -> list[MemberDraft]:
 
 @router.get("/circuits", response=ListPage[CircuitOut], summary="List circuits")
 def list_circuits(request: HttpRequest, filters: Query[CircuitFilters], paging: Query[Paging]) -> ListPage[CircuitOut]:
-    """The newest first."""
+    """Newest first."""
     allow(request)
     rows = lists.list_circuits(filters.network or "", filters.q or "")
     return page(request, rows, ["-pk"], paging, _circuit_out)
@@ -149,14 +149,14 @@ def list_circuits(request: HttpRequest, filters: Query[CircuitFilters], paging: 
 
 @router.get("/circuits/{pk}", response=CircuitDetail, summary="Read a circuit")
 def read_circuit(request: HttpRequest, pk: Id) -> CircuitDetail:
-    """With its members in their order; a member whose unit was deleted keeps its name."""
+    """Read a circuit with its members in order; a member whose unit was deleted keeps its name."""
     names = Names(allow(request))
     return _circuit_detail(find(lists.list_circuits(), pk=pk), names)
 
 
 @router.get("/circuits/{pk}/file", response=CircuitFileOut, summary="Export a circuit")
 def export_circuit(request: HttpRequest, pk: Id) -> CircuitFileOut:
-    """Send it to `POST /circuits` of another installation, which has the same models, to create it there."""
+    """Send the answer to `POST /circuits` of another installation with the same models to create the circuit there."""
     names = Names(allow(request))
     row = find(Circuit.objects.all(), pk=pk)
     return CircuitFileOut(**lists.describe_circuit(row, lists.view_members(row, names)))
@@ -164,7 +164,7 @@ def export_circuit(request: HttpRequest, pk: Id) -> CircuitFileOut:
 
 @router.post("/circuits", response={201: CircuitDetail}, summary="Create a circuit")
 def create_circuit(request: HttpRequest, circuit: CircuitIn, response: HttpResponse) -> Status[dict[str, Any]]:
-    """1 to 200 units and latents of one network."""
+    """Create a circuit of 1 to 200 units and latents of one network."""
     user = allow(request, actions.CHANGES, TokenScope.WRITE)
 
     def make() -> tuple[CircuitDetail, str]:
@@ -178,7 +178,7 @@ def create_circuit(request: HttpRequest, circuit: CircuitIn, response: HttpRespo
 
 @router.patch("/circuits/{pk}", response=CircuitDetail, summary="Change a circuit")
 def change_circuit(request: HttpRequest, pk: Id, changed: CircuitChange) -> CircuitDetail:
-    """Your own; an admin may change any. Needs its ETag in If-Match, so that no other change is lost."""
+    """Change your own circuit; admins may change any. Needs its ETag in If-Match, so that no other change is lost."""
     actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
     names = Names(actor.user)
     with transaction.atomic():
@@ -190,7 +190,7 @@ def change_circuit(request: HttpRequest, pk: Id, changed: CircuitChange) -> Circ
 
 @router.delete("/circuits/{pk}", response={204: None}, summary="Delete a circuit")
 def delete_circuit(request: HttpRequest, pk: Id) -> Status[None]:
-    """Your own; an admin may delete any. Its units stay. Needs its ETag too."""
+    """Delete your own circuit; admins may delete any. Its units stay. Needs its ETag too."""
     actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
     with transaction.atomic():
         _lock_as_read(request, actor, pk, Names(actor.user))
@@ -199,7 +199,7 @@ def delete_circuit(request: HttpRequest, pk: Id) -> Status[None]:
 
 
 def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: Names) -> None:
-    """Raises Refusal if it has changed since the client read it, PermissionDenied for another person's."""
+    """Raise Refusal if the circuit has changed since the client read it, PermissionDenied for another person's."""
     find(Circuit.objects.all(), pk=pk)
     actions.lock_circuit(actor, pk)
     must_match(request, _circuit_detail(find(lists.list_circuits(), pk=pk), names))

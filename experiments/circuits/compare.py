@@ -1,4 +1,4 @@
-"""Two circuits side by side: which members they share, and what was measured of either on the same class and images."""
+"""Compare two circuits: their shared members, and measurements of both on the same class and images."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from workers.record.circuits import CircuitMember
 from workers.record.estimates import Estimate
 
 OFFERED = 200
-"""Circuits that a form offers, the newest."""
+"""Maximum circuits that a form offers, the newest."""
 _READ = 20
-"""Graphs of a circuit that are looked through for one of the same class, the newest."""
+"""Newest graphs of a circuit that are searched for one of the same class."""
 
 
 @dataclass(frozen=True)
 class SharedMember:
-    """A member of both, or of one; an effect is None where its circuit has not been measured so."""
+    """A member of both circuits, or of one; an effect is None if its circuit was not measured in this way."""
 
     view: MemberView
     first: Estimate | None = None
@@ -30,7 +30,7 @@ class SharedMember:
 
 @dataclass(frozen=True)
 class CircuitComparison:
-    """What two circuits have in common."""
+    """The comparison of two circuits."""
 
     first: Circuit
     second: Circuit
@@ -38,14 +38,14 @@ class CircuitComparison:
     first_only: Sequence[SharedMember]
     second_only: Sequence[SharedMember]
     similarity: float | None
-    """Jaccard's: shared members over all; None for circuits of two networks."""
+    """Jaccard similarity: shared members over all; None for circuits of two networks."""
     class_name: str = ""
-    """That effects are of; "" where no graphs of both are of one class and dataset."""
+    """The class of the effects; "" if no graphs of both circuits share class and dataset."""
     dataset: str = ""
 
 
 def compare_circuits(first: Circuit, second: Circuit, names: Names) -> CircuitComparison:
-    """Members in the order of the circuit that they are in, of the first where they are in both."""
+    """Return the comparison. Members are in the order of their circuit; shared ones in that of the first."""
     views = [{each.member: each for each in view_members(row, names)} for row in (first, second)]
     one, two = views
     graphs = _find_pair(first, one, second, two)
@@ -78,7 +78,7 @@ Measured = tuple[CircuitGraph, CircuitGraphReport]
 
 
 def _find_pair(first: Circuit, one: Views, second: Circuit, two: Views) -> tuple[Measured, Measured] | None:
-    """The newest graphs of both, as they are now, that are of one class of one network and of one dataset."""
+    """Return the newest graphs of both circuits as they are now that share class, network and dataset."""
     if first.network != second.network:
         return None
     by_question = {_question(each): each for each in reversed(_list_measured(second, two))}
@@ -89,7 +89,7 @@ def _find_pair(first: Circuit, one: Views, second: Circuit, two: Views) -> tuple
 
 
 def _list_measured(circuit: Circuit, views: Views) -> list[Measured]:
-    """Those on a class of the weights and members that are there now, the newest first."""
+    """Return graphs with a class, for the current weights and members, newest first."""
     rows = [row for row in list_graphs(circuit).exclude(measured=None)[:_READ] if is_of_now(row, list(views.values()))]
     read = [(row, read_report(row)) for row in rows]
     return [(row, report) for row, report in read if report is not None and report.class_number is not None]
@@ -101,7 +101,7 @@ def _question(measured: Measured) -> tuple[int, int | None]:
 
 
 def list_others(circuit: Circuit | None = None) -> Sequence[Circuit]:
-    """Circuits to choose from, those of the same network first, then the newest."""
+    """Return circuits to choose from: those of the same network first, then the newest."""
     rows = list(list_circuits()[:OFFERED])
     if circuit is None:
         return rows

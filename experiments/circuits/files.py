@@ -1,4 +1,4 @@
-"""The file of a circuit, read back: what its page and `GET /circuits/{id}/file` give."""
+"""Read the file of a circuit, as its page and `GET /circuits/{id}/file` write it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class CircuitDraft:
-    """A circuit that a file tells; nothing of it has been looked for here."""
+    """A circuit as a file describes it, before any of it is looked up here."""
 
     name: str
     note: str
@@ -40,7 +40,7 @@ class CircuitDraft:
 
 
 def read_circuit_file(data: bytes) -> CircuitDraft:
-    """Raises InvalidInput naming what is wrong with the file."""
+    """Parse the file. Raises InvalidInput with what is wrong with it."""
     if not data:
         raise InvalidInput("Choose a file of a circuit first: what “Export as JSON” gives.", "file")
     if len(data) > MOST_BYTES:

@@ -1,6 +1,6 @@
-"""The graph of a circuit as its page and the API show it: what can be asked, how far it is, what came of it.
+"""Show the graph of a circuit on its page and in the API: the form, progress and results.
 
-How it is measured is in `workers.circuits.graph`.
+`workers.circuits.graph` measures it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from workers.record.circuit_graphs import CircuitGraphReport, GraphNode, read_ci
 from workers.record.estimates import Estimate
 
 SHOWN = 10
-"""Graphs of a circuit that its page links to, the newest."""
+"""Maximum graphs that a circuit's page links to, the newest."""
 SECTION = "graph"
-"""The part of the page that waits for a worker; htmx asks for it by this id."""
+"""The part of the page that waits for a worker; htmx requests it by this id."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class NodeLine:
 
 @dataclass(frozen=True)
 class EdgeLine:
-    """An effect of a member on another in the table."""
+    """A row of the table: an effect of one member on another."""
 
     source: str
     target: str
@@ -57,22 +57,22 @@ class CircuitGraphView:
     nodes: Sequence[NodeLine]
     edges: Sequence[EdgeLine]
     figures: Sequence[tuple[str, str]]
-    """What holding all, or all others, comes to: name and words."""
+    """The effect of holding all members, or all others: name and words."""
     class_name: str
     without_effect: int
-    """Edges that are 0 in every image."""
+    """Number of edges that are 0 in every image."""
 
 
 def list_graphs(circuit: Circuit) -> QuerySet[CircuitGraph]:
-    """The newest first."""
+    """Return graphs, newest first."""
     return CircuitGraph.objects.filter(circuit=circuit).select_related("circuit__base", "dataset", "job")
 
 
 def read_section(
     circuit: Circuit, members: Sequence[MemberView], asked: str, *, may_ask: bool, typed: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything that the section shows; `asked` is the key of a graph, `typed` what the form held when it was refused,
-    with `problem`."""
+    """Return the content of the section; `asked` is the key of a graph, `typed` the content of a refused form, with
+    its `problem`."""
     rows = list(list_graphs(circuit)[:SHOWN])
     shown = next((each for each in rows if each.pk == parse_key(asked)), None) or next(iter(rows), None)
     why_not = explain_unmeasurable(circuit, [each.row for each in members])
@@ -95,12 +95,12 @@ def read_section(
 
 
 def is_of_now(row: CircuitGraph, members: Sequence[MemberView]) -> bool:
-    """Whether the members, the weights and the images are still those that were measured."""
+    """True if members, weights and images are still those that were measured."""
     return row.key == CircuitGraph.key_of(row.circuit, [each.row for each in members], row.dataset, row.target)
 
 
 def read_report(row: CircuitGraph) -> CircuitGraphReport | None:
-    """None where nothing was measured yet, or what is stored makes no sense."""
+    """Return the report; None if it is not measured yet, or its data are invalid."""
     if row.measured is None:
         return None
     stored: Any = row.result
@@ -111,7 +111,7 @@ def read_report(row: CircuitGraph) -> CircuitGraphReport | None:
 
 
 def _view_graph(row: CircuitGraph, members: Sequence[MemberView]) -> CircuitGraphView | None:
-    """What was measured, drawn; None as `read_report`."""
+    """Return the measured graph, drawn; None as in `read_report`."""
     report = read_report(row)
     if report is None:
         return None
@@ -133,12 +133,12 @@ def _view_graph(row: CircuitGraph, members: Sequence[MemberView]) -> CircuitGrap
 
 
 def name_class(report: CircuitGraphReport) -> str:
-    """The class that was measured; "" for none."""
+    """Return the name of the measured class; "" for none."""
     return "" if report.class_number is None else report.class_name or f"class {report.class_number}"
 
 
 def _name_member(node: GraphNode, network: str) -> str:
-    """Without the network, which is the same for all."""
+    """Return the name of a member without the network, which all share."""
     return f"{node.layer} / unit {node.unit}" if node.model == network else f"{node.model} / {node.layer} / {node.unit}"
 
 
@@ -161,7 +161,7 @@ def _write_figures(report: CircuitGraphReport) -> list[tuple[str, str]]:
 
 
 def _write_plain(figure: Estimate) -> str:
-    """Without a sign of its own."""
+    """Format a figure without a plus sign."""
     if figure.value is None:
         return figure.why
     if figure.low is None or figure.high is None:

@@ -1,4 +1,4 @@
-"""What may be done with the graph of a circuit: ask for it."""
+"""Actions on the graph of a circuit: request it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OFFERED = 8
 
 @transaction.atomic
 def ask_for_graph(actor: Actor, circuit: Circuit, key: str, target: str = "") -> CircuitGraph:
-    """Have a worker measure what the members do to a class and to each other over a dataset. The same question is
-    measured once; one that was stopped or failed begins anew. Anybody's circuit may be measured.
+    """Ask a worker to measure the members' effects on a class and on each other over a dataset. The same question
+    is measured once; a stopped or failed one starts again. Circuits of other people may be measured too.
 
-    Raises StateConflict for a circuit or dataset that cannot be used, InvalidInput for a class that is not there.
+    Raises StateConflict for a circuit or dataset that cannot be used, InvalidInput for an unknown class.
     """
     actor.require(ASKS)
     members = list_members(circuit)
@@ -46,7 +46,7 @@ def list_members(circuit: Circuit) -> list[CircuitMemberRow]:
 
 
 def explain_unmeasurable(circuit: Circuit, members: Sequence[CircuitMemberRow]) -> str:
-    """Why no graph of these members can be measured; "" if nothing is known to be in the way."""
+    """Explain why no graph of these members can be measured; "" if no reason is known."""
     if problem := find_graph_problem([each.member for each in members]):
         return problem
     if circuit.base is None:
@@ -56,12 +56,12 @@ def explain_unmeasurable(circuit: Circuit, members: Sequence[CircuitMemberRow]) 
 
 
 def find_class_layer(circuit: Circuit) -> Layer | None:
-    """The layer of the network whose units are the classes."""
+    """Return the layer of the network whose units are the classes."""
     return circuit.base.layers.filter(kind="logit").first() if circuit.base else None
 
 
 def _check_target(circuit: Circuit, typed: str) -> str:
-    """A class by its name, or by its number where others have that name too; "" for none. Raises InvalidInput."""
+    """Return a class by its name, or by its number if several have that name; "" for none. Raises InvalidInput."""
     name = typed.strip()
     if not name:
         return ""

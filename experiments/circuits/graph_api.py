@@ -1,4 +1,4 @@
-"""Graphs of circuits for scripts: asking for one, those of a circuit with what came of them; two circuits compared."""
+"""Graphs of circuits in the API: request one, list a circuit's with their results, and compare two circuits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRAPHS = CircuitGraph.objects.select_related("circuit__base", "dataset", "job")
 
 
 class CircuitGraphIn(Body):
-    """What the effects of members are measured on."""
+    """The class and dataset for the effects of members."""
 
     dataset: Name
     target: Words = Field("", description="name or number of a class; empty: the one that the circuit moves most")
@@ -51,7 +51,7 @@ class EstimateOut(Schema):
 
 
 class ComparedMemberOut(Schema):
-    """A member; effects are null where no graphs of both circuits are of one class and dataset."""
+    """A member; effects are null if no graphs of both circuits share class and dataset."""
 
     model: str
     layer: str
@@ -97,7 +97,7 @@ def _estimate_out(effect: Estimate | None) -> EstimateOut | None:
 
 @router.get("/circuits/{pk}/graphs", response=ListPage[CircuitGraphOut], summary="List the graphs of a circuit")
 def list_circuit_graphs(request: HttpRequest, pk: Id, paging: Query[Paging]) -> ListPage[CircuitGraphOut]:
-    """The newest first."""
+    """Newest first."""
     allow(request)
     rows = graph.list_graphs(find(Circuit.objects.all(), pk=pk))
     return page(request, rows, ["-pk"], paging, CircuitGraphOut.from_orm)
@@ -111,7 +111,7 @@ def read_circuit_graph(request: HttpRequest, pk: Id) -> CircuitGraphOut:
 
 @router.post("/circuits/{pk}/graphs", response={202: CircuitGraphOut}, summary="Ask for the graph of a circuit")
 def ask_for_circuit_graph(request: HttpRequest, pk: Id, wish: CircuitGraphIn) -> Status[CircuitGraphOut]:
-    """Have a worker hold each member at its mean and see what becomes of a class and of later members. The same
+    """Ask a worker to hold each member at its mean and measure the effect on a class and on later members. The same
     question is measured once."""
     actor = Actor.behind(request, allow(request, graph_actions.ASKS, TokenScope.RUN))
     row = find(lists.list_circuits(), pk=pk)
@@ -120,7 +120,7 @@ def ask_for_circuit_graph(request: HttpRequest, pk: Id, wish: CircuitGraphIn) ->
 
 @router.get("/circuit-comparisons", response=CircuitComparisonOut, summary="Compare two circuits")
 def compare_circuits(request: HttpRequest, asked: Query[ComparedCircuits]) -> CircuitComparisonOut:
-    """Which members they share, and what those do to a class that both were measured on."""
+    """Compare two circuits: their shared members, and the effects of these on a class that both were measured on."""
     names = Names(allow(request))
     first, second = (find(lists.list_circuits(), pk=key) for key in (asked.first, asked.second))
     found = compare.compare_circuits(first, second, names)

@@ -1,4 +1,4 @@
-"""The graph of a circuit as a drawing: layers as columns, members as circles, effects as lines between them."""
+"""Draw the graph of a circuit: layers as columns, members as circles, effects as lines between them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from workers.record.circuits import CircuitMember
 from workers.record.estimates import Estimate
 
 MOST_EDGES = 60
-"""Edges that are drawn, the strongest."""
+"""Maximum edges that are drawn, the strongest."""
 WIDTHS = 5
-"""Classes of width."""
+"""Number of line widths."""
 _COLUMN, _ROW, _RADIUS = 190, 78, 20
 _LEFT, _TOP, _BOTTOM = 70, 52, 8
 _LABEL, _TITLE = 22, 20
-"""Characters of a label, and of the name of a layer."""
+"""Maximum characters of a label, and of the name of a layer."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class DrawnNode:
     """A member as a circle."""
 
     place: int
-    """Among the nodes of the report."""
+    """Its index in the nodes of the report."""
     x: float
     y: float
     kind: str
-    """"more", "less" or "unclear": what it does to the class."""
+    """"more", "less" or "unclear": its effect on the class."""
     name: str
     label: str
     words: str
@@ -41,7 +41,7 @@ class DrawnNode:
 
     @property
     def corner(self) -> tuple[float, float]:
-        """Of its picture."""
+        """Corner of its picture."""
         return self.x - _RADIUS, self.y - _RADIUS
 
 
@@ -60,7 +60,7 @@ class DrawnEdge:
 
 @dataclass(frozen=True)
 class DrawnGraph:
-    """All of it at its pixels."""
+    """The whole drawing, in pixels."""
 
     width: int
     height: int
@@ -68,12 +68,12 @@ class DrawnGraph:
     nodes: Sequence[DrawnNode]
     edges: Sequence[DrawnEdge]
     left_out: int
-    """Edges that have an effect and are not drawn."""
+    """Number of edges with an effect that are not drawn."""
     radius: int = _RADIUS
 
 
 def write_effect(effect: Estimate) -> str:
-    """A figure with its sign and 95 % interval, or why there is none."""
+    """Format a figure with its sign and 95 % interval, or why there is none."""
     if effect.value is None:
         return effect.why
     if effect.low is None or effect.high is None:
@@ -86,14 +86,14 @@ def _write(value: float) -> str:
 
 
 def judge_effect(effect: Estimate) -> str:
-    """ "more" or "less" for an effect whose interval leaves 0 out; else "unclear"."""
+    """Return "more" or "less" for an effect whose interval excludes 0; else "unclear"."""
     if effect.low is not None and effect.low > 0:
         return "more"
     return "less" if effect.high is not None and effect.high < 0 else "unclear"
 
 
 def rank_edges(report: CircuitGraphReport) -> list[GraphEdge]:
-    """Those with an effect: first those whose interval leaves 0 out, of these the strongest."""
+    """Return the edges with an effect: first those whose interval excludes 0, strongest first."""
     there = [each for each in report.edges if _is_number(each.effect.value) and each.effect.value]
     return sorted(there, key=lambda each: (not each.is_clear, -abs(each.effect.value or 0), each.source, each.target))
 
@@ -105,8 +105,8 @@ def _is_number(value: float | None) -> bool:
 def draw_graph(
     report: CircuitGraphReport, columns: Sequence[CircuitColumn], views: Mapping[CircuitMember, MemberView]
 ) -> DrawnGraph:
-    """`columns` say where members stand, `views` how they look; members that left the circuit have columns of their
-    own."""
+    """Draw the graph. `columns` give the places of members, `views` their look; members that left the circuit get
+    their own columns."""
     placed = _place(report, columns)
     by_column: dict[int, int] = {}
     for column, _ in placed:
@@ -125,14 +125,15 @@ def draw_graph(
         height=_TOP + rows * _ROW + _BOTTOM,
         titles=_title_columns(report, placed),
         nodes=[_draw_node(report, at, points[at], views) for at in sorted(points, key=lambda at: placed[at])],
-        # The strongest are drawn last, above the others
+        # The strongest are drawn last, on top of the others.
         edges=[_draw_edge(each, points, strongest, names) for each in reversed(shown)],
         left_out=len(ranked) - len(shown),
     )
 
 
 def _place(report: CircuitGraphReport, columns: Sequence[CircuitColumn]) -> list[tuple[int, int]]:
-    """Column and row of each node: in a column those that speak for the class most stand highest."""
+    """Return column and row of each node: in a column, those with the strongest positive effect on the class are at
+    the top."""
     order = [(each.model, each.layer) for each in columns]
     found = list(dict.fromkeys((each.model, each.layer) for each in report.nodes))
     used = [place for place in order if place in found] + [place for place in found if place not in order]

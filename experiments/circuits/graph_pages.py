@@ -1,4 +1,4 @@
-"""The graph of a circuit, asked for on its page; two circuits side by side."""
+"""Request the graph of a circuit on its page; compare two circuits."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from experiments.core.system_names import Names
 from experiments.models import Circuit
 
 TYPED = 1_000
-"""Characters that are read of a field."""
+"""Maximum characters read of a field."""
 
 
 @require_POST
 def ask_for_graph(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have a worker measure the graph; the page again, with what was typed, where it is refused."""
+    """Ask a worker to measure the graph; if refused, show the page again with the input."""
     actor = Actor.of(request, graph_actions.ASKS)
     row = get_object_or_404(lists.list_circuits(), pk=pk)
     typed = {name: clean_text(request.POST.get(name, ""), TYPED) for name in ("dataset", "class")}
@@ -38,7 +38,7 @@ def ask_for_graph(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def compare_circuits(request: HttpRequest) -> HttpResponse:
-    """Two circuits by their keys, `a` and `b`; a form where either is missing."""
+    """Show two circuits by their keys, `a` and `b`; a form if either is missing."""
     names = Names(access.require(request))
     keys = [parse_key(request.GET.get(name)) for name in ("a", "b")]
     first, second = (get_object_or_404(lists.list_circuits(), pk=key) if key else None for key in keys)

@@ -1,4 +1,4 @@
-"""Circuits as pages and the API show them: rows of the list, members with their labels and exemplars, the file."""
+"""List circuits for pages and API: rows of the list, members with labels and exemplars, the file."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from experiments.units.tiles import UnitTile, read_tiles
 from workers.record.circuits import CircuitMember
 
 ROW_PICTURES = 4
-"""Members of a circuit whose first exemplar its row in the list shows."""
+"""Members of a circuit whose first exemplars are in its row of the list."""
 MEMBER_PICTURES = 3
 OFFERED_CIRCUITS = 200
-"""Circuits that the page of a unit lists or a form offers, the newest."""
+"""Maximum circuits that a unit's page lists or a form offers, the newest."""
 
 
 @dataclass(frozen=True)
 class MemberView:
-    """A member; `tile` is None where the catalogue has no such unit any more."""
+    """A member; `tile` is None if the catalogue no longer has the unit."""
 
     row: CircuitMemberRow
     tile: UnitTile | None
@@ -35,7 +35,7 @@ class MemberView:
 
     @property
     def label(self) -> str:
-        """The label that stands for the unit here, else the one that came with the circuit."""
+        """Return the unit's current label here, else the one that came with the circuit."""
         return self.tile.label.text if self.tile and self.tile.label else self.row.label
 
 
@@ -60,7 +60,7 @@ class CircuitSummary:
 
 
 def list_circuits(network: str = "", words: str = "") -> QuerySet[Circuit]:
-    """With their members, the newest first; of one network, and with these words in the name, where given."""
+    """Return circuits with their members, newest first; filtered by network and by words in the name, if given."""
     members = CircuitMemberRow.objects.select_related("unit__layer__model")
     rows = Circuit.objects.select_related("owner", "base").prefetch_related(Prefetch("members", queryset=members))
     rows = rows.filter(network=network) if network else rows
@@ -68,13 +68,13 @@ def list_circuits(network: str = "", words: str = "") -> QuerySet[Circuit]:
 
 
 def list_circuits_of(layer: Layer, number: int) -> QuerySet[Circuit]:
-    """Those that a unit is a member of, the newest."""
+    """Return the circuits with this unit as a member, newest first."""
     rows = Circuit.objects.filter(members__unit__layer=layer, members__unit__number=number)
     return rows.distinct()[:OFFERED_CIRCUITS]
 
 
 def find_with_members(network: str, members: Sequence[CircuitMember]) -> Circuit | None:
-    """The newest circuit with these members and no others."""
+    """Return the newest circuit with exactly these members."""
     first = members[0] if members else CircuitMember("", "", 0)
     some = {"members__model": first.model, "members__layer": first.layer, "members__number": first.unit}
     rows = list_circuits(network).filter(**some)[:OFFERED_CIRCUITS]
@@ -82,14 +82,14 @@ def find_with_members(network: str, members: Sequence[CircuitMember]) -> Circuit
 
 
 def list_circuits_for(user: User, role: Role | None, networks: Collection[str]) -> QuerySet[Circuit]:
-    """Those of a network that a user may add members to; none for units of several networks."""
+    """Return the circuits of a network to which a user may add members; none for units of several networks."""
     rows = Circuit.objects.filter(network__in=networks) if len(networks) == 1 else Circuit.objects.none()
     rows = rows if role == Role.ADMIN else rows.filter(owner=user)
     return rows.annotate(size=Count("members"))[:OFFERED_CIRCUITS]
 
 
 def draw_rows(rows: Iterable[Circuit], names: Names) -> list[CircuitSummary]:
-    """As many queries for a page as for one."""
+    """Return rows of the list, with the same number of queries for a page as for one."""
     some = list(rows)
     shown = {row.pk: [each.place for each in row.members.all() if each.place][:ROW_PICTURES] for row in some}
     tiles = read_tiles(list({place: None for places in shown.values() for place in places}), names)
@@ -106,7 +106,7 @@ def draw_rows(rows: Iterable[Circuit], names: Names) -> list[CircuitSummary]:
 
 
 def view_members(row: Circuit, names: Names) -> list[MemberView]:
-    """The members in their order."""
+    """Return the members in order."""
     members = list(row.members.select_related("unit__layer__model"))
     places = [each.place for each in members if each.place]
     tiles = {(tile.layer.pk, tile.number): tile for tile in read_tiles(places, names, MEMBER_PICTURES)}
@@ -114,11 +114,11 @@ def view_members(row: Circuit, names: Names) -> list[MemberView]:
 
 
 def group_by_layer(row: Circuit, members: Sequence[MemberView]) -> list[CircuitColumn]:
-    """A column for each layer in the order of the network; latents stand after the units of the layer below."""
+    """Return a column for each layer in the order of the network; latents come after the units of the layer below."""
     columns: dict[tuple[str, str], list[MemberView]] = {}
     for each in members:
         columns.setdefault((each.member.model, each.member.layer), []).append(each)
-    # An auto-encoder's layer has the name that the layer below has
+    # An auto-encoder's layer has the name of the layer below.
     positions = dict(Layer.objects.filter(model__name=row.network).values_list("name", "position"))
 
     def rank(place: tuple[str, str]) -> tuple[float, bool, str]:
@@ -129,7 +129,7 @@ def group_by_layer(row: Circuit, members: Sequence[MemberView]) -> list[CircuitC
 
 
 def describe_circuit(row: Circuit, members: Sequence[MemberView]) -> Mapping[str, Any]:
-    """The circuit as a file, from which the same circuit can be created on another installation."""
+    """Return the circuit as a file, from which another installation can create it again."""
     return {
         "name": row.name,
         "note": row.note,

@@ -1,4 +1,4 @@
-"""Members of a circuit as people name them, and as units of the catalogue."""
+"""Check members of a circuit as people name them, and find them in the catalogue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEMBER_KINDS = frozenset({"conv", "mlp", "logit", "latent"})
 
 @dataclass(frozen=True)
 class MemberDraft:
-    """A member that somebody names; `revision` and `label` come with a circuit from elsewhere."""
+    """A member as a person names it; `revision` and `label` come with a circuit from elsewhere."""
 
     member: CircuitMember
     revision: str = ""
@@ -29,14 +29,14 @@ def draft_places(places: Iterable[tuple[Layer, int]]) -> list[MemberDraft]:
 
 
 def find_network(model: VisionModelRow) -> str:
-    """Key of the network that a model is, or is laid over."""
+    """Return the key of the model's network: its own, or the one that it is on top of."""
     return model.base or model.name
 
 
 def build_members(drafts: Sequence[MemberDraft], network: str = "") -> tuple[str, list[CircuitMemberRow]]:
-    """The key of the network, and the rows without their circuit. All are of `network` where one is named.
+    """Return the key of the network, and the rows without their circuit. All must be of `network` if given.
 
-    Raises InvalidInput for too few or too many, one twice, one that is not here, and members of two networks.
+    Raises InvalidInput for too few or too many members, repeated ones, missing ones, and members of two networks.
     """
     members = [each.member for each in drafts]
     if problem := find_size_problem(members):
@@ -63,7 +63,7 @@ def build_members(drafts: Sequence[MemberDraft], network: str = "") -> tuple[str
 
 
 def _find_layers(members: Sequence[CircuitMember]) -> Mapping[tuple[str, str], Layer]:
-    """By key of the model and name."""
+    """Return the layers by key of the model and name."""
     models, names = {each.model for each in members}, {each.layer for each in members}
     rows = Layer.objects.select_related("model").filter(model__name__in=models, name__in=names)
     return {(row.model.name, row.name): row for row in rows}
@@ -83,7 +83,7 @@ def _check_member(member: CircuitMember, layer: Layer | None) -> None:
 
 
 def _check_network(members: Sequence[CircuitMember], models: Sequence[VisionModelRow], network: str) -> str:
-    """The network that all are of."""
+    """Return the network of all members. Raises InvalidInput if they differ."""
     wanted = network or find_network(models[0])
     for member, model in zip(members, models, strict=True):
         if (found := find_network(model)) != wanted:
@@ -94,7 +94,7 @@ def _check_network(members: Sequence[CircuitMember], models: Sequence[VisionMode
 
 
 def _find_units(places: Sequence[tuple[Layer, int]]) -> Mapping[tuple[int, int], Unit]:
-    """The rows of these units by layer and number; those that nobody asked about before are made."""
+    """Return the rows of these units by layer and number; missing rows are created."""
     Unit.objects.bulk_create([Unit(layer=layer, number=number) for layer, number in places], ignore_conflicts=True)
     numbers: dict[int, list[int]] = {}
     for layer, number in places:

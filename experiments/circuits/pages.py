@@ -1,4 +1,4 @@
-"""Circuits: the list, the page of one, its file; adding units that were chosen, renaming, removing, deleting."""
+"""Pages of circuits: the list, one circuit, its file; adding chosen units, renaming, removing, deleting."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from workers.record.circuits import MOST_MEMBERS
 PAGE_SIZE = 50
 PAGE = "circuits/circuit.html"
 TYPED = 10_000
-"""Characters that are read of a field of a form."""
+"""Maximum characters read of a form field."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All circuits, or those of one network, the newest first."""
+    """Show all circuits, or those of one network, newest first."""
     names = Names(access.require(request))
     network = clean_text(request.GET.get("network", ""), 200)
     rows = lists.list_circuits(network)
@@ -51,7 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def circuit(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Members by layer, their graph, and as a table; htmx is sent the graph alone, while a worker measures it."""
+    """Show members by layer, their graph, and a table; htmx gets the graph alone, while a worker measures it."""
     access.require(request)
     template = "circuits/graph.html" if request.htmx.target == graph.SECTION else PAGE
     return render_circuit(request, get_object_or_404(lists.list_circuits(), pk=pk), {}, template=template)
@@ -65,7 +65,8 @@ def render_circuit(
     graph_typed: Mapping[str, Any] | None = None,
     template: str = PAGE,
 ) -> HttpResponse:
-    """`typed` is what a form held, and the problem with it; `graph_typed` the same of the form for a graph."""
+    """Render the page; `typed` is the content of a refused form, with its problem; `graph_typed` the same for the
+    graph's form."""
     user = access.require(request)
     members = lists.view_members(row, Names(user))
     role = access.role_in(request) or 0
@@ -98,7 +99,7 @@ def render_circuit(
 
 @require_safe
 def export(request: HttpRequest, pk: int) -> HttpResponse:
-    """The circuit as a file of JSON, which the API takes again."""
+    """Return the circuit as a JSON file, which the API accepts."""
     names = Names(access.require(request))
     row = get_object_or_404(Circuit, pk=pk)
     document = lists.describe_circuit(row, lists.view_members(row, names))
@@ -107,12 +108,12 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
     return answer
 
 
-# --- what is done there ---
+# --- actions ---
 
 
 @require_POST
 def add(request: HttpRequest) -> HttpResponse:
-    """Ask which circuit the chosen units go to; sent a name, or a circuit, put them there."""
+    """Ask which circuit the chosen units go to; with a name or a circuit, add them there."""
     actor = Actor.of(request, actions.CHANGES)
     places = read_places(request.POST)
     try:
@@ -123,7 +124,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 
 def _put_together(request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]]) -> Circuit | None:
-    """The circuit that now has these members; None where the form does not say which."""
+    """Return the circuit that now has these members; None if the form does not say which."""
     drafts = draft_places(places)
     return put_together(
         request,
@@ -138,7 +139,7 @@ def _put_together(request: HttpRequest, actor: Actor, places: list[tuple[Layer, 
 def _render_add(
     request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]], problem: str, status: int = 200
 ) -> HttpResponse:
-    """The units that were chosen, each to be left out again, and which circuits there are for them."""
+    """Show the chosen units, each of which can be left out, and the circuits for them."""
     shown = places[:MOST_MEMBERS]
     networks = {find_network(layer.model) for layer, _ in shown}
     context = {
@@ -157,7 +158,7 @@ def _render_add(
 
 @require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another name or note."""
+    """Change the name or note."""
     actor = Actor.of(request, actions.CHANGES)
     typed = {field: request.POST.get(field, "") for field in ("name", "note")}
     return _change(request, pk, lambda: actions.rename_circuit(actor, pk, typed["name"], typed["note"]), typed)
@@ -172,7 +173,7 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _change(request: HttpRequest, pk: int, act: Callable[[], object], typed: dict[str, str]) -> HttpResponse:
-    """Do this to the circuit; the page again, with what was typed, where it is refused."""
+    """Change the circuit; if refused, show the page again with the input."""
     row = get_object_or_404(lists.list_circuits(), pk=pk)
     try:
         act()

@@ -1,6 +1,6 @@
-"""What is known of a circuit: its runs with their labels, whether a label explains its members, its exemplars.
+"""Show what is known of a circuit: its runs and labels, whether a label explains its members, its exemplars.
 
-Labels, checks and exemplars are of its members as they are now; a run that was asked of others says so.
+Labels, checks and exemplars are of its current members; runs on earlier members say so.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from experiments.units import actions as units
 from workers.record.circuits import CIRCUIT, CircuitFindings, CircuitMember, MemberFinding, find_number
 
 RUNS = 20
-"""Runs that the page of a circuit lists, the newest."""
+"""Maximum runs that a circuit's page lists, the newest."""
 CHECKS = 10
-"""Measured labels whose members it offers to compare, the newest."""
+"""Maximum checked labels whose members the page offers to compare, the newest."""
 UNSHOWN = ("limits", "versions")
 
 
 @dataclass(frozen=True)
 class StudiedMember:
-    """A member beside what a label explains of it; `explains` is by how much r falls where it is left out."""
+    """A member, and what a label explains of it; `explains` is by how much r falls without it."""
 
     finding: MemberFinding
     explains: float | None
@@ -46,7 +46,7 @@ class StudiedMember:
 
 @dataclass(frozen=True)
 class CheckedMembers:
-    """The members of a circuit on the images of the check of one label."""
+    """The members of a circuit on the images of a label check."""
 
     check: LabelCheck
     findings: CircuitFindings
@@ -54,7 +54,7 @@ class CheckedMembers:
 
     @classmethod
     def of(cls, check: LabelCheck) -> CheckedMembers | None:
-        """None where it was not measured, or its row holds something else."""
+        """Return the members; None if they were not measured, or the row holds something else."""
         natural = read_check(check).natural
         if natural is None or natural.circuit is None:
             return None
@@ -68,7 +68,7 @@ class CheckedMembers:
 
 @dataclass(frozen=True)
 class CircuitExemplars:
-    """The images that activate a circuit most, over one dataset."""
+    """The images with the highest activation of a circuit, over one dataset."""
 
     profile: UnitProfile
     images: Sequence[Exemplar]
@@ -87,25 +87,25 @@ class CircuitExemplars:
 
 
 def number_of(row: Circuit) -> int:
-    """The number of the unit that its members are studied as now."""
+    """Return the number of the unit for its current members."""
     return find_number([each.member for each in row.members.all()])
 
 
 def find_studied(network: str, number: int) -> Unit | None:
-    """What these members are studied as; None where nobody has asked about them."""
+    """Return the unit of these members; None if they were never asked about."""
     rows = Unit.objects.filter(layer__model__name=network, layer__kind=CIRCUIT, number=number)
     return rows.select_related("layer__model").first()
 
 
 def list_runs(network: str, number: int, row: Circuit | None = None) -> QuerySet[Run]:
-    """The runs on these members, and on earlier ones of the circuit; the newest first."""
+    """Return the runs on these members, and on earlier ones of the circuit; newest first."""
     meant = Q(unit=number) | (Q(options__circuit=row.pk) if row else Q())
     rows = visible_to(Run.objects.filter(meant, system_kind=CIRCUIT, model=network))
     return rows.select_related("owner", "label_check").defer(*UNSHOWN)
 
 
 def list_checked(unit: Unit | None) -> list[CheckedMembers]:
-    """What the checks of its labels found of the members, the newest first."""
+    """Return what the checks of its labels found of the members, newest first."""
     if unit is None:
         return []
     rows = visible_to(LabelCheck.objects.filter(unit=unit, pearson__isnull=False)).exclude(split=DEVELOPMENT)
@@ -114,7 +114,7 @@ def list_checked(unit: Unit | None) -> list[CheckedMembers]:
 
 
 def read_exemplars(unit: Unit | None) -> CircuitExemplars | None:
-    """Over the dataset that was asked for last; None where nobody asked."""
+    """Return exemplars over the last requested dataset; None if none was requested."""
     rows = UnitProfile.objects.filter(unit=unit).select_related("dataset") if unit else UnitProfile.objects.none()
     profile = rows.order_by("-pk").first()
     if profile is None:
@@ -123,7 +123,7 @@ def read_exemplars(unit: Unit | None) -> CircuitExemplars | None:
 
 
 def describe_study(network: str, number: int, row: Circuit | None, asked: str = "") -> dict[str, Any]:
-    """What the pages of a circuit show of it. `asked` is the key of the check whose members are compared."""
+    """Return what the pages of a circuit show of it. `asked` is the key of the check whose members are compared."""
     unit, runs = find_studied(network, number), list_runs(network, number, row)
     checked = list_checked(unit)
     return {
@@ -140,8 +140,8 @@ def describe_study(network: str, number: int, row: Circuit | None, asked: str = 
 
 @transaction.atomic
 def ask_for_exemplars(actor: Actor, row: Circuit, dataset: str) -> UnitProfile:
-    """Have a worker find the images that activate the circuit most. Raises StateConflict for a dataset that nobody can
-    use, and for members that are not here."""
+    """Ask a worker to find the images with the highest activation of the circuit. Raises StateConflict for a
+    dataset that cannot be used, and for members that are not here."""
     actor.require(CHANGES)
     members = list(row.members.select_related("unit__layer__model"))
     if gone := [each.member for each in members if each.place is None]:

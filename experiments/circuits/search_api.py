@@ -1,4 +1,4 @@
-"""Circuits that workers look for, for scripts: asking, listing, reading what was found."""
+"""Searches for circuits in the API: request, list, read results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ router = Router(tags=["Circuits"])
 
 
 class CircuitSearchIn(Body):
-    """Which class, and in which layer the units or latents that it rests on are looked for."""
+    """A class, and the layer in which to find the units or latents that it depends on."""
 
     model: Name = Field(examples=["toybox"], description="a network, or sae:NAME for its latents")
     layer: Name = Field(examples=["layer4"])
@@ -29,7 +29,7 @@ class CircuitSearchIn(Body):
 
 
 class CircuitSearchOut(AskedOnceOut):
-    """The units or latents of a layer that a class rests on."""
+    """The units or latents of a layer that a class depends on."""
 
     model: str = Field(validation_alias="layer.model.name")
     layer: str = Field(validation_alias="layer.name")
@@ -45,7 +45,7 @@ class CircuitSearchOut(AskedOnceOut):
 
 @router.get("/circuit-searches", response=ListPage[CircuitSearchOut], summary="List circuit searches")
 def list_circuit_searches(request: HttpRequest, paging: Query[Paging]) -> ListPage[CircuitSearchOut]:
-    """The newest first."""
+    """Newest first."""
     allow(request)
     return page(request, searches.list_searches(), ["-pk"], paging, CircuitSearchOut.from_orm)
 
@@ -58,7 +58,7 @@ def read_circuit_search(request: HttpRequest, pk: Id) -> CircuitSearchOut:
 
 @router.post("/circuit-searches", response={202: CircuitSearchOut}, summary="Look for a circuit")
 def search_circuit(request: HttpRequest, wish: CircuitSearchIn) -> Status[CircuitSearchOut]:
-    """Have a worker find the units of a layer that a class rests on. The same question is measured once."""
+    """Ask a worker to find the units of a layer that a class depends on. The same question is measured once."""
     actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.RUN))
     layer = find(Layer.objects.select_related("model"), model__name=wish.model, name=wish.layer)
     dataset = searches.find_dataset(layer, wish.dataset)

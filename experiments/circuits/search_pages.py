@@ -1,4 +1,4 @@
-"""Finding circuits: the form with what was looked for before, one search, keeping what it found."""
+"""Pages of searches for circuits: the form with earlier searches, one search, creating a circuit from its result."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from experiments.models import CircuitSearch, Dataset, Layer
 PAGE_SIZE = 50
 TYPED = 500
 FIELDS = {"layer": "", "target": "", "dataset": "", "images": "100", "seeds": "3"}
-"""What the form holds before somebody fills it."""
+"""Initial values of the form."""
 CRUMBS = (("Units", "units"), ("Circuits", "circuits"), ("Find", "circuit-searches"))
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """The form, and what was looked for before."""
+    """Show the form and earlier searches."""
     access.require(request)
     typed = {name: clean_text(request.GET.get(name, ""), TYPED) or usual for name, usual in FIELDS.items()}
     return _render_searches(request, typed)
@@ -38,7 +38,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def ask(request: HttpRequest) -> HttpResponse:
-    """Have a worker look for a circuit; the form again, with what was typed, where it is refused."""
+    """Ask a worker to find a circuit; if refused, show the form again with the input."""
     actor = Actor.of(request, actions.CHANGES)
     typed = {name: clean_text(request.POST.get(name, ""), TYPED) for name in FIELDS}
     try:
@@ -82,7 +82,7 @@ def _list_breadcrumbs() -> list[tuple[str, str]]:
 
 @require_safe
 def search(request: HtmxRequest, pk: int) -> HttpResponse:
-    """What was found; htmx is sent that part, while a worker measures."""
+    """Show the result; htmx gets that part, while a worker measures."""
     access.require(request)
     return _render_search(request, get_object_or_404(searches.list_searches(), pk=pk), {})
 
@@ -107,7 +107,7 @@ def _render_search(request: HtmxRequest, row: CircuitSearch, typed: dict[str, An
 
 @require_POST
 def keep(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The strongest members, as a circuit of one's own."""
+    """Create a circuit of the user's own from the strongest members."""
     actor = Actor.of(request, actions.CHANGES)
     row = get_object_or_404(searches.list_searches(), pk=pk)
     name, count = request.POST.get("name", ""), request.POST.get("count", "")

@@ -1,4 +1,4 @@
-"""Circuits that workers look for: what can be asked, what was found, as curves and as members."""
+"""Searches for circuits: the question, and the result as curves and as members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workers.record.circuits import METHODS, MIN_IMAGES, CircuitCurve, CircuitRe
 from workers.record.estimates import Estimate
 
 SEARCHED_KINDS = frozenset({"conv", "mlp", "latent"})
-"""Kinds of layers that circuits are looked for in: those before the outputs."""
+"""Kinds of layers in which circuits are searched: those before the outputs."""
 MAX_IMAGES = 500
 MAX_SEEDS = 20
 MAX_TARGET = 200
@@ -32,7 +32,7 @@ _KEPT = 10
 
 @dataclass(frozen=True)
 class CircuitQuestion:
-    """The units or latents of a layer that a class rests on, over a dataset."""
+    """The units or latents of a layer that a class depends on, over a dataset."""
 
     target: str
     """Name or number of the class."""
@@ -42,7 +42,7 @@ class CircuitQuestion:
 
 @dataclass(frozen=True)
 class FoundMemberView:
-    """A member of what was found; `tile` is None where the catalogue has no such unit."""
+    """A member of the result; `tile` is None if the catalogue has no such unit."""
 
     found: FoundMember
     tile: UnitTile | None
@@ -56,19 +56,20 @@ class DrawnSearch:
     plots: Sequence[Plot]
     methods: Sequence[str]
     rows: Sequence[tuple[str, Sequence[str], Sequence[str]]]
-    """Size, then faithfulness and completeness by method, in words."""
+    """Size, then faithfulness and completeness by method, as text."""
     members: Sequence[FoundMemberView]
-    """Those with an effect."""
+    """Members with an effect."""
 
     @property
     def kept(self) -> int:
-        """Members that the form offers to keep: those with a hundredth of the strongest effect, at most `_KEPT`."""
+        """Return how many members the form offers to keep: those with a hundredth of the strongest effect, at most
+        `_KEPT`."""
         effects = [abs(each.found.effect) for each in self.members]
         return min(_KEPT, sum(each >= 0.01 * effects[0] for each in effects)) if effects else 0
 
 
 def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
-    """The same, its class as one line. Raises InvalidInput, with the field."""
+    """Return the question with its class as one line. Raises InvalidInput, with the field."""
     target = clean_line(question.target)
     if not target or len(target) > MAX_TARGET:
         raise InvalidInput(
@@ -93,7 +94,7 @@ def check_question(layer: Layer, question: CircuitQuestion) -> CircuitQuestion:
 
 
 def _find_class_names(layer: Layer) -> list[str]:
-    """The classes of the network that a layer is part of, or laid over; none where its names are not known."""
+    """Return the classes of the network that a layer is part of, or on top of; none if their names are unknown."""
     network = layer.model.base or layer.model.name
     row = Layer.objects.filter(model__name=network, kind="logit").order_by("-position").first()
     names: Any = row.names if row else []
@@ -101,20 +102,20 @@ def _find_class_names(layer: Layer) -> list[str]:
 
 
 def list_layers() -> list[Layer]:
-    """Those that circuits can be looked for in, by model."""
+    """Return the layers in which circuits can be searched, by model."""
     rows = Layer.objects.filter(kind__in=SEARCHED_KINDS, model__available=True).select_related("model").defer("names")
     return list(rows.order_by("model__name", "position"))
 
 
 def list_classes() -> list[str]:
-    """Names of classes to choose from, of all models: the form offers them before a layer is chosen."""
+    """Return class names to choose from, of all models: the form offers them before a layer is chosen."""
     rows = Layer.objects.filter(kind="logit", model__available=True).values_list("names", flat=True)
     names = {str(each): None for some in rows if isinstance(some, list) for each in some}
     return list(names)[:_OFFERED_CLASSES]
 
 
 def find_dataset(layer: Layer, key: str) -> Dataset:
-    """The one that is named, else the one that suits the model. Raises InvalidInput."""
+    """Return the named dataset, else the one that suits the model. Raises InvalidInput."""
     wanted = key or dataset_for(layer.model.name)
     row = Dataset.objects.filter(key=wanted, available=True).first()
     if row is None:
@@ -125,12 +126,12 @@ def find_dataset(layer: Layer, key: str) -> Dataset:
 
 
 def list_searches() -> QuerySet[CircuitSearch]:
-    """The newest first."""
+    """Return searches, newest first."""
     return CircuitSearch.objects.select_related("layer__model", "dataset", "job").defer("layer__names")
 
 
 def read_found(row: CircuitSearch) -> CircuitReport | None:
-    """None where nothing was measured yet, or what is stored makes no sense."""
+    """Return the report; None if it is not measured yet, or its data are invalid."""
     if row.measured is None:
         return None
     try:
@@ -140,7 +141,7 @@ def read_found(row: CircuitSearch) -> CircuitReport | None:
 
 
 def draw_search(row: CircuitSearch, names: Names) -> DrawnSearch | None:
-    """What was found, to be shown; None as for `read_found`."""
+    """Return the result for the page; None as in `read_found`."""
     report = read_found(row)
     if report is None:
         return None
@@ -165,7 +166,7 @@ def draw_search(row: CircuitSearch, names: Names) -> DrawnSearch | None:
 
 
 def _draw_curves(report: CircuitReport, figure: str) -> Plot:
-    """A line for each way of finding circuits."""
+    """Plot a line for each search method."""
     title = figure.capitalize()
     lines = [Curve(METHODS.get(each.method, each.method), _list_points(report, each, figure)) for each in report.curves]
     words = f"{title} of circuits of {report.target}, by size"
@@ -191,7 +192,7 @@ def _at(found: Sequence[Estimate], at: int) -> Estimate:
 
 
 def _write(found: Estimate) -> str:
-    """A figure with its 95 % interval."""
+    """Format a figure with its 95 % interval."""
     if found.value is None:
         return found.why or "-"
     spread = "" if found.low is None or found.high is None else f" [{found.low:.2f}, {found.high:.2f}]"

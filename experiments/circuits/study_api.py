@@ -1,4 +1,4 @@
-"""What is known of a circuit, for scripts: its runs, whether labels explain its members, its exemplars."""
+"""What is known of a circuit, in the API: its runs, whether labels explain its members, its exemplars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workers.record.circuits import MemberStates
 
 
 class CircuitRunOut(Schema):
-    """A run on the circuit; read it for all that it took."""
+    """A run on the circuit; read the run for its details."""
 
     id: int
     status: str
@@ -30,7 +30,7 @@ class CircuitRunOut(Schema):
 
 
 class StatesOut(Schema):
-    """Shares of images; null where there are none."""
+    """Shares of images; null if there are none."""
 
     images: int
     all_on: float | None
@@ -49,7 +49,7 @@ class MemberStatesOut(Schema):
 
 
 class ComparedOut(Schema):
-    """The members on the images of the check of a label."""
+    """The members on the images of a label check."""
 
     check: int
     label: str
@@ -67,7 +67,7 @@ class CircuitExemplarOut(Schema):
 
 
 class CircuitStudyOut(Schema):
-    """`number` is the unit of the layer "circuit" that the members are studied as."""
+    """`number` is the unit of the layer "circuit" for these members."""
 
     number: int
     runs: list[CircuitRunOut] = Field(description="the newest")
@@ -117,7 +117,7 @@ def _exemplar_out(row: Exemplar) -> CircuitExemplarOut:
 
 @router.get("/circuits/{pk}/study", response=CircuitStudyOut, summary="What is known of a circuit")
 def read_circuit_study(request: HttpRequest, pk: Id) -> CircuitStudyOut:
-    """Its runs, how its members go together where labels say, and the images that activate it most."""
+    """Read its runs, what labels explain of its members, and the images with its highest activation."""
     allow(request)
     row = find(lists.list_circuits(), pk=pk)
     number = runs.number_of(row)
@@ -136,7 +136,7 @@ def read_circuit_study(request: HttpRequest, pk: Id) -> CircuitStudyOut:
 
 @router.post("/circuits/{pk}/exemplars", response={202: None}, summary="Ask for the exemplars of a circuit")
 def ask_for_circuit_exemplars(request: HttpRequest, pk: Id, over: CircuitOver) -> Status[None]:
-    """Have a worker find the images of a dataset that activate it most. Asking again is harmless."""
+    """Ask a worker to find the images of a dataset with its highest activation. Asking again is harmless."""
     actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.RUN))
     runs.ask_for_exemplars(actor, find(lists.list_circuits(), pk=pk), over.dataset)
     return Status(202, None)

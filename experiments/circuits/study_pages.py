@@ -1,4 +1,4 @@
-"""What people do with what is known of a circuit: have its exemplars found, bring one from a file; members alone."""
+"""Pages on what is known of a circuit: requesting its exemplars, importing a file, members without a circuit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workers.record.circuits import decode_members
 
 @require_safe
 def studied(request: HttpRequest, name: str, number: int) -> HttpResponse:
-    """Members that were asked about: the circuit that has them, else what is known of them."""
+    """Show members that were asked about: their circuit, else what is known of them."""
     access.require(request)
     unit = runs.find_studied(name, number)
     if unit is None:
@@ -38,7 +38,7 @@ def studied(request: HttpRequest, name: str, number: int) -> HttpResponse:
 
 @require_POST
 def exemplars(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have a worker find the exemplars of a circuit."""
+    """Ask a worker to find the exemplars of a circuit."""
     actor = Actor.of(request, actions.CHANGES)
     row = get_object_or_404(Circuit, pk=pk)
     try:
@@ -50,7 +50,7 @@ def exemplars(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def bring(request: HttpRequest) -> HttpResponse:
-    """Create a circuit from a file; of one that makes none, nothing is kept."""
+    """Create a circuit from a file; an invalid one leaves nothing behind."""
     actor = Actor.of(request, actions.CHANGES)
     file = request.FILES.get("file")
     try:

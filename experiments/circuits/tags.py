@@ -1,4 +1,4 @@
-"""The circuits that a unit is in, and the form that adds it to one, on the page of the unit."""
+"""Template tags: the circuits that contain a unit, and the form that adds it to one, on the unit's page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ register = template.Library()
 
 @register.inclusion_tag("units/chosen/of_unit.html", takes_context=True)
 def circuits_of_unit(context: Any, layer: Layer, number: int) -> dict[str, Any]:
-    """Nothing for units that cannot be in a circuit."""
+    """Empty for units that cannot be in a circuit."""
     if layer.kind not in MEMBER_KINDS:
         return {"target": None}
     request = context["request"]

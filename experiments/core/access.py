@@ -1,7 +1,7 @@
-"""Who may see or change what: the first line of every view and consumer.
+"""Check what a user may see or change; the first call of every view and consumer.
 
-One installation is one team. Anonymous visitors never get here (LoginRequiredMiddleware sends them to the sign-in
-page); a signed-in stranger without a role gets 404, a member whose role is too low 403.
+One installation is one team. LoginRequiredMiddleware sends anonymous visitors to the sign-in page. A signed-in user
+without a role gets 404, a member whose role is too low 403.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ NOBODY = max(Role) + 1
 
 
 class HtmxRequest(HttpRequest):
-    """A request as the middleware leaves it: `htmx` is true where htmx asks, for a part of the page."""
+    """A request after the middleware; `htmx` is true if htmx made it, to load a part of the page."""
 
     htmx: HtmxDetails
 
 
 def role_of(user: Any) -> Role | None:
-    """The user's role, None for strangers and anonymous visitors."""
+    """Return the user's role; None for users without a role and anonymous visitors."""
     if not user.is_authenticated:
         return None
-    # Asked of the database: a socket knows the user as of when it was opened.
+    # Read from the database: a socket keeps the user as it was when the socket opened.
     member = Member.objects.filter(user_id=user.pk, user__is_active=True).first()
     return Role(member.role) if member else None
 
 
 def require(request: HttpRequest, role: Role = Role.VIEWER) -> User:
-    """The signed-in member, who has at least this role. Raises Http404 for strangers, PermissionDenied for others, and
-    for the address of a run that is hidden while people write."""
+    """Return the signed-in member, who has at least this role.
+
+    Raises Http404 for users without a role. Raises PermissionDenied if the role is too low, or if the address names
+    a run that is hidden while people write labels.
+    """
     held = role_of(request.user)
     if held is None:
         raise Http404("There is nothing here.")
@@ -53,7 +56,8 @@ def require(request: HttpRequest, role: Role = Role.VIEWER) -> User:
 
 
 def role_in(request: HttpRequest) -> Role | None:
-    """The role of who asks, as `require` found it for this request: for what a page offers, never for a change."""
+    """Return the user's role as `require` found it for this request. Use it to decide what a page offers, never to
+    allow a change."""
     if "held_role" not in vars(request):
         vars(request)["held_role"] = role_of(getattr(request, "user", AnonymousUser()))
     held: Role | None = vars(request)["held_role"]
@@ -61,20 +65,20 @@ def role_in(request: HttpRequest) -> Role | None:
 
 
 def may_change(user: User, *owners: int | None) -> bool:
-    """Whether the user, who has the role for such a change, may change a row of these owners: one of them, and admins;
-    others read it. What nobody owns, as a label that was imported, is everybody's."""
+    """True if the user may change a row of these owners: the owners and admins may. The caller checks the role. A
+    row without an owner, such as an imported label, may be changed by everyone with the role."""
     known = {owner for owner in owners if owner is not None}
     return not known or user.pk in known or role_of(user) == Role.ADMIN
 
 
 def get_run(request: HttpRequest, pk: int, role: Role = Role.VIEWER) -> Run:
-    """The run, for a member who has at least this role."""
+    """Return the run, for a member who has at least this role."""
     require(request, role)
     return get_object_or_404(Run, pk=pk)
 
 
 def is_still_signed_in(scope: Mapping[str, Any]) -> bool:
-    """Whether the session that opened a WebSocket has not ended since. Touches the database."""
+    """True if the session that opened a WebSocket has not ended. Reads the database."""
     session = scope.get("session")
     return session is None or not session.session_key or sessions.is_alive(session.session_key)
 
@@ -86,13 +90,13 @@ TOPICS = {
     "runs": Role.VIEWER,
     "user": Role.VIEWER,
 }
-"""Topic without its number -> the role that may hear its bell (`notify.publish_topic`). A user's own is for that user
-alone."""
+"""Topic without its number -> the role that may receive its bell (`notify.publish_topic`). A user's own topic is
+for that user alone."""
 
 
 def may_hear(user: Any, topics: Sequence[str]) -> bool:
-    """Whether the user of a WebSocket may hear the bells of all these topics, at least one, such as `comments.run.7`.
-    Touches the database."""
+    """True if the user of a WebSocket may receive the bells of all these topics, such as `comments.run.7`; False
+    for none. Reads the database."""
     held = role_of(user)
     if held is None or not topics:
         return False
@@ -106,5 +110,5 @@ def may_hear(user: Any, topics: Sequence[str]) -> bool:
 
 
 def may_watch(user: Any, run_id: int) -> bool:
-    """Whether the user of a WebSocket may watch the run. Touches the database."""
+    """True if the user of a WebSocket may watch the run. Reads the database."""
     return role_of(user) is not None and visibility.visible_to(Run.objects.filter(pk=run_id)).exists()

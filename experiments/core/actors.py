@@ -1,4 +1,4 @@
-"""Who acts: the person behind a request, a command or a worker, and from where. What an action is given first."""
+"""The person behind a request, a command or a worker; the first parameter of every action."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from experiments.models import ApiToken, Role
 
 @dataclass(frozen=True)
 class Actor:
-    """A person, None for the installation itself; of a request its address, what the client calls itself, its token."""
+    """Who performs an action: a person, or None for the installation itself. For a request also its address, user
+    agent and token."""
 
     user: User | None
     address: str | None = None
@@ -24,12 +25,13 @@ class Actor:
 
     @classmethod
     def of(cls, request: HttpRequest, least: Role = Role.VIEWER) -> Actor:
-        """Who is behind a request. Raises Http404 for strangers, PermissionDenied for who has less than that role."""
+        """Return the actor of a request. Raises Http404 for users without a role, PermissionDenied if the role is
+        too low."""
         return cls.behind(request, access.require(request, least))
 
     @classmethod
     def behind(cls, request: HttpRequest, user: User | None) -> Actor:
-        """Somebody who is not signed in yet, or not any more, behind a request."""
+        """Return the actor of a request whose user is not signed in yet, or not any more."""
         token = getattr(request, "auth", None)
         return cls(
             user,
@@ -43,15 +45,15 @@ class Actor:
         return access.role_of(self.user) if self.user else None
 
     def require(self, least: Role) -> None:
-        """Raises PermissionDenied for who has less than this role."""
+        """Raise PermissionDenied if the actor has less than this role."""
         held = self.role
         if held is None or held < least:
             own = held.label if held else "none"
             raise PermissionDenied(f"This needs the role {least.label}; yours is {own}. Ask an admin of your team.")
 
     def require_own(self, what: str, *owners: int | None) -> None:
-        """Raises PermissionDenied for a row that is another's: see `access.may_change`. `what` is what they did to it,
-        as "started this sweep"."""
+        """Raise PermissionDenied if the row belongs to another person; see `access.may_change`. `what` says what
+        the owner did, such as "started this sweep"."""
         if not access.may_change(self.person, *owners):
             raise PermissionDenied(f"Somebody else {what}: ask them, or an admin of your team.")
 
@@ -61,6 +63,6 @@ class Actor:
 
     @property
     def person(self) -> User:
-        """The user, where there must be one."""
+        """Return the user of an action that only a person can perform."""
         assert self.user is not None, "this action is a person's"
         return self.user

@@ -1,4 +1,4 @@
-"""Questions that are measured once: the row of one, and a worker that answers it."""
+"""Questions that are measured only once: find or create the row, and ask a worker to answer it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _Row = TypeVar("_Row", bound=AskedOnce)
 
 
 def find_or_add(rows: type[_Row], key: str, asked: Mapping[str, Any]) -> tuple[_Row, bool]:
-    """The row of a question, locked in this transaction, and whether it is new; `asked` are its own fields."""
+    """Return the row of a question, locked in this transaction, and True if it is new; `asked` holds its fields."""
     locked = rows._default_manager.select_for_update(of=("self",))
     return locked.get_or_create(key=key, defaults=dict(asked))
 
 
 def ask_unless_answered(actor: Actor, row: AskedOnce, kind: JobKind, verb: Verb, **details: str) -> None:
-    """Have a worker answer it, unless one has or is about to; one that was stopped or failed begins anew."""
+    """Ask a worker to answer the question, unless it is answered or pending. A stopped or failed one starts again."""
     if row.measured is not None or row.is_moving:
         return
     options = {"row": row.pk}

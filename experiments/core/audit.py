@@ -1,6 +1,6 @@
-"""The only writer of the audit: who did what to which row, from where. Called in the transaction of what it records,
-so that one is never kept without the other.
+"""Write the audit log: who did what to which row, from where. This module is its only writer.
 
+Call it in the transaction of the change, so that neither is kept without the other.
 """
 
 from __future__ import annotations
@@ -142,11 +142,11 @@ class Verb(StrEnum):
 
 Detail = str | int | float | bool | None
 LONGEST = 1_000
-"""Characters of one detail; longer ones are cut."""
+"""Maximum characters of one detail; longer ones are cut."""
 
 
 def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = None, **details: Detail) -> None:
-    """What somebody did. Of a row that is deleted, record it before it is gone."""
+    """Record what the actor did. Record the deletion of a row before you delete it."""
     if isinstance(actor, HttpRequest):
         actor = Actor.behind(actor, actor.user if isinstance(actor.user, User) else None)
     AuditEntry(
@@ -164,13 +164,13 @@ def record(actor: Actor | HttpRequest, verb: Verb, row: models.Model | None = No
 
 
 def list_authors(row: models.Model, *verbs: Verb) -> list[int | None]:
-    """Keys of the people who did one of these to the row, where it has no column that says so."""
+    """Return the keys of the people who did one of these to the row; for rows that have no column for it."""
     found = AuditEntry.objects.filter(row_kind=str(row._meta.verbose_name), row_pk=row.pk, verb__in=verbs)
     return list(found.values_list("user_id", flat=True).distinct())
 
 
 def _clean_detail(value: Detail) -> Detail:
-    """A detail as every database's JSON takes it."""
+    """Return a detail in a form that the JSON of every database accepts."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return clean_text(str(value), LONGEST) if isinstance(value, str) else value

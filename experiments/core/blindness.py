@@ -1,12 +1,13 @@
-"""Who may review what, and who may see whose opinion. Every page, answer of the API, export and figure that shows
-reviews of others asks here.
+"""Decide who may review a run, and who may see the reviews of others. Every page, API response, export and figure
+that shows reviews of others asks here.
 
-In a blind queue an opinion is seen by those who have submitted theirs of the same item; by everybody once the item is
-complete or its queue closed, save for who still writes a draft of it. Whoever is to judge the run in another blind
-queue sees none of others, wherever they were given. Drafts are their writer's alone. Whatever shows somebody the
-opinions of others says so with `note_shown`: from then on their own submissions on that run stand.
+In a blind queue, reviewers see the opinions about an item once they have submitted their own. Everyone else sees
+them once the item is complete or its queue closed, except people who still write a draft of it. A person who has
+yet to judge the run in another blind queue sees no opinions of others, wherever they were given. Only its writer
+sees a draft. Code that shows a person the opinions of others calls `note_shown`: after that, the person cannot take
+back their own submissions on that run.
 
-What a synthetic neuron is called waits for the same: see `names`.
+The name of a synthetic neuron is hidden by the same rules; see `system_names`.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from experiments.core.visibility import visible_to
 from experiments.models import Member, Review, ReviewItem, ReviewQueue, ReviewState, Role
 
 MAKES_QUEUES = Role.RESEARCHER
-"""Who may make queues and put runs into theirs."""
+"""Role that may create queues and add runs to them."""
 UNDO = timedelta(minutes=10)
-"""How long a submission can be taken back, by who has not seen what others say."""
+"""How long a submission can be taken back by a person who has not seen what others say."""
 OPEN = Q(item__complete=True) | Q(item__queue__closed__isnull=False)
-"""Of reviews: those that everybody may read who is not to review the run themselves."""
+"""Filter for reviews that everyone may read, except people who have yet to review the run."""
 
 
 def queues_of(user: User) -> QuerySet[ReviewQueue]:
-    """Open queues in which this person may review."""
+    """Return the open queues in which this person may review."""
     member = Member.objects.filter(user=user, user__is_active=True, role__gte=Role.REVIEWER)
     named = ReviewQueue.reviewers.through.objects.filter(reviewqueue=OuterRef("pk"))
     return ReviewQueue.objects.filter(Exists(member), ~Exists(named) | Exists(named.filter(user=user)), closed=None)
 
 
 def waiting(user: User) -> QuerySet[ReviewItem]:
-    """Items with a slot for this person, who has neither submitted nor declined them."""
+    """Return the items with a slot for this person that they have neither submitted nor declined."""
     reviews = Review.objects.filter(item=OuterRef("pk")).order_by()
     done = reviews.filter(reviewer=user).exclude(state=ReviewState.DRAFT)
     live = Q(state=ReviewState.SUBMITTED) | Q(reserved_until__gt=timezone.now())
@@ -53,7 +54,7 @@ def waiting(user: User) -> QuerySet[ReviewItem]:
 
 
 def visible(user: User) -> QuerySet[Review]:
-    """The submitted reviews that this person may read: their own always."""
+    """Return the submitted reviews that this person may read, which always include their own."""
     mine = Review.objects.filter(item=OuterRef("item"), reviewer=user).order_by()
     own = Exists(mine.filter(state=ReviewState.SUBMITTED))
     over = Q(item__complete=True) & ~Exists(mine.filter(state=ReviewState.DRAFT))
@@ -63,8 +64,8 @@ def visible(user: User) -> QuerySet[Review]:
 
 
 def may_read_declines(user: User, item: ReviewItem, mine: Review | None, *, blind: bool) -> bool:
-    """Whether this person may read why others declined the item: as with opinions, and the queue's owner always.
-    `blind`: whether they are, to its run."""
+    """True if this person may read why others declined the item: by the rules for opinions, and always for the
+    queue's owner. `blind` says if the person is blind to the item's run."""
     if item.queue.owner_id == user.pk:
         return True
     if blind:
@@ -75,8 +76,8 @@ def may_read_declines(user: User, item: ReviewItem, mine: Review | None, *, blin
 
 
 def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
-    """Keys of the runs of which this person is still to form an opinion of their own: what others say of them, in
-    comments too, is not for their eyes."""
+    """Return the keys of the runs that this person has yet to judge for themselves. Opinions and comments of others
+    about these runs are hidden from them."""
     mine = Review.objects.filter(item=OuterRef("pk"), reviewer=user).order_by()
     due = Q(complete=False) & ~Exists(mine.exclude(state=ReviewState.DRAFT))
     blind = ReviewItem.objects.filter(queue__in=queues_of(user).filter(blind=True))
@@ -84,18 +85,18 @@ def blinded_runs(user: User) -> QuerySet[ReviewItem, int]:
 
 
 def is_blind(user: User, run: int) -> bool:
-    """Whether that is so of one run."""
+    """True if this person has yet to judge the run for themselves."""
     return blinded_runs(user).filter(run_id=run).exists()
 
 
 def is_under_review(run: int) -> bool:
-    """Whether anybody is still to form an opinion of the run unseen: then no link to it tells what others say."""
+    """True if any person has yet to judge the run blind; then no shared link may show opinions."""
     return ReviewItem.objects.filter(run_id=run, complete=False, queue__blind=True, queue__closed=None).exists()
 
 
 def note_shown(user: User, items: Iterable[int]) -> None:
-    """Keep that this person was shown what others say of the runs of these items: whatever they have submitted of them
-    unseen, here or in another queue, stands."""
+    """Record that this person was shown the opinions of others about the runs of these items. From now on they
+    cannot take back what they submitted about these runs, here or in another queue."""
     runs = ReviewItem.objects.filter(pk__in=items).order_by().values("run")
     mine = Review.objects.filter(reviewer=user, item__run__in=runs, state=ReviewState.SUBMITTED, opinions_shown=None)
     others = _of_the_same_run().exclude(reviewer=user)
@@ -105,13 +106,16 @@ def note_shown(user: User, items: Iterable[int]) -> None:
 
 
 def _of_the_same_run() -> QuerySet[Review]:
-    """What was submitted of the run that an outer review is of."""
+    """Return the reviews of the run that the review of the outer query is about."""
     return Review.objects.filter(item__run=OuterRef("item__run"), state=ReviewState.SUBMITTED).order_by()
 
 
 def has_hidden_verdict(user: User | None) -> Q:
-    """Of runs: their verdict is not for this person's eyes yet. They are to review the run unseen, or may still take
-    back what they submitted of it, while there is or may come more to it than that. Without a person: so of anybody."""
+    """Return a filter for runs whose verdict is hidden from this person.
+
+    It is hidden while the person has yet to review the run blind. It is also hidden while they may take back their
+    submission and the run has, or may get, reviews by others. Without a person: if this holds for any person.
+    """
     blind = ReviewItem.objects.filter(queue__blind=True, queue__closed=None)
     recent = Review.objects.filter(item__in=blind, state=ReviewState.SUBMITTED)
     recent = recent.filter(opinions_shown=None, submitted__gt=timezone.now() - UNDO).order_by()
@@ -124,7 +128,7 @@ def has_hidden_verdict(user: User | None) -> Q:
 
 
 def may_see_agreement(user: User, queue: ReviewQueue) -> bool:
-    """Whether this person may see now how far the reviewers of a queue agree: figures tell of opinions too."""
+    """True if this person may see the agreement of a queue's reviewers, since agreement figures reveal opinions too."""
     if queue.closed or not queue.blind or role_of(user) == Role.ADMIN:
         return True
     mine = Review.objects.filter(item__queue=queue, reviewer=user, state=ReviewState.SUBMITTED)

@@ -1,8 +1,8 @@
-"""How much a request may bring: asked before a byte of it is kept, around everything else.
+"""Limit the size of request bodies before a byte of them is kept. Wraps the ASGI application.
 
-Django reads a body to its end, into a file where it is large, before any of our code is asked who sends it. So this
-stands in front: a body that is announced as too large, or turns out to be, is not read on. Files may be larger, for
-members who may import them, which is asked first. Wraps the ASGI application; its middleware gives the answer.
+Django reads a whole body, into a file if it is large, before any of our code can check the sender. This wrapper
+stops reading a body that is announced as too large, or turns out to be. Members who may import files get a larger
+limit; their access is checked first. `BodyMiddleware` gives the answer.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 TAKING_FILES = ("/imports/bring/", "/api/v1/imports", "/api/v1/imports/batch")
 UPLOAD = 1 << 30
-"""Bytes of a file that is brought."""
+"""Maximum bytes of an uploaded file."""
 ROOM = 1 << 20
-"""What a form with a file may bring beside the file."""
+"""Maximum bytes of a form beside its file."""
 REFUSED = "maia.refused"
-"""Set in the scope of a request whose body was not read: the most bytes that it might have had."""
+"""Set in the scope of a request whose body was not read: the maximum bytes it could have had."""
 UNKEPT = "maia.unkept"
-"""Set in the scope of a request whose body the disk did not take: the OSError."""
+"""Set in the scope of a request whose body the disk could not store: the OSError."""
 
 
 class Bounded:
-    """Around the application."""
+    """Wrapper of the application."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -52,14 +52,15 @@ class Bounded:
         answered = False
 
         async def count() -> Said:
-            """Passes messages on until there are too many bytes in them: to the application the client is then gone."""
+            """Pass messages on until they exceed the limit; after that the application is told that the client is
+            gone."""
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
             return {"type": "http.disconnect"} if left < 0 else message
 
         async def note(message: Said) -> None:
-            """Passes an answer on, and notes that there is one: a stream answers before the body is there, and once."""
+            """Pass an answer on, and record that it began: a stream may answer once, before the body has arrived."""
             nonlocal answered
             answered = True
             await send(message)
@@ -70,7 +71,7 @@ class Bounded:
             try:
                 await self.app(scope, count, note)
                 unread = refused if left < 0 else {}
-            except OSError as error:  # a large body is spooled to a file before any of our code is called
+            except OSError as error:  # Django spools a large body to a file before it calls any of our code.
                 if answered or not explain_to_visitor(error):
                     raise
                 unread = {UNKEPT: error}
@@ -79,7 +80,7 @@ class Bounded:
 
 
 def _nothing_more() -> Receive:
-    """An empty body, and then silence."""
+    """Return an empty body, then wait forever."""
     bodies = iter([{"type": "http.request", "body": b""}])
 
     async def receive() -> Said:
@@ -89,13 +90,13 @@ def _nothing_more() -> Receive:
 
 
 def _read_length(scope: Message) -> int:
-    """The bytes that the client says are coming; 0 if it does not."""
+    """Return the body length that the client announces; 0 if it announces none."""
     length = dict(scope["headers"]).get(b"content-length", b"")
     return int(length) if length.isdigit() else 0
 
 
 async def _most_bytes(scope: Message) -> int:
-    """The most bytes that the body of this request may have. Who may not import is not asked for a file at all."""
+    """Return the maximum bytes of this request's body; 0 for a file from a person who may not import."""
     plain = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if (
         scope["path"].removeprefix(settings.PREFIX) not in TAKING_FILES
@@ -107,7 +108,7 @@ async def _most_bytes(scope: Message) -> int:
 
 
 def _may_import(scope: Message) -> bool:
-    """Whether a token or a session of somebody who may import comes with the request. The views ask again."""
+    """True if the request carries a token or a session of a person who may import. The views check again."""
     request = ASGIRequest(scope, BytesIO())
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() == "bearer":
@@ -122,7 +123,7 @@ def _is_researcher(user: Any) -> bool:
 
 
 class BodyMiddleware:
-    """Middleware that answers for a body which was not read. The API says so in its own language."""
+    """Middleware that answers requests whose body was not read; for the API, in the API's format."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -136,7 +137,7 @@ class BodyMiddleware:
 
 
 def find_refused_size(request: HttpRequest) -> int:
-    """The most bytes the body might have had that was not read; 0 if it was, or if its sender may send none."""
+    """Return the size limit that a refused body exceeded; 0 if the body was read or its sender may send none."""
     return int(getattr(request, "scope", {}).get(REFUSED, 0))
 
 

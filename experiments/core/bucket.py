@@ -1,6 +1,7 @@
-"""Where files lie when machines share no disk: a bucket that speaks S3, with a local cache of what was read.
+"""Store files in an S3 bucket, for machines that share no disk, with a local cache of files that were read.
 
-What lies under a key of content never changes, so it is written once (`If-None-Match: *`) and read once.
+Keys are derived from the content and what they hold never changes. So a file is written once (`If-None-Match: *`)
+and read once.
 """
 
 from __future__ import annotations
@@ -23,27 +24,28 @@ from workers.errors import Outage
 
 CONNECT_SECONDS = 5
 READ_SECONDS = 20
-"""How long the store may take to accept a connection, and to send the next bytes."""
+"""Timeout for connecting to the store, and for each read from it, in seconds."""
 _ATTEMPTS = 3
 _CONNECTIONS = 16
 _NOT_THERE = frozenset({"404", "NoSuchKey", "NotFound"})
 _THERE = frozenset({"412", "409", "PreconditionFailed", "ConditionalRequestConflict"})
-"""Codes of a write to a key that holds something, or that somebody writes at this moment: the same content."""
+"""Error codes of a write to a key that is taken, or being written at this moment. It is the same content."""
 _KEYS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken"})
 _REFUSED = frozenset({"403", "AccessDenied", "Forbidden", "AllAccessDisabled"})
 _AGAIN = "What was begun goes on by itself once that is put right."
 
 
 class Bucket(S3Storage):
-    """The files of an installation in `bucket`, under `prefix`. Keys not given are looked for as boto3 does.
+    """Storage of an installation's files in `bucket`, under `prefix`. Without keys, credentials are found as boto3
+    does.
 
-    Raises Outage, with what to do, whenever the store is away, slow or refuses; FileNotFoundError as a folder does.
+    Raises Outage, with the remedy, if the store is away, slow or refuses; FileNotFoundError as a folder does.
     """
 
     def __init__(
         self, bucket: str, prefix: str, *, endpoint: str, region: str, keys: tuple[str, str], cache: tuple[Path, int]
     ) -> None:
-        """`cache` is a folder and the bytes that it may hold, 0 for none."""
+        """`cache` is a folder and the maximum bytes it may hold, 0 for no cache."""
         self._cache = LocalCache(*cache) if cache[1] else None
         config = Config(
             connect_timeout=CONNECT_SECONDS,
@@ -64,14 +66,14 @@ class Bucket(S3Storage):
             **given,
         )
 
-    # --- whole files, as Django asks for them ---
+    # --- whole files, the interface of Django's storages ---
 
     def _open(self, name: str, mode: str = "rb") -> File[bytes]:
         del mode
         return File(BytesIO(self._read(name)), name=name)
 
     def _read(self, name: str) -> bytes:
-        """All of it, or nothing: a body that is cut off is an outage."""
+        """Read the whole file. A body that is cut off is an outage."""
         if self._cache and (kept := self._cache.read(name)) is not None:
             return kept
         with self._explaining(name):
@@ -81,7 +83,7 @@ class Bucket(S3Storage):
         return data
 
     def _save(self, name: str, content: File[bytes]) -> str:
-        """Unless the key holds something: then that is the same."""
+        """Write the file, unless the key is taken; then it holds the same content."""
         data = content.read()
         with self._explaining(name, refused_if_there=False):
             self._object(name).put(Body=data, IfNoneMatch="*", ContentType=_type_of(name))
@@ -109,7 +111,7 @@ class Bucket(S3Storage):
             self._object(name).delete()
 
     def list_names(self, under: str = "") -> Iterator[tuple[str, int, float]]:
-        """Each file under a folder: its name, its bytes, and when it was written, in seconds since 1970."""
+        """Return the files under a folder: name, bytes, and when it was written, in seconds since 1970."""
         start = self._normalize_name(under)
         prefix = f"{start}/" if start and under else start
         lead = len(self.location) + 1 if self.location else 0
@@ -122,10 +124,10 @@ class Bucket(S3Storage):
             return super().listdir(name)
 
     def look_past_cache(self) -> None:
-        """From now on this process reads the bucket itself."""
+        """Make this process read the bucket itself from now on, without the cache."""
         self._cache = None
 
-    # --- large files: never whole in memory, written again if they are there ---
+    # --- large files: never whole in memory, overwritten if they exist ---
 
     def upload(self, path: Path, name: str) -> None:
         with self._explaining(name):
@@ -136,12 +138,12 @@ class Bucket(S3Storage):
             self._object(name).download_file(str(path))
 
     def stream(self, name: str) -> IO[bytes]:
-        """To be read in pieces and closed."""
+        """Open a file to be read in pieces; the caller closes it."""
         with self._explaining(name):
             return self._object(name).get()["Body"]
 
     def ask(self) -> None:
-        """Whether the bucket answers. Raises Outage."""
+        """Raise Outage if the bucket does not answer."""
         with self._explaining(""):
             self.connection.meta.client.head_bucket(Bucket=self.bucket_name)
 
@@ -150,7 +152,7 @@ class Bucket(S3Storage):
 
     @contextmanager
     def _explaining(self, name: str, *, refused_if_there: bool = True) -> Iterator[None]:
-        """What the store says, as errors that people understand."""
+        """Turn errors of the store into errors that people understand."""
         try:
             yield
         except ClientError as error:
@@ -168,7 +170,7 @@ class Bucket(S3Storage):
         except (BotoCoreError, Boto3Error, OSError) as error:
             if isinstance(error, FileNotFoundError):
                 raise
-            if isinstance(said := error.__context__, ClientError):  # of an upload in parts
+            if isinstance(said := error.__context__, ClientError):  # The error comes from an upload in parts.
                 told = said.response.get("Error", {})
                 raise Outage(self._explain(str(told.get("Code", "")), str(told.get("Message", "")))) from error
             raise Outage(f"The store of images broke off ({type(error).__name__}). {_AGAIN}") from error

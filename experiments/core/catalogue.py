@@ -1,7 +1,7 @@
-"""What a run may name: the models, datasets, toolsets and backbones that this installation knows, and no others.
+"""Check that the models, datasets, toolsets and backbones of a run are known to this installation.
 
-A row of a run may come from a form, a command or a file that somebody brought. So the same is asked by the forms, when
-a person has a run go on, and by the worker that claims it: nothing is read, loaded or fetched because a file names it.
+A row of a run may come from a form, a command or an imported file. So forms check it, resuming a run checks it, and
+the worker that claims the run checks it: nothing is read, loaded or downloaded because a file names it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, decode_members, f
 from workers.record.tasks import TASKS
 
 LONGEST = 80
-"""Characters of a name that a sentence repeats."""
+"""Maximum characters of a name that a message repeats."""
 
 
 def find_unknown(run: Run) -> str:
-    """What the run names and this installation does not know or offer, with the remedy; "" if there is nothing."""
+    """Return a sentence about what the run names and this installation does not know or offer, with the remedy; ""
+    if all is known."""
     return find_unknown_part(run) or _explain_backbone(run)
 
 
 def _explain_backbone(run: Run) -> str:
-    """Why its backbone cannot be asked for the model that the run names; "" if it names none or one that is offered."""
+    """Explain why the backbone cannot use the model that the run names; "" if it names none or one that is offered."""
     row = Backbone.objects.filter(key=run.backbone).first()
     if row is None or row.available or not run.backbone_model:
         return explain_unoffered(run, row.model_names) if row else ""
@@ -38,8 +39,8 @@ def _explain_backbone(run: Run) -> str:
 
 
 def find_unknown_part(run: Run) -> str:
-    """As `find_unknown`, but for the provider's model: on the command line any of them may be asked."""
-    # A member of a family, such as hf:owner/name, is known once an admin has added it
+    """Return the same as `find_unknown`, without a check of the provider's model: commands may use any."""
+    # A member of a family, such as hf:owner/name, is known once an admin has added it.
     known = _is_named(registry.VISION_MODELS, run.model) or VisionModelRow.objects.filter(name=run.model).exists()
     checks = (
         ("" if known else no_model(run.model)) or _unknown_layer(run),
@@ -57,7 +58,8 @@ def no_model(name: str) -> str:
 
 
 def _unknown_layer(run: Run) -> str:
-    """Whether the layer has this unit and is studied in this way; what nobody has listed yet is the worker's to see."""
+    """Explain why the layer lacks this unit or cannot be studied in this way. Layers that are not listed yet are
+    left to the worker."""
     if run.system_kind == CIRCUIT:
         return _explain_circuit(run)
     layers = Layer.objects.filter(model__name=run.model)
@@ -74,8 +76,8 @@ def _unknown_layer(run: Run) -> str:
 
 
 def _explain_circuit(run: Run) -> str:
-    """Why the members that the run keeps cannot be studied; models that nobody has listed yet are the worker's to see.
-    Whether the circuit is there still does not matter."""
+    """Explain why the members of the run's circuit cannot be studied. Models that are not listed yet are left to
+    the worker. The circuit itself may have been deleted."""
     members = decode_members(run.options.get("members", ()))
     if problem := find_size_problem(members):
         return problem
@@ -95,7 +97,8 @@ def _explain_circuit(run: Run) -> str:
 
 
 def unknown_dataset(key: str) -> str:
-    """Folders count as known once an admin has added them; "" is the dataset of the settings."""
+    """Explain why the dataset is unknown; "" if it is known. A folder is known once an admin has added it; "" is
+    the dataset of the settings."""
     if not key or key == settings.LAB_DATASET or _is_named(registry.DATASETS, key):
         return ""
     return _unknown_among("dataset", key, list(Dataset.objects.values_list("key", flat=True)))
@@ -106,7 +109,8 @@ def _unknown_among(what: str, key: str, there: Any) -> str:
 
 
 def explain_unoffered(run: Run, offered: Sequence[str]) -> str:
-    """Why the backbone is not asked for this model of its provider: it offers others. "" stands for its default."""
+    """Explain that the backbone's provider offers other models than this run names; "" if it offers it. The model
+    "" is the default."""
     if not run.backbone_model or run.backbone_model in offered:
         return ""
     return (
@@ -116,7 +120,7 @@ def explain_unoffered(run: Run, offered: Sequence[str]) -> str:
 
 
 def _is_named(plugins: registry.Plugins, key: str) -> bool:
-    """Whether it has a line of its own in the registry; families have one for all their members."""
+    """True if it has a line of its own in the registry; a family has one line for all its members."""
     return key in plugins and not key.endswith(":")
 
 

@@ -1,4 +1,4 @@
-"""Where a request comes from: the address that the connection, or the proxies we trust, vouch for."""
+"""Find the client's IP address, as the connection or trusted proxies report it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django.http import HttpRequest
 
 
 def address(request: HttpRequest) -> str | None:
-    """The client's IP address; None if it cannot be known, as behind a Unix socket.
+    """Return the client's IP address; None if it cannot be known, as behind a Unix socket.
 
-    Each proxy appends to X-Forwarded-For who connected to it, and a client may send the header with anything in it:
+    Each proxy appends its peer's address to X-Forwarded-For, and a client may send the header with any content. So
     only the last entries count, as many as there are proxies of ours (`MAIA_TRUSTED_PROXIES`).
     """
     peer = valid(request.META.get("REMOTE_ADDR", ""))
@@ -23,7 +23,7 @@ def address(request: HttpRequest) -> str | None:
 
 
 def valid(text: str) -> str | None:
-    """The address without port and brackets; None if it is none."""
+    """Return the address without port and brackets; None if it is invalid."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

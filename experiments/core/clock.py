@@ -1,4 +1,4 @@
-"""The one clock of an installation: its database's. Leases, beats and turns are told by it, since machines differ."""
+"""Read the time of the database. Leases, heartbeats and queue order use it, since the clocks of machines differ."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from django.utils import timezone
 
 
 def tell_time() -> Now | datetime:
-    """This moment, for queries and updates. With SQLite all processes are on one machine: its clock is theirs."""
+    """Return the current time, for queries and updates. With SQLite all processes share one machine and its clock."""
     return Now() if connection.vendor == "postgresql" else timezone.now()

@@ -1,5 +1,7 @@
-"""Which version of the code the database belongs to: written by `manage.py migrate`, compared by workers before they
-claim anything, so that no round is played half by one version and half by another."""
+"""Compare the code of a worker with the version that `manage.py migrate` wrote into the database.
+
+Workers check it before they claim anything, so that no round is run half by one version and half by another.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from django.dispatch import receiver
 from experiments.models import CodeVersion
 
 LOOK_SECONDS = 5.0
-"""For so long a worker believes what it last read."""
+"""How long a worker relies on the version that it last read, in seconds."""
 _CODE = ("experiments", "workers", "maia_web")
 
 _read: dict[str, tuple[float, str]] = {}
@@ -24,7 +26,7 @@ _read: dict[str, tuple[float, str]] = {}
 
 @cache
 def fingerprint() -> str:
-    """The first 12 digits of the SHA-256 of all Python files, as they were when this process first asked."""
+    """Return the first 12 digits of the SHA-256 of all Python files, as they were at the first call in this process."""
     digest = hashlib.sha256()
     for folder in _CODE:
         for path in sorted((settings.BASE_DIR / folder).rglob("*.py")):
@@ -35,12 +37,12 @@ def fingerprint() -> str:
 
 @cache
 def newest_migration() -> str:
-    """The name of the last migration that this code knows."""
+    """Return the name of the last migration that this code has."""
     return max(name for app, name in MigrationLoader(None).disk_migrations if app == "experiments")
 
 
 def explain_difference() -> str:
-    """Why this process must not claim anything, and what to do; "" where its code is the database's."""
+    """Explain why this process must not claim anything, with the remedy; "" if its code matches the database."""
     at, words = _read.get("", (float("-inf"), ""))
     if time.monotonic() - at < LOOK_SECONDS:
         return words
@@ -50,12 +52,12 @@ def explain_difference() -> str:
 
 
 def recall_difference() -> str:
-    """What `explain_difference` found last in this process, without asking the database."""
+    """Return the last result of `explain_difference` in this process, without reading the database."""
     return _read.get("", (0.0, ""))[1]
 
 
 def forget() -> None:
-    """Look anew at the next question."""
+    """Read the version again at the next check."""
     _read.clear()
 
 
@@ -71,7 +73,8 @@ def _explain(row: CodeVersion | None) -> str:
 
 @receiver(post_migrate, dispatch_uid="write_code_version")
 def write_version(sender: Any, using: str, **_: Any) -> None:
-    """Say whose database this is from now on; nothing where it was migrated back to before there was a table."""
+    """Write this code's version into the database. Does nothing if the migration went back to before the table
+    existed."""
     if sender.name != "experiments" or CodeVersion._meta.db_table not in _list_tables(using):
         return
     ours = {"version": fingerprint(), "schema": newest_migration()}

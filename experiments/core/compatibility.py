@@ -1,7 +1,7 @@
-"""What a run is made with: dataset, toolset and backbone, and which of them go together.
+"""Check which datasets, toolsets and backbones fit a model, and choose defaults.
 
-Toybox is a world of its own: its tools draw toys, and the scripted scientist knows nothing else. Used by the New run
-form and the command `investigate`.
+Toybox is separate from everything else: its tools draw toys, and the scripted scientist knows nothing else. Used by
+the New run form and the command `investigate`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from workers.record.circuits import CIRCUIT
 from workers.record.limits import explain_unpriced
 
 OF_TOYBOX = frozenset({"toybox", "synthetic:toybox-eyes"})
-"""Models that know toys and nothing else."""
+"""Models that respond only to toys."""
 _FAMILIES_OF_TOYBOX = ("synthetic:toybox-eyes:", "toybox-biased:")
-"""So do those of these families."""
+"""Families whose models respond only to toys."""
 SCRIPTED, TOYBOX = "scripted", "toybox"
 FUNCTIONS, SCRIPTED_FUNCTIONS = "functions", "scripted-functions"
-"""The model whose units are functions of ours, and the backbone with fixed rules for functions."""
+"""The model whose units are our functions, and the backbone with fixed rules for functions."""
 _PUBLISHED_FUNCTIONS = "find:"
 """Family of the models whose units are published functions."""
 _NO_SCRIPT = "The scripted scientist knows toys alone, and calls no function. Choose another backbone."
@@ -38,11 +38,11 @@ _WHY_NOT = {
     tasks.FUNCTION: "A function is no part of a network, so no output follows from it.",
 }
 PERSON = "person"
-"""The backbone of runs that people write: the run waits for each reply."""
+"""The backbone of runs that a person writes: the run waits for each reply."""
 
 
 def is_toybox(model: str) -> bool:
-    """Whether a model knows toys and nothing else; one that is laid over another knows what that one knows."""
+    """True if a model responds only to toys. A model on top of another counts as that other."""
     if model in OF_TOYBOX or model.startswith(_FAMILIES_OF_TOYBOX):
         return True
     laid_over_it = Q(base__in=OF_TOYBOX)
@@ -57,12 +57,12 @@ def has_functions(model: str) -> bool:
 
 
 def tells_truth(model: str) -> bool:
-    """Whether the names of a model's units say what they respond to: those of synthetic neurons."""
+    """True if the names of a model's units say what they respond to, as with synthetic neurons."""
     return model.startswith("synthetic:")
 
 
 def explain_incompatibility(backbone: str, toolset: str, model: str) -> str:
-    """Why this backbone cannot work with these tools or on this model; "" if it can."""
+    """Explain why this backbone cannot work with these tools or on this model; "" if it can."""
     if backbone == SCRIPTED_FUNCTIONS and not has_functions(model):
         return _NO_FUNCTION.format(model=model)
     if backbone == SCRIPTED and has_functions(model):
@@ -76,16 +76,17 @@ def explain_incompatibility(backbone: str, toolset: str, model: str) -> str:
 
 
 def explain_unchangeable(layer: Layer) -> str:
-    """Why no unit of a layer can be changed inside its model; "" if nothing is known to be in the way."""
+    """Explain why no unit of a layer can be changed inside its model; "" if no reason is known."""
     if layer.kind in _WHY_NOT:
         return _WHY_NOT[layer.kind]
     row = layer.causal_checks.exclude(impossible="").select_related("layer__model", "dataset").first()
-    # What was found of other weights no longer counts
+    # Findings about other weights no longer count.
     return row.impossible if row and row.key == CausalCheck.key_of(layer, row.dataset, row.question) else ""
 
 
 def advise(model: str, toolset: str, backbone: str = "") -> str:
-    """What to know of a choice that is possible but says little; "" for a sound one. Functions take no images."""
+    """Return a warning about a choice that is possible but of little use; "" for a good one. Functions take no
+    images."""
     if has_functions(model):
         return ""
     toys, draws_toys = is_toybox(model), registry.draws_toys(toolset)
@@ -95,7 +96,7 @@ def advise(model: str, toolset: str, backbone: str = "") -> str:
     if draws_toys and not toys:
         notes.append(f"The tools of toybox draw toys: of what {model} learnt from photographs they reach little.")
     if backbone in (PERSON, SCRIPTED) and not (toys and draws_toys):
-        # toybox-eyes know toys alone, and only some backbones see
+        # toybox-eyes respond only to toys, and only some backbones see images
         notes.append(
             "Nobody describes photographs here: describe_images and summarize_images refuse them. Choose a "
             "vision-language model as the backbone if images shall be put into words."
@@ -104,10 +105,11 @@ def advise(model: str, toolset: str, backbone: str = "") -> str:
 
 
 def fitting(model: str) -> dict[str, str]:
-    """Dataset, toolset and backbone that suit a model, of what there is; with a key for a language model, that.
+    """Return the available dataset, toolset and backbone that suit a model; with a provider's key, a language
+    model.
 
-    toybox has its own tools and the scripted scientist; other models get others where there are some. Functions need no
-    tools, so theirs are those that are always there.
+    toybox has its own tools and the scripted scientist. Other models get others if available. Functions need no
+    tools and get those that are always available.
     """
     backbone = _backbone_for(model)
     toolset = toolset_for(model, backbone)
@@ -115,8 +117,8 @@ def fitting(model: str) -> dict[str, str]:
 
 
 def toolset_for(model: str, backbone: str, dataset: str = "") -> str:
-    """That of toybox for what knows toys, or is studied on them, and for a backbone that works with no other; else
-    another where there is one."""
+    """Return toybox's toolset for models of toys, for runs on toys, and for backbones that need it; else another if
+    available."""
     toys = is_toybox(model) or has_functions(model) or dataset.startswith(TOYBOX)
     toolsets = [key for key in available(Toolset) if not is_ablation(key)] or [TOYBOX]
     found = next((key for key in toolsets if (key == TOYBOX) == toys), toolsets[0])
@@ -124,21 +126,22 @@ def toolset_for(model: str, backbone: str, dataset: str = "") -> str:
 
 
 def _backbone_for(model: str) -> str:
-    """A language model if there is one, toybox the scripted scientist; nobody is put to work unasked."""
+    """Return a language model if available, and for toybox the scripted scientist. Never a person, who must be
+    asked first."""
     scripted = SCRIPTED_FUNCTIONS if has_functions(model) else SCRIPTED
     language_models = [key for key in available(Backbone) if key not in (PERSON, SCRIPTED, SCRIPTED_FUNCTIONS)]
     return scripted if is_toybox(model) else next(iter(language_models), scripted)
 
 
 def is_ablation(toolset: str) -> bool:
-    """Whether a toolset is there to measure what a tool is worth."""
+    """True if a toolset exists to measure the value of a tool."""
     return toolset in registry.TOOLSETS and registry.TOOLSETS[toolset].is_ablation
 
 
 def dataset_for(model: str) -> str:
-    """That of the settings, unless it shows toys and the model knows photographs, or the other way round."""
+    """Return the dataset of the settings, unless it shows toys and the model needs photographs, or the reverse."""
     if is_toybox(model):
-        return TOYBOX  # built in, whether a worker has listed it yet or not
+        return TOYBOX  # built in, even if no worker has listed it yet
     keys = available(Dataset)
     preferred = [settings.LAB_DATASET, *keys]
     suited = [key for key in preferred if key in keys and key != TOYBOX]
@@ -146,7 +149,8 @@ def dataset_for(model: str) -> str:
 
 
 def find_own_dataset(model: str) -> str:
-    """The dataset that suits a model by itself. Raises RequestError if a model of photographs has only toys here."""
+    """Return the dataset that suits a model by default. Raises RequestError for a model of photographs if only toys
+    are here."""
     found = dataset_for(model)
     if found == TOYBOX and not is_toybox(model):
         raise RequestError(
@@ -157,30 +161,31 @@ def find_own_dataset(model: str) -> str:
 
 
 def available(kind: type[Dataset | Toolset | Backbone]) -> list[str]:
-    """Keys of what a worker can use."""
+    """Return the keys of the parts that a worker can use."""
     rows: Any = kind.objects.filter(available=True)
     return list(rows.values_list("key", flat=True))
 
 
 def is_known(backbone: str) -> bool:
-    """Whether a worker has listed this backbone, ready or not."""
+    """True if a worker has listed this backbone, ready or not."""
     return Backbone.objects.filter(key=backbone).exists()
 
 
 def price_unknown(backbone: str, model: str) -> bool:
-    """Whether a worker offers this model and knows no price of it."""
+    """True if a worker offers this model and knows no price for it."""
     row = Backbone.objects.filter(key=backbone).first()
     return row is not None and model in row.unpriced
 
 
 def without_price(model: str) -> str:
-    """What to do about a limit of the cost that cannot hold."""
+    """Return the remedy for a cost limit that cannot be enforced."""
     remedy = "Tick “Run without a known price” (--unpriced), which leaves that limit out"
     return explain_unpriced(model, "a limit of the cost", remedy)
 
 
 def model_of(backbone: str, wanted: str) -> str:
-    """The provider's model to ask: the one wanted if the backbone offers it, else its default; "" where it has none."""
+    """Return the provider's model to use: the wanted one if the backbone offers it, else its default; "" if it has
+    none."""
     row = Backbone.objects.filter(key=backbone).first()
     names = list(row.model_names) if row else []
     return wanted if wanted in names else next(iter(names), "")

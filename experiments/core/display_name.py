@@ -1,15 +1,15 @@
-"""How a person is called on the pages."""
+"""Return the display name of a person."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser, User
 
 NOBODY = "somebody"
-"""Who is meant when the account is gone, or nobody is signed in."""
+"""The name shown if the account is deleted or the visitor is not signed in."""
 
 
 def person(user: User | AnonymousUser | None) -> str:
-    """The full name, else the user name. Whose account is gone is "somebody". Untrusted text: to be escaped."""
+    """Return the full name, else the user name, else `NOBODY`. The result is untrusted text and must be escaped."""
     if not isinstance(user, User):
         return NOBODY
     return user.get_full_name() or user.get_username()

@@ -1,7 +1,8 @@
-"""The one tree of errors of actions and lists. The message is a sentence for the person: the value, the reason, what to
-do instead. Pages show it beside what was typed, the API answers with the problem `kind` and the field.
+"""The errors that actions and lists raise.
 
-What is not there is Django's Http404 (`Model.DoesNotExist`), who may not is its PermissionDenied.
+The message is a sentence for the user: the value, the reason, the remedy. Pages show it beside the input; the API
+answers with the problem `kind` and the field. Missing rows raise Django's Http404 (`Model.DoesNotExist`), missing
+permission its PermissionDenied.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 
 class ActionRefused(Exception):
-    """Something that was asked for and is not done; nothing was changed."""
+    """An action was refused, and nothing was changed."""
 
     kind = "conflict"
-    """The kind of problem as the API tells it, a key of `api.problems.KINDS`."""
+    """The kind of problem in API responses, a key of `api.problems.KINDS`."""
 
 
 class InvalidInput(ActionRefused, ValueError):
-    """A value that makes no sense, and where it stands; `field` is "" where it is of the whole."""
+    """A value is invalid; `field` names where, or is "" for the whole input."""
 
     kind = "invalid"
 
@@ -27,7 +28,7 @@ class InvalidInput(ActionRefused, ValueError):
 
 
 class InvalidFields(InvalidInput):
-    """Several values that make no sense: name of each field -> a sentence or several."""
+    """Several values are invalid: name of each field -> one or several sentences."""
 
     def __init__(self, message: str, fields: Mapping[str, str | Sequence[str]]) -> None:
         super().__init__(message)
@@ -37,17 +38,17 @@ class InvalidFields(InvalidInput):
 
 
 class InvalidFilters(InvalidFields):
-    """A list that is asked for by filters which make no sense: name of each -> why."""
+    """The filters of a list are invalid: name of each -> the reason."""
 
     def __init__(self, problems: Mapping[str, str | Sequence[str]]) -> None:
         super().__init__("The filters make no sense: see errors.", problems)
 
 
 class StateConflict(ActionRefused):
-    """The row is in a state that does not allow it: over, closed, taken by somebody else, not due."""
+    """The row's state does not allow the action: it is over, closed, claimed by another person, or not due."""
 
 
 class OutOfDate(StateConflict):
-    """It has changed since it was read: what was written is kept, and has to be compared."""
+    """The row has changed since it was read. The new text is kept, and the user must compare it."""
 
     kind = "changed"

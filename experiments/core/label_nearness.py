@@ -1,5 +1,7 @@
-"""What somebody asks of the meaning of all labels, and a worker's answer: both pass through Redis, by a number made of
-the words, and are forgotten after a while."""
+"""Pass questions about the meaning of labels to workers, and their answers back.
+
+Both pass through Redis under a number derived from the words, and expire.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +13,27 @@ from hashlib import blake2s
 from experiments.core import notify
 
 KEPT_SECONDS = 600
-"""How long an answer stands; labels that came since are found when it is asked for again."""
+"""Lifetime of an answer in seconds. Labels that are added later are found once the question is asked again."""
 LONGEST = 200
 
 
 @dataclass(frozen=True)
 class LabelAnswer:
-    """Labels with their nearness, from -1 to 1, the nearest first; or why there are none."""
+    """Labels with their similarity from -1 to 1, highest first, or the reason why there are none."""
 
     near: Sequence[tuple[str, float]] = ()
     problem: str = ""
 
 
 def put_question(text: str) -> int:
-    """Keep the words for a worker; the number that leads to them."""
+    """Store the words for a worker and return the number under which they are found."""
     asked = _number(text)
     notify.keep(f"maia:meaning-asked:{asked}", _fold(text), KEPT_SECONDS)
     return asked
 
 
 def read_question(asked: int) -> str:
-    """The words behind a number; "" for none."""
+    """Return the words stored under a number; "" for none."""
     return notify.read_kept(f"maia:meaning-asked:{asked}") or ""
 
 
@@ -40,7 +42,7 @@ def keep_answer(text: str, answer: LabelAnswer) -> None:
 
 
 def read_answer(text: str) -> LabelAnswer | None:
-    """None while no worker has answered, or Redis is away."""
+    """Return the answer; None if no worker has answered yet or Redis is away."""
     kept = notify.read_kept(f"maia:meaning:{_number(text)}")
     return LabelAnswer(**json.loads(kept)) if kept else None
 

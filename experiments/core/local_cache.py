@@ -1,4 +1,4 @@
-"""A bounded cache of files in a folder that several processes share. What was used longest ago goes first."""
+"""A bounded file cache in a folder that several processes share. The least recently used files are removed first."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 
 _SHARE = 20
-"""The folder is looked through once a twentieth of its bound was written since."""
+"""The folder is checked each time a twentieth of the limit has been written."""
 _LEFT = 0.9
-"""What is left of the bound once something had to go."""
+"""The share of the limit that remains after files were removed."""
 
 
 class LocalCache:
-    """`most` is in bytes. A file is whole or not there; a disk that is full or away only means that nothing is kept."""
+    """`most` is in bytes. A file is complete or absent. If the disk is full or away, nothing is cached."""
 
     def __init__(self, folder: Path, most: int) -> None:
         self._folder, self._most = folder, most
-        self._written = most  # so that the first write looks what is there
+        self._written = most  # so that the first write checks the folder
         self._lock = threading.Lock()
 
     def read(self, name: str) -> bytes | None:
@@ -56,7 +56,7 @@ class LocalCache:
             (self._folder / name).unlink(missing_ok=True)
 
     def _make_room(self) -> None:
-        """Other processes do the same; what one of them removed first is no matter."""
+        """Remove old files. Other processes do the same, so a file that is already gone is no error."""
         found = []
         for path in self._folder.rglob("*"):
             with suppress(OSError):

@@ -1,5 +1,5 @@
-"""How log lines look: plain, or one JSON object each. Both say which run, job or request they are about, and leave out
-the tokens that stand in addresses."""
+"""Format log lines, plain or as one JSON object each. Both name the run, job or request, and leave out tokens in
+addresses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _about: ContextVar[dict[str, str]] = ContextVar("about", default={})  # noqa: B0
 
 @contextmanager
 def logging_about(**names: object) -> Iterator[None]:
-    """Within this block each line also says these, as `run=7 round=2`."""
+    """Add these values to each log line within the block, as `run=7 round=2`."""
     token = _about.set(_about.get() | {name: str(value) for name, value in names.items()})
     try:
         yield
@@ -27,12 +27,12 @@ def logging_about(**names: object) -> Iterator[None]:
 
 
 def log_of_request(name: str) -> None:
-    """From now on lines of this context are about this request, "" for none."""
+    """Name this request in all further log lines of this context; "" for none."""
     _about.set({"request": name} if name else {})
 
 
 class Plain(logging.Formatter):
-    """`2026-11-23 10:00:00,000 WARNING workers.jobs.rounds: Words [run=7 round=2]`."""
+    """Format a line as `2026-11-23 10:00:00,000 WARNING workers.jobs.rounds: Words [run=7 round=2]`."""
 
     def format(self, record: logging.LogRecord) -> str:
         about = " ".join(f"{name}={value}" for name, value in _about.get().items())
@@ -42,7 +42,7 @@ class Plain(logging.Formatter):
 
 
 class Json(logging.Formatter):
-    """An object of one line: time (UTC), level, logger, message, what it is about, and a traceback as `error`."""
+    """Format a line as a JSON object: time (UTC), level, logger, message, context, and a traceback as `error`."""
 
     def format(self, record: logging.LogRecord) -> str:
         said = {
@@ -58,5 +58,5 @@ class Json(logging.Formatter):
 
 
 def _clean(line: str) -> str:
-    """Without tokens, and without what would act on the terminal that shows it."""
+    """Remove tokens, and characters that would control the terminal."""
     return SECRET.sub(r"/\1/…", escape_controls(line))

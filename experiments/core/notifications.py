@@ -1,7 +1,7 @@
-"""What a person should know of, told where they are: a mention, a reply, the end of a run of theirs.
+"""Create and list notifications of a person, such as a mention, a reply or the end of their run.
 
-`notify_person` is for all who have something to tell. Words and address never hold what the person might not see: they
-say where to look, and the page there asks for access.
+All features create notifications with `notify_person`. Text and address never hold what the person might not see:
+they say where to look, and the page there checks access.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from experiments.models.notification import URL_CHARS, WORDS_CHARS, Notification
 from workers.record.events import kind_of
 
 SHOWN = 99
-"""The bell counts no further."""
+"""The highest number that the bell shows."""
 QUESTION_CHARS = 90
 NEWS = {
     "blocked": "waits for a person",
@@ -32,11 +32,11 @@ NEWS = {
     "cancelled": "was cancelled",
     "failed": "has failed",
 }
-"""Kinds of events that the owner of a run is told of."""
+"""Kinds of events that the owner of a run is notified of."""
 
 
 def notify_person(user: User, kind: str, words: str, url: str) -> None:
-    """Have a person know of something, of a `NotificationKind`. The same again is told once until it is read."""
+    """Create a notification of a `NotificationKind`. It is not repeated while an equal one is unread."""
     known = {"kind": kind, "words": shorten(words, WORDS_CHARS), "url": url.removeprefix(settings.PREFIX)[:URL_CHARS]}
     if not Notification.objects.filter(user=user, read=None, **known).exists():
         Notification.objects.create(user=user, **known)
@@ -44,12 +44,12 @@ def notify_person(user: User, kind: str, words: str, url: str) -> None:
 
 
 def topic(user: User) -> str:
-    """What rings when something is told to this person, or was read by them."""
+    """Return the topic whose bell rings when this person gets or reads a notification."""
     return f"user.{user.pk}"
 
 
 def list_notifications(user: User) -> QuerySet[Notification]:
-    """All that was told to this person, the newest first."""
+    """Return all notifications of this person, newest first."""
     return Notification.objects.filter(user=user)
 
 
@@ -58,7 +58,7 @@ def list_unread(user: User) -> QuerySet[Notification]:
 
 
 def mark_read(rows: QuerySet[Notification], user: User) -> int:
-    """Note that the person has read these; how many were unread."""
+    """Mark notifications as read by the person; return how many were unread."""
     count = rows.filter(user=user, read=None).update(read=timezone.now())
     if count:
         notify.publish_topic(topic(user))
@@ -66,7 +66,7 @@ def mark_read(rows: QuerySet[Notification], user: User) -> int:
 
 
 def name_run(run: Run) -> str:
-    """A run as the words of a notification name it."""
+    """Return the name of a run in notifications."""
     return f"run {run.pk}, “{shorten(run.question, QUESTION_CHARS)}”"
 
 
@@ -77,14 +77,15 @@ def shorten(text: str, longest: int) -> str:
 
 @receiver(post_save, sender=Event)
 def tell_owner(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
-    """That a run of theirs has ended or waits. Whoever writes its replies is told of their turn once."""
+    """Notify the owner that the run has ended or waits. A person who writes its replies is notified once of their
+    turn."""
     if not created or raw or instance.kind not in NEWS:
         return
     run = instance.run
     if kind_of(instance.kind).ends and run.evaluation_items.exists():
-        return  # its evaluation tells how it went, with all the others
+        return  # the evaluation reports the end of all its runs together
     if kind_of(instance.kind).ends and run.sweep_id:
-        return  # so does its sweep, once
+        return  # so does the sweep, once
     own = {f"Stopped by {name}." for name in (person(run.owner), run.owner.get_username())}
     if instance.kind == "cancelled" and getattr(instance.content, "reason", "") in own:
         return  # the owner has stopped it, and so knows

@@ -1,7 +1,7 @@
-"""The bells, and the words of a reply under way: everything that passes through Redis on its way to viewers.
+"""Send bells and the text of unfinished replies to viewers through Redis.
 
-Nothing here is kept: Redis may be empty or dead at any moment. Then viewers catch up from the database, a little later.
-Called by `transcript` and the workers' run log to send, by the consumer to read.
+Nothing here is permanent: Redis may be empty or dead at any time. Then viewers catch up from the database a little
+later. `transcript` and the workers' run log send; the consumer reads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from experiments.models import Job, JobStatus
 log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 600
-"""How long a draft outlives the worker that wrote it."""
+"""How long a draft outlives its worker, in seconds."""
 
 _sender = Sender()
 muted = threading.Event()
@@ -32,7 +32,7 @@ muted = threading.Event()
 
 
 def group(run_id: int) -> str:
-    """The channel group of a run's viewers."""
+    """Return the channel group of a run's viewers."""
     return f"run.{run_id}"
 
 
@@ -42,20 +42,20 @@ def publish_event(run_id: int, seq: int) -> None:
 
 
 def topic_group(topic: str) -> str:
-    """The channel group of those who hear a topic."""
+    """Return the channel group of a topic's listeners."""
     return f"topic.{topic}"
 
 
 def publish_topic(topic: str) -> None:
-    """Ring the bell of a topic, such as `comments.run.7`, once the transaction is committed. Never carries data.
+    """Ring the bell of a topic, such as `comments.run.7`, once the transaction is committed. It never carries data.
 
-    `access.TOPICS` says which there are and who may hear them.
+    `access.TOPICS` lists the topics and who may listen.
     """
     transaction.on_commit(partial(send, topic_group(topic), {"type": "topic.bell", "topic": topic}))
 
 
 def draft(run_id: int, text: str, offset: int) -> None:
-    """Show the words of a reply under way: the whole draft is kept, viewers are sent what follows `offset`.
+    """Show the text of an unfinished reply. The whole draft is stored; viewers are sent the part after `offset`.
 
     An empty text clears the draft.
     """
@@ -64,19 +64,19 @@ def draft(run_id: int, text: str, offset: int) -> None:
 
 
 def progress(run_id: int, what: str, done: int, total: int) -> None:
-    """Show what long work is doing; `what` empty clears it."""
+    """Show the progress of long work; an empty `what` clears it."""
     report = {"what": what, "done": done, "total": total}
     keep(f"maia:progress:{run_id}", json.dumps(report) if what else "")
     send(group(run_id), {"type": "run.progress", **report})
 
 
 def current(run_id: int) -> tuple[str, dict[str, Any] | None]:
-    """The draft and the progress report as of now, for a viewer who comes late."""
+    """Return the current draft and progress report, for a viewer who joins late."""
     return all_current([run_id])[run_id]
 
 
 def all_current(run_ids: Sequence[int]) -> dict[int, tuple[str, dict[str, Any] | None]]:
-    """The same of many runs, asked for at once."""
+    """Return the same for many runs, in one request to Redis."""
     keys = [key for run_id in run_ids for key in (f"maia:draft:{run_id}", f"maia:progress:{run_id}")]
     try:
         found = redis().mget(keys) if keys else []
@@ -87,12 +87,13 @@ def all_current(run_ids: Sequence[int]) -> dict[int, tuple[str, dict[str, Any] |
 
 
 def keep_report(topic: str, what: str, done: int, total: int, seconds: int = KEPT_SECONDS) -> None:
-    """Keep a report that no run's viewers wait for, such as on exemplars being made, for some seconds; pages ask."""
+    """Store a progress report for some seconds that belongs to no run, such as on computing exemplars. Pages poll
+    it."""
     keep(f"maia:report:{topic}", json.dumps({"what": what, "done": done, "total": total}), seconds)
 
 
 def read_report(topic: str) -> dict[str, Any] | None:
-    """The last report on a topic, None if there is none or Redis is away."""
+    """Return the last report on a topic; None if there is none or Redis is away."""
     try:
         found = redis().get(f"maia:report:{topic}")
     except RedisError:
@@ -101,7 +102,7 @@ def read_report(topic: str) -> dict[str, Any] | None:
 
 
 def read_progress(job: Job | None) -> dict[str, Any] | None:
-    """What a worker says of how far it is with long work; None while none has it."""
+    """Return a worker's progress report on a long job; None while no worker has it."""
     return read_report(job.topic) if job and job.status == JobStatus.RUNNING else None
 
 
@@ -118,7 +119,7 @@ def keep(key: str, text: str, seconds: int = KEPT_SECONDS) -> None:
 
 
 def read_kept(key: str) -> str | None:
-    """What `keep` kept, None if there is nothing or Redis is away."""
+    """Return what was stored under a key; None if there is nothing or Redis is away."""
     try:
         found = redis().get(key)
     except RedisError:
@@ -127,13 +128,13 @@ def read_kept(key: str) -> str | None:
 
 
 def send(to: str, message: dict[str, Any]) -> None:
-    """Send to a channel group, if Redis is there; without waiting for it."""
+    """Send to a channel group if Redis is available, without waiting for it."""
     if not muted.is_set():
         _sender.send(to, message)
 
 
 def end() -> None:
-    """Send what waits, and give the connections of this process back."""
+    """Send pending messages and close the connections of this process."""
     _sender.end()
     redis().connection_pool.disconnect()
     redis.cache_clear()
@@ -141,10 +142,10 @@ def end() -> None:
 
 @cache
 def redis() -> Redis:
-    """The connection pool of this process.
+    """Return the connection pool of this process.
 
-    Threads that ask for it first at the same moment get one each. A client that owned its pool would close it when it
-    is forgotten, under the hands of whoever reads there.
+    Threads that call it first at the same moment get one each. The pool is not owned by a client: a client that is
+    collected would close it while other threads read from it.
     """
     bounds = {"socket_timeout": 2, "socket_connect_timeout": 1}
     return Redis(connection_pool=ConnectionPool.from_url(settings.REDIS_URL, decode_responses=True, **bounds))

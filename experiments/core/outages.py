@@ -1,7 +1,7 @@
-"""Outages: the database, the disk or the store of images is away or full, or another process holds the database.
+"""Recognise outages: the database, the disk or the image store is away or full, or the database is locked.
 
-A run waits for their end, and nothing is counted against it; other errors are the machinery's, and end a run that meets
-them again and again. A request is answered with 503: it may be sent again.
+A run waits until an outage is over, and it does not count as a failure. Other errors are bugs, and end a run that
+meets them repeatedly. A request is answered with 503 and may be sent again.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _SQLITE = {
     sqlite3.SQLITE_CANTOPEN: _SILENT,
     sqlite3.SQLITE_PROTOCOL: _SILENT,
 }
-"""Primary codes of SQLite that are an outage. Its others are our mistakes, such as a table that there is not."""
+"""Primary codes of SQLite that are an outage. Others are bugs of ours, such as a missing table."""
 _POSTGRES = {"55P03": _LOCKED, "40P01": _LOCKED, "53100": "There is no room left on the disk of the database."}
 _TOO_COMPLEX = "54"
-"""Class of PostgreSQL's states that say a statement of ours is too large."""
+"""Class of PostgreSQL's error codes for a statement that is too large."""
 _WAITS = "What waits goes on by itself once that is over; the worker's output says more."
 _TRY_AGAIN = (
     "This is no fault of your request: try again in a moment. If it stays like this, ask whoever operates MAIA Web to "
@@ -51,8 +51,8 @@ _TRY_AGAIN = (
 
 
 def explain_outage(error: BaseException, place: str = "a worker", then: str = _WAITS) -> str:
-    """What is away, full or locked, for the people who wait; "" if the error, and what caused it, speak of nothing like
-    it. `place` is where it was met, `then` what follows."""
+    """Explain what is away, full or locked, for the people who wait; "" if neither the error nor its causes are an
+    outage. `place` says where it was met, `then` what follows."""
     for each in _causes(error):
         if isinstance(each, Outage):
             return str(each)
@@ -64,12 +64,12 @@ def explain_outage(error: BaseException, place: str = "a worker", then: str = _W
 
 
 def explain_to_visitor(error: BaseException) -> str:
-    """The same for whoever sent a request."""
+    """Explain an outage to the sender of a request."""
     return explain_outage(error, "the web server", _TRY_AGAIN)
 
 
 def answer_failure(request: HttpRequest) -> HttpResponse:
-    """Answer a page that broke, in the handler of its exception: 503 for an outage, else 500. Asks no database."""
+    """Answer a page that failed, in its exception handler: 503 for an outage, else 500. Does not use the database."""
     error = sys.exc_info()[1]
     if not error or not (words := explain_to_visitor(error)):
         return server_error(request)
@@ -78,7 +78,7 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
 
 
 def _explain_database(error: Error) -> str:
-    """What the database says, in a sentence; "" where a statement of ours is wrong."""
+    """Explain the database error in a sentence; "" if a statement of ours is wrong."""
     if (code := getattr(error.__cause__, "sqlite_errorcode", None)) is not None:
         return _SQLITE.get(code & 0xFF, "")
     state = getattr(error.__cause__, "sqlstate", None) or ""

@@ -1,8 +1,8 @@
-"""What outsiders are told by webhooks: rows of the outbox, written in the transaction of what they tell of.
+"""Write webhook deliveries to the outbox, in the transaction of the change that they report.
 
-Payloads go out of the house. They hold numbers, states, labels, figures and links; no names of people, no reasons in
-free words, no secrets, and a number in place of the name of a synthetic neuron. Deliveries about a run that is reviewed
-blind wait until that is over: `is_held_back`, asked when they are sent.
+Payloads leave the installation. They hold numbers, states, labels, figures and links; no names of people, no
+free-text reasons, no secrets, and a number in place of the name of a synthetic neuron. Deliveries about a run under
+blind review wait until it is over: `is_held_back`, checked when they are sent.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from workers.record.events import kind_of
 
 MAX_LABELS = 20
 WORDS_CHARS = 300
-"""Characters of a label or a name."""
+"""Maximum characters of a label or a name."""
 _WAITS = frozenset({"blocked", "waiting_for_person"})
 """Kinds of events of a run that waits for a person."""
 
 
 @transaction.atomic
 def announce(kind: WebhookEvent, path: str, data: Mapping[str, Any], run: Run | None = None) -> None:
-    """Have every webhook told that asks for events of this kind. `path` is the page to link to; `run` is whose secrets
-    the data might hold."""
+    """Create a delivery for every webhook that subscribes to this kind. `path` is the page to link to; `run` is the
+    run whose secrets the data might hold."""
     hooks = [each for each in Webhook.objects.filter(active=True) if kind in each.kinds]
     if hooks:
         WebhookDelivery.objects.bulk_create([_write_delivery(each, kind, path, data, run) for each in hooks])
 
 
 def announce_test(webhook: Webhook) -> WebhookDelivery:
-    """Have one webhook told something, to see whether it arrives."""
+    """Create a test delivery for one webhook."""
     delivery = _write_delivery(webhook, TEST_EVENT, "/", {"words": "This is a test."}, None)
     delivery.save()
     return delivery
@@ -76,14 +76,15 @@ def _write_delivery(
 
 
 def _make_link(webhook: Webhook, path: str) -> str:
-    """The absolute address of a page: under the first origin of MAIA_ORIGINS, else the one the webhook was added at."""
+    """Return the absolute URL of a page: under the first origin of MAIA_ORIGINS, else the origin where the webhook
+    was added."""
     origins = [each for each in settings.CSRF_TRUSTED_ORIGINS if "*" not in each]
     origin = origins[0] if origins else webhook.site
     return f"{origin.rstrip('/')}{settings.PREFIX}{path.removeprefix(settings.PREFIX)}"
 
 
 def is_held_back(delivery: WebhookDelivery) -> bool:
-    """Whether it is about a run of which people are still to form an opinion of their own."""
+    """True if the delivery is about a run that people have yet to judge for themselves."""
     run = delivery.run_id
     if run is None:
         return False
@@ -95,7 +96,7 @@ def is_held_back(delivery: WebhookDelivery) -> bool:
 
 @receiver(post_save, sender=Event)
 def announce_run(instance: Event, *, created: bool, raw: bool, **_: Any) -> None:
-    """That a run ended, or waits for a person."""
+    """Announce that a run ended or waits for a person."""
     if not created or raw:
         return
     if instance.kind == "concluded":
@@ -114,7 +115,7 @@ def announce_run(instance: Event, *, created: bool, raw: bool, **_: Any) -> None
 
 
 def _describe_run(run: Run) -> dict[str, Any]:
-    """What any payload says of a run."""
+    """Return what every payload says about a run."""
     blind = registry.blind_name(run.system_kind, run.model, run.layer, run.unit)
     return {"run": run.pk, "system": blind or run.system, "sweep": run.sweep_id}
 
@@ -124,7 +125,7 @@ def _cut(labels: list[str]) -> list[str]:
 
 
 def announce_check(check: LabelCheck) -> None:
-    """That the label of a run was tested; nothing for a label that belongs to no run."""
+    """Announce that the label of a run was checked. Does nothing for a label without a run."""
     run = check.runs.first()
     if run is None:
         return
@@ -133,17 +134,17 @@ def announce_check(check: LabelCheck) -> None:
     announce(WebhookEvent.LABEL_CHECKED, check.get_absolute_url(), _describe_run(run) | said, run)
 
 
-# --- what has many runs ---
+# --- groups of runs ---
 
 
 def announce_queue(queue: ReviewQueue, count: int) -> None:
-    """That so many more runs wait for review in a queue."""
+    """Announce how many more runs wait for review in a queue."""
     data = {"queue": queue.pk, "name": shorten(queue.name, WORDS_CHARS), "items": count, "status": "waiting"}
     announce(WebhookEvent.REVIEW_WAITING, queue.get_absolute_url(), data)
 
 
 def announce_sweep(sweep: Sweep, status: str) -> None:
-    """How a sweep ended. One of an evaluation is told of with that."""
+    """Announce the end of a sweep. A sweep of an evaluation is announced with the evaluation."""
     if sweep.evaluation_id is not None:
         return
     data = {"sweep": sweep.pk, "name": shorten(sweep.name, WORDS_CHARS), "status": str(status), "runs": sweep.laid_out}
@@ -151,7 +152,7 @@ def announce_sweep(sweep: Sweep, status: str) -> None:
 
 
 def announce_evaluation(evaluation: Evaluation, status: str) -> None:
-    """How an evaluation ended."""
+    """Announce the end of an evaluation."""
     name = shorten(evaluation.name, WORDS_CHARS)
     data = {"evaluation": evaluation.pk, "name": name, "kind": evaluation.kind, "status": str(status)}
     announce(WebhookEvent.EVALUATION_ENDED, evaluation.get_absolute_url(), data)

@@ -1,4 +1,4 @@
-"""Pages by number over anything, and counts that stay cheap: small ones are exact, large ones a few minutes old."""
+"""Split anything into numbered pages. Small counts are exact; large ones may be some minutes old."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from django.core.cache import cache
 from django.db.models import QuerySet
 
 COUNTED = 20_000
-"""Rows up to which the count is made afresh for every page."""
+"""Up to this many rows are counted afresh for every page."""
 KEPT_SECONDS = 600
-"""How old the count of more may be."""
+"""Maximum age of a larger count, in seconds."""
 HIGHEST = 9_999_999
 NUMBER = re.compile("[1-9][0-9]{0,6}", re.ASCII)
 
@@ -27,7 +27,7 @@ class Count:
 
 
 def count(rows: QuerySet[Any]) -> Count:
-    """How many there are; of many, how many there were a few minutes ago at most."""
+    """Return the number of rows; for many rows, a count of at most some minutes ago."""
     bare = rows.order_by()
     found = bare[: COUNTED + 1].count()
     if found <= COUNTED:
@@ -40,7 +40,7 @@ def count(rows: QuerySet[Any]) -> Count:
 
 @dataclass(frozen=True)
 class Page:
-    """One page of so many; `params` is what else the address says."""
+    """One page of several; `params` are the other parameters of the address."""
 
     number: int
     size: int
@@ -49,8 +49,8 @@ class Page:
 
     @classmethod
     def of(cls, params: Mapping[str, str], rows: int, size: int, *keep: str) -> Page:
-        """The page that an address asks for; the last one stands in for those past the end. `keep` names what else of
-        the address stays in its links."""
+        """Return the page that the address names, or the last one if it is past the end. `keep` names the other
+        parameters that stay in the links."""
         last = max(1, -(-rows // size))
         asked = number_of(params.get("page", "")) or 1
         return cls(min(asked, last), size, Count(rows), {name: params[name] for name in keep if params.get(name)})
@@ -69,12 +69,12 @@ class Page:
 
     @property
     def final(self) -> int:
-        """The number of its last row."""
+        """Return the number of the page's last row."""
         return min(self.end, self.count.rows) if self.count.exact else self.end
 
     @property
     def last(self) -> int:
-        """The number of the last page."""
+        """Return the number of the last page."""
         return max(1, -(-self.count.rows // self.size))
 
     @property
@@ -102,7 +102,7 @@ class Page:
 
 
 def number_of(text: str) -> int:
-    """The page that an address names; 0 for one that cannot be."""
+    """Return the page number that an address names; 0 for an invalid one."""
     if not text:
         return 1
     return int(text) if NUMBER.fullmatch(text) else 0

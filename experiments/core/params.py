@@ -1,4 +1,4 @@
-"""Input made safe, once: whole numbers of addresses, forms and files, and text as every database takes it."""
+"""Parse and clean input: numbers from addresses, forms and files, and text in a form that every database accepts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from django.utils.dateparse import parse_date
 from experiments.core.errors import InvalidInput
 
 ROW_DIGITS = 18
-"""Digits of a row's key that every database compares."""
+"""Maximum digits of a row's key, so that every database can compare it."""
 MAX_COUNT = 2**31 - 1
-"""The largest whole number that an ordinary column keeps."""
+"""The largest integer of an ordinary column."""
 MAX_INTEGER = 2**63 - 1
-"""The largest whole number that any column keeps, and that a query may name."""
+"""The largest integer of any column, and in a query."""
 
 
 def parse_number(text: str | None, digits: int = 9) -> int | None:
-    """The whole number from 0 that a text is, in at most so many ASCII digits; None for anything else. Python by itself
-    takes digits of any script, and a million of them."""
+    """Return the integer from 0, in at most so many ASCII digits; None for anything else. Python's `int` would
+    accept digits of any script, and a million of them."""
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= digits):
         return None
     return int(text)
 
 
 def parse_float(text: str | None) -> float | None:
-    """The finite number that a text is; None for anything else."""
+    """Return the finite number; None for anything else."""
     try:
         number = float(text or "nan")
     except ValueError:
@@ -36,22 +36,24 @@ def parse_float(text: str | None) -> float | None:
 
 
 def parse_key(text: str | None) -> int:
-    """The key of a row; 0, which no row has, for anything else."""
+    """Return the key of a row; 0, which no row has, for anything else."""
     return parse_number(text, ROW_DIGITS) or 0
 
 
 def clean_text(text: str, longest: int | None = None) -> str:
-    """The text as every database keeps it: U+FFFD for the zero byte, a question mark for half a character; cut."""
+    """Return the text in a form that every database accepts: U+FFFD for the zero byte, a question mark for half a
+    character; cut to `longest`."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")[:longest]
 
 
 def clean_line(text: str, longest: int | None = None) -> str:
-    """The same on one line: white space of any kind is one space, and none at the ends."""
+    """Return the text on one line: any white space becomes one space, with none at the ends."""
     return " ".join(clean_text(text).split())[:longest]
 
 
 def require_line(text: str, noun: str, owner: str, longest: int) -> str:
-    """Typed words on one line, as the `noun` of an `owner`: the name of a circuit. Raises InvalidInput."""
+    """Return the input on one line. Errors name it by `noun` and `owner`: the name of a circuit. Raises
+    InvalidInput."""
     line = clean_line(text)
     if not line:
         raise InvalidInput(f"Give the {owner} a {noun}.", noun)
@@ -59,7 +61,7 @@ def require_line(text: str, noun: str, owner: str, longest: int) -> str:
 
 
 def bounded_text(text: str, noun: str, owner: str, longest: int) -> str:
-    """Typed words of any number of lines, none among them. Raises InvalidInput."""
+    """Return the input, which may have any number of lines or be empty. Raises InvalidInput."""
     return _require_length(clean_text(text).strip(), noun, owner, longest)
 
 
@@ -71,7 +73,7 @@ def _require_length(text: str, noun: str, owner: str, longest: int) -> str:
 
 
 def parse_day(text: str) -> datetime:
-    """The beginning of a day that is written as 2026-01-31. Raises InvalidInput."""
+    """Return the start of a day written as 2026-01-31. Raises InvalidInput."""
     try:
         date = parse_date(text)
     except ValueError:
@@ -82,7 +84,7 @@ def parse_day(text: str) -> datetime:
 
 
 def parse_day_end(text: str) -> datetime:
-    """The moment at which a day ends. Raises InvalidInput."""
+    """Return the moment at which a day ends. Raises InvalidInput."""
     try:
         return parse_day(text) + timedelta(days=1)
     except OverflowError:
@@ -90,7 +92,7 @@ def parse_day_end(text: str) -> datetime:
 
 
 def find_swapped_days(since: str, until: str) -> str:
-    """A sentence if no day is at once since the one and until the other; "" otherwise, and where one is no day."""
+    """Return a message if `until` is before `since`; "" otherwise, or if either is not a day."""
     try:
         swapped = bool(since and until) and parse_day(since) >= parse_day_end(until)
     except InvalidInput:

@@ -1,6 +1,6 @@
-"""Toolsets and backbones that may be named: those of the registry, and those of plug-ins, which rows alone know here.
+"""List toolsets and backbones: those of the registry, and those of plug-ins, which are known here only as rows.
 
-Pages never import a plug-in: a worker that loaded one writes its rows.
+Pages never import a plug-in: a worker that loaded it writes its rows.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from workers import registry
 
 
 def list_toolsets() -> dict[str, str]:
-    """Key -> what people call it; those of plug-ins only while a worker can use them."""
+    """Return key -> display name; plug-ins only while a worker can use them."""
     return {key: each.label for key, each in registry.TOOLSETS.items()} | _list_rows(Toolset, registry.TOOLSETS)
 
 
 def list_backbones() -> dict[str, str]:
-    """Key -> what people call it; those of plug-ins only while a worker can use them."""
+    """Return key -> display name; plug-ins only while a worker can use them."""
     return dict(registry.choices(registry.BACKBONES)) | _list_rows(Backbone, registry.BACKBONES)
 
 
 def label_toolset(key: str) -> str:
-    """What people call a toolset; the key itself if it is not known."""
+    """Return the display name of a toolset; the key itself if it is unknown."""
     return registry.TOOLSETS[key].label if key in registry.TOOLSETS else _find_label(Toolset, key)
 
 
 def label_backbone(key: str) -> str:
-    """What people call a backbone; the key itself if it is not known."""
+    """Return the display name of a backbone; the key itself if it is unknown."""
     return registry.BACKBONES[key][0] if key in registry.BACKBONES else _find_label(Backbone, key)
 
 

@@ -1,7 +1,7 @@
-"""Rows derived from events, so that pages can list, count and search without reading payloads.
+"""Derive rows from events, so that pages can list, count and search without reading payloads.
 
-`keep` is called by `transcript` once for each event; it changes `run` in place. Where the rows go is for `row_writers`.
-How the run stands after an event is told by the table of events; what else follows, by `PROJECTIONS`.
+`transcript` calls `keep` once for each event; it changes `run` in place. `row_writers` decides where rows go. The
+table of events says which status a run has after an event; `PROJECTIONS` says what else follows.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _SCORE_FIELDS = ("outcome", "success", "error", "right")
 
 
 def keep(run: Run, event: Event, state: bytes, rows: RowWriter) -> None:
-    """Bring the rows in step with one new event."""
+    """Update the rows for one new event."""
     if event.row.status is not None:
         run.status, run.pause_requested = event.row.status, ""
     if event.row.stills or event.row.ends:
         run.lease_worker, run.lease_expires = "", None
     if event.row.stills:
-        run.fence += 1  # a worker that thinks it holds the run is refused
+        run.fence += 1  # a worker that still believes it holds the run is refused
     if isinstance(usage := getattr(event.content, "usage", None), Usage):
-        # A reply that did not come about was paid for all the same
+        # A reply that failed still cost money.
         run.prompt_tokens += usage.prompt_tokens
         run.completion_tokens += usage.completion_tokens
         run.cost += usage.cost
@@ -69,7 +69,7 @@ def _keep_result(run: Run, result: record.ExperimentEnded, rows: RowWriter) -> N
     experiment.seq, experiment.observation_count = run.last_seq, len(logged)
     experiment.best_activation = max((each.activation for each in logged), default=None)
     edited = {each.original for each in logged if each.original}
-    # What the originals of edits reached: in the same experiment, else when the run first logged them
+    # The activations of the originals: from the same experiment, else from when the run first logged them.
     before = {**rows.find_activations(edited), **{each.image: each.activation for each in logged}} if edited else {}
     made = [observation_row(experiment, place, each, before) for place, each in enumerate(logged, 1)]
     rows.add_result(experiment, made)
@@ -78,14 +78,14 @@ def _keep_result(run: Run, result: record.ExperimentEnded, rows: RowWriter) -> N
     run.observation_count += len(logged)
     if result.exemplar_mean is not None:
         run.exemplar_mean = result.exemplar_mean
-    # Exemplars set the mark; what the agent's own images reach is measured against it, logged or not.
+    # Exemplars set the threshold; the agent's own images are measured against it, whether logged or not.
     reached = [each.activation for each in logged if each.origin != Origin.EXEMPLAR]
     known = [each for each in (run.best_activation, result.best) if each is not None]
     run.best_activation = max([*reached, *known], default=None)
 
 
 def observation_row(experiment: Experiment, position: int, logged: Logged, before: Mapping[str, float]) -> Observation:
-    """The row; an edit whose original was never logged has no change."""
+    """Return the row. An edit whose original was never logged has no change."""
     original = logged.original or ""
     is_edit = original in before and original != logged.image
     return Observation(
@@ -156,4 +156,4 @@ PROJECTIONS: Mapping[type[record.Payload], Callable[[Run, Any, RowWriter], None]
     record.HandedOver: _keep_handover,
     record.Ended: _keep_end,
 }
-"""What follows from an event beside how the run stands; what is not named here changes no other row."""
+"""What follows from an event besides the run's status. Events that are not listed change no other row."""

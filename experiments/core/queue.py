@@ -1,7 +1,8 @@
-"""Having workers do something: a run is put into its flow in the database, where any of them claims it; a long job goes
-into Celery's queue, as its id and nothing else. Safe to import in the web process.
+"""Enqueue runs and background jobs for workers.
 
-With Redis away nothing is lost: workers look for runs by themselves, and the recovery finds the jobs.
+A run goes into its queue in the database, from which any worker claims it. A long job goes into Celery's queue, as
+its id only. Safe to import in the web process. Nothing is lost if Redis is away: workers poll for runs, and the
+recovery job finds the jobs.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _OURS = re.compile(r"(\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def enqueue(run_id: int, wait: float = 0) -> None:
-    """Put a run into the flow of its sweep or of its owner, to be claimed in `wait` seconds, and ring the bell once the
-    current transaction is committed."""
+    """Put a run into the queue of its sweep or of its owner, to be claimed in `wait` seconds, and ring the bell
+    once the current transaction is committed."""
     due = tell_time() + timedelta(seconds=wait)
     run = Run.objects.select_related("flow").only("owner_id", "sweep_id", "flow__id").get(pk=run_id)
     Run.objects.filter(pk=run_id).update(due=due, flow=run.flow_id or flow_of(run).pk)
@@ -37,16 +38,15 @@ def enqueue(run_id: int, wait: float = 0) -> None:
 
 
 def flow_of(run: Run) -> Flow:
-    """Where a run waits."""
+    """Return the queue in which a run waits."""
     if run.sweep_id:
         return Flow.objects.get_or_create(sweep_id=run.sweep_id, defaults={"owner_id": run.owner_id})[0]
     return Flow.objects.get_or_create(owner_id=run.owner_id, sweep=None)[0]
 
 
 def ring() -> None:
-    """Wake the threads of all workers that wait for something to claim. They look by themselves too: a bell that is not
-    heard costs a few seconds."""
-    if notify.muted.is_set():  # played in the foreground, where there may be no Redis
+    """Wake the threads of all workers that wait for runs. They also poll, so a lost bell costs only a few seconds."""
+    if notify.muted.is_set():  # runs in the foreground, perhaps without Redis
         return
     try:
         current_app.control.broadcast("ring")
@@ -55,19 +55,19 @@ def ring() -> None:
 
 
 def ask_for(job: str, row: int | None = None) -> None:
-    """Have a worker do a job of `workers.jobs.long`, such as "write_exemplars" of the profile with this key, once the
-    current transaction is committed. Asking twice is harmless."""
+    """Ask a worker to do a job of `workers.jobs.long`, such as "write_exemplars" of the profile with this key, once
+    the current transaction is committed. Asking twice is harmless."""
     transaction.on_commit(partial(send, f"workers.jobs.long.{job}", row))
 
 
 def ask_for_work(job_id: int) -> None:
-    """Have a worker do what a `Job` row says. Asking twice is harmless."""
+    """Ask a worker to do what a `Job` row says. Asking twice is harmless."""
     Job.objects.filter(pk=job_id).update(beat=tell_time())
     ask_for("work", job_id)
 
 
 def send(job: str, row: int | None = None) -> None:
-    """Send a job by name, so that the sender need not import it. The message's id begins with the row's."""
+    """Send a job by name, so that the sender need not import it. The message's id begins with the row's id."""
     try:
         args = () if row is None else (row,)
         current_app.send_task(job, args=args, task_id=f"{row or 0}-{uuid4()}", retry=False)
@@ -76,6 +76,7 @@ def send(job: str, row: int | None = None) -> None:
 
 
 def row_of(message_id: str) -> int:
-    """The id of the row that a message of `send` is about; 0 for none, and for beat's messages, whose ids are UUIDs."""
+    """Return the id of the row that a message of `send` is about; 0 for none, and for beat's messages, whose ids
+    are UUIDs."""
     found = _OURS.fullmatch(message_id)
     return int(found[1]) if found else 0

@@ -1,6 +1,7 @@
-"""Requests that are refused before any page sees them: forms that may come from another site, and unknown host names.
+"""Answer requests that are refused before any page sees them: forms that may come from another site, and unknown
+host names.
 
-Behind a proxy both are mostly a setting of the installation, so page and log name it.
+Behind a proxy the cause is usually a setting of the installation, so page and log name it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 MAX_CHARS = 100
-"""Characters that page and log show of an origin or a host, which the client chooses."""
+"""Maximum characters that page and log show of an origin or a host, which the client chooses."""
 FORWARD_SCHEME = "have the proxy send `X-Forwarded-Proto: https`"
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class FormRefusal:
-    """Why a form was refused. `remedies` are sentences for the administrator, empty if the user can help themselves."""
+    """Why a form was refused. `remedies` are sentences for the administrator, empty if users can help themselves."""
 
     title: str
     cause: str
@@ -45,7 +46,7 @@ NO_COOKIE = FormRefusal(
 
 
 def answer_refused_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form that Django's protection against forged requests refused for `reason`, and log the cause."""
+    """Answer a form that Django's CSRF protection refused for `reason`, and log the cause."""
     refusal = find_refusal(request, reason)
     words = " ".join((refusal.cause, *refusal.remedies))
     log.warning("%s %s was refused (%s): %s", request.method, request.path, reason[: 2 * MAX_CHARS], words)
@@ -53,7 +54,8 @@ def answer_refused_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def find_refusal(request: HttpRequest, reason: str) -> FormRefusal:
-    """The cause behind one of Django's reasons. Those that are not told apart are a token of an older page."""
+    """Return the cause behind one of Django's reasons. Reasons without a case of their own count as the token of an
+    older page."""
     expected = f"{request.scheme}://{request.get_host()}"
     if (origin := request.headers.get("Origin", "")) and reason == REASON_BAD_ORIGIN % origin:
         return _refuse_origin(origin, expected)
@@ -74,7 +76,7 @@ def find_refusal(request: HttpRequest, reason: str) -> FormRefusal:
 
 
 def _refuse_origin(origin: str, expected: str) -> FormRefusal:
-    """The refusal of a form from `origin`, of which the site knows itself as `expected` alone."""
+    """Return the refusal of a form from `origin`, if the site knows itself only as `expected`."""
     shown = origin[:MAX_CHARS]
     cause = f"The form came from {shown}, and the site takes itself to be at {expected[:MAX_CHARS]}."
     if origin == "null":
@@ -89,7 +91,7 @@ def _refuse_origin(origin: str, expected: str) -> FormRefusal:
 
 
 def _find_remedies(origin: str, expected: str, shown: str) -> list[str]:
-    """What makes the site know its own address, the likeliest first."""
+    """Return the settings that would make the site accept its own address, the likeliest first."""
     if origin == "null":
         return ["Have no proxy set `Referrer-Policy: no-referrer`: the site sets its own."]
     theirs, ours = _split(origin), _split(expected)
@@ -104,7 +106,7 @@ def _find_remedies(origin: str, expected: str, shown: str) -> list[str]:
 
 
 def _split(address: str) -> SplitResult | None:
-    """The parts of an address; None if there are none."""
+    """Return the parts of an address; None if it has none."""
     try:
         return urlsplit(address) if address else None
     except ValueError:
@@ -112,7 +114,7 @@ def _split(address: str) -> SplitResult | None:
 
 
 def answer_bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request that cannot be read. A host name that is not the site's is logged with its setting."""
+    """Answer a request that cannot be read. An unknown host name is logged with the setting that allows it."""
     host = ""
     if isinstance(exception, DisallowedHost):
         host = request.META.get("HTTP_HOST", "")[:MAX_CHARS]

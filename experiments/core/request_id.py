@@ -1,4 +1,4 @@
-"""A name for each request, in every line of the log about it and in its answer: the proxy's, or a new one."""
+"""Give each request an id, for log lines and the response: the proxy's, or a new one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def forget_request(**_: Any) -> None:
 
 
 class RequestId:
-    """Middleware. What a client sends is taken if it can do no harm in a log."""
+    """Middleware. A client's id is accepted if it is safe in a log."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -32,7 +32,7 @@ class RequestId:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         given = request.headers.get(HEADER, "")
         name = given if _PLAIN.fullmatch(given) else uuid4().hex
-        log_of_request(name)  # until the request is finished: Django logs what came of it after all middleware
+        log_of_request(name)  # until the request is finished: Django logs the outcome after all middleware
         response = self._get_response(request)
         response.headers[HEADER] = name
         return response

@@ -1,7 +1,7 @@
-"""Where rows that follow from events are written: `Direct`, each at once; `Bulk`, all of a new run together.
+"""Write derived rows: `Direct` writes each at once; `Bulk` writes all rows of a new run together.
 
-What follows from which event is told by `projections`, for both alike. A run that is imported or forked locks the
-database only while what `Bulk.ready` has made ready is written.
+`projections` decides for both which rows follow from an event. Importing or forking a run locks the database only
+while what `Bulk.ready` prepared is written.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from experiments.models.insertion import Prepared
 from workers.record.tasks import find_task
 
 AT_ONCE = 500
-"""Rows that are written by one statement, at most."""
+"""Maximum rows per statement."""
 
 
 class Direct:
-    """Writes each row at once, in the transaction of its event."""
+    """Write each row at once, in the transaction of its event."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -39,33 +39,34 @@ class Direct:
         return self._experiments[number]
 
     def find_activations(self, images: Collection[str]) -> Mapping[str, float]:
-        """The activations of those of these images that the run has logged, of each when it first was."""
+        """Return the activations of those of these images that the run has logged, each from when it was first
+        logged."""
         rows = self.run.observations.filter(image_id__in=images).order_by("-pk")
         return dict(rows.values_list("image_id", "activation"))
 
     def add_result(self, experiment: Experiment, logged: Sequence[Observation]) -> None:
-        """Keep what was changed of an experiment, and what it logged."""
+        """Save the changed fields of an experiment, and what it logged."""
         experiment.save()
         Observation.objects.bulk_create(logged)
 
     def mark_originals(self, images: Collection[str]) -> None:
-        """What the run logged of these images is found as what an edit was made from."""
+        """Mark the run's observations of these images as originals of an edit."""
         self.run.observations.filter(image_id__in=images, is_original=False).update(is_original=True)
 
     def add_state(self, number: int, state: bytes) -> None:
-        """Have what an experiment leaves to the next written with its result."""
+        """Save the state that an experiment leaves to the next one, together with its result."""
         self.experiment(number).state = state
 
     def add_labels(self, texts: Sequence[str]) -> None:
-        """Keep the labels of a conclusion, in order, as those of the run's unit."""
+        """Save the labels of a conclusion, in order, as labels of the run's unit."""
         save_labels(self.run, labels_of(self.run, texts))
 
     def read_hypothesis_texts(self) -> set[str]:
-        """The texts of the hypotheses that were made so far."""
+        """Return the texts of the hypotheses so far."""
         return set(SearchText.objects.filter(run=self.run, kind=TextKind.HYPOTHESIS).values_list("text", flat=True))
 
     def titles(self, number: int) -> list[Text]:
-        """The titles of the images that an experiment logged, as passages."""
+        """Return the titles of the images that an experiment logged, as passages."""
         rows = Observation.objects.filter(experiment__run=self.run, experiment__number=number).order_by("position")
         found = rows.values_list("pk", "title", "prompt")
         return [(TextKind.TITLE, pk, texts.title_of(title, prompt)) for pk, title, prompt in found]
@@ -78,9 +79,10 @@ class Direct:
 
 
 class Bulk:
-    """Gathers the rows of a run that has none yet, and has them written together. Reads and writes nothing before.
+    """Collect the rows of a run that has none yet, and write them together. Reads and writes nothing before that.
 
-    The run itself need not be saved. Raises ValueError for what the database would refuse: a number twice.
+    The run itself need not be saved. Raises ValueError for what the database would refuse, such as a number used
+    twice.
     """
 
     def __init__(self, run: Run) -> None:
@@ -90,7 +92,7 @@ class Bulk:
         self.experiments: dict[int, Experiment] = {}
         self.observations: list[Observation] = []
         self.places: dict[int, range] = {}
-        """For each experiment, where what it logged stands in `observations`."""
+        """For each experiment, the positions in `observations` of what it logged."""
         self.first: dict[str, float] = {}
         self.unmarked: dict[str, list[Observation]] = {}
         self.labels: list[Label] = []
@@ -141,7 +143,7 @@ class Bulk:
         return self.hypotheses_said
 
     def titles(self, number: int) -> list[Text]:
-        """Until they are saved, observations are named by their place."""
+        """Until they are saved, observations are named by their position."""
         rows = ((place, self.observations[place]) for place in self.places.get(number, ()))
         return [(TextKind.TITLE, place, texts.title_of(row.title, row.prompt)) for place, row in rows]
 
@@ -152,9 +154,9 @@ class Bulk:
         self.summary = normalized
 
     def ready(self) -> Callable[[], None]:
-        """Make all rows ready for the database; what is returned writes them and the run, in the transaction under way.
+        """Prepare all rows, and return a function that writes them and the run in the transaction under way.
 
-        That is short: of the rows only what the database itself tells is put in then, keys of what they belong to.
+        The write is short: it fills in only values that the database assigns, the keys of parent rows.
         """
         events = Prepared(Event, self.events, ["run_id"])
         hypotheses = Prepared(Hypothesis, self.hypotheses.values(), ["run_id"])
@@ -184,7 +186,7 @@ class Bulk:
 
 
 RowWriter = Direct | Bulk
-"""Where the rows of one run go."""
+"""Writer of the rows of one run."""
 
 
 def labels_of(run: Run, texts: Iterable[str]) -> list[Label]:
@@ -192,8 +194,7 @@ def labels_of(run: Run, texts: Iterable[str]) -> list[Label]:
 
 
 def save_labels(run: Run, labels: Sequence[Label]) -> None:
-    """Save labels, as those of the unit that the run is about, if the catalogue still knows it. A verdict is no label
-    of the unit."""
+    """Save labels as labels of the run's unit, if the catalogue still has it. A verdict is no label of the unit."""
     rows = Label.objects.bulk_create(labels, batch_size=AT_ONCE)
     if not find_task(run.task).gives_verdict and (unit := find_unit_of(run)):
         unit.labels.add(*rows)

@@ -1,4 +1,4 @@
-"""Which property an edit changed, and what an image shows: by the scenes that toybox drew, else by the edit's words."""
+"""Find the property that an edit changed, and what an image shows: from toybox's scenes, else from the edit's words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from workers.toybox.world.scenes import COLOURS, GROUNDS, LIGHTS, SIZES, Scene
 
 PROPERTIES = ("noun", "colour", "size", "count", "ground", "light", "place", "several", "other")
-"""What an edit may change, in the order in which pages list it."""
+"""Properties that an edit may change, in the order in which pages list them."""
 SIGNS: Mapping[str, str] = {
     "count": "add|insert|remove|delete|without|another|more|fewer|two|three|second",
     "light": "|".join((*LIGHTS, "lighting", "brighter", "darker", "sunny", "daytime", "night-time")),
@@ -18,11 +18,11 @@ SIGNS: Mapping[str, str] = {
     "noun": "replace|swap|turn .+ into|change .+ (?:to|into) an?",
     "place": "move|left|right|behind|front|top|rotate",
 }
-"""Words by which an instruction tells what it changes; the first that fits counts."""
+"""Words in an instruction that tell what it changes; the first match counts."""
 
 
 def name_change(before: Scene, after: Scene) -> str:
-    """The property that differs between two scenes; "several" where more than one does."""
+    """Return the property that differs between two scenes; "several" if more than one does."""
     found = set()
     if before.ground != after.ground:
         found.add("ground")
@@ -34,7 +34,7 @@ def name_change(before: Scene, after: Scene) -> str:
         for one, other in zip(before.things, after.things, strict=True):
             found |= {name for name in ("noun", "colour", "size") if getattr(one, name) != getattr(other, name)}
         places = [[(each.x, each.y, each.on) for each in scene.things] for scene in (before, after)]
-        # What is made larger is moved where it would not fit
+        # An object that is made larger is moved if it would not fit.
         if not found and places[0] != places[1]:
             found.add("place")
     if len(found) > 1:
@@ -43,13 +43,14 @@ def name_change(before: Scene, after: Scene) -> str:
 
 
 def guess_change(instruction: str) -> str:
-    """The property that an instruction speaks of; "other" where its words say none."""
+    """Return the property that an instruction names; "other" if it names none."""
     words = instruction.casefold()
     return next((name for name, signs in SIGNS.items() if re.search(rf"\b(?:{signs})\b", words)), "other")
 
 
 def list_contexts(scene: Scene) -> Iterator[tuple[str, str]]:
-    """What a scene shows, as (property, word): its ground and light, how many things, and what any of them is."""
+    """Yield what a scene shows as (property, word): its ground and light, the number of objects, and properties of
+    each."""
     yield "ground", scene.ground
     yield "light", scene.light
     yield "count", f"{len(scene.things)} thing{'s' * (len(scene.things) != 1)}"

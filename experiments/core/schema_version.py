@@ -1,4 +1,4 @@
-"""A database that this version cannot take over is refused before anything of it is touched."""
+"""Refuse a database that is too old for this version, before anything in it is changed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from django.db.models.signals import pre_migrate
 from django.dispatch import receiver
 
 SQUASHED = ("experiments", "0002_data_sets_and_parts")
-"""The second of the migrations that were squashed: who has it has tables of before."""
+"""The second of the squashed migrations: a database that has applied it has tables from before."""
 
 
 def refuse_older_schema(database: BaseDatabaseWrapper) -> None:
-    """Raises CommandError, with what to do, for a database of before the migrations were squashed."""
+    """Raise CommandError, with the remedy, for a database from before the migrations were squashed."""
     if SQUASHED in MigrationRecorder(database).applied_migrations():
         raise CommandError(
             "This database was made by an earlier version of MAIA Web, whose tables this one cannot take over: export "

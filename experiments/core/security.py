@@ -1,6 +1,5 @@
-"""The Content-Security-Policy: everything comes from us, nothing is inline. Pages that no browser or proxy keeps, texts
-that any database takes, logs that tell no secret of an address.
-"""
+"""Security middleware: Content-Security-Policy (everything from our origin, nothing inline), no caching of private
+pages, no NUL in input, no secrets of addresses in logs."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 UNSAID = "private, no-store"
-"""Cache-Control of what does not say itself how long it may be kept. Images and the API do."""
+"""Cache-Control of responses that do not set it themselves. Images and the API do."""
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class ContentSecurityPolicy:
-    """Middleware that sets the policy on every answer, and keeps private pages out of caches."""
+    """Middleware that sets the policy on every response, and keeps private pages out of caches."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -29,15 +28,15 @@ class ContentSecurityPolicy:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
-        if response.status_code != 304:  # what the browser has stays as it was
+        if response.status_code != 304:  # the browser's copy is unchanged
             response.headers.setdefault("Cache-Control", UNSAID)
         return response
 
 
 class WithoutNul:
-    """Middleware that has no view meet the character NUL, which PostgreSQL takes in no text: U+FFFD stands for it.
+    """Middleware that replaces the character NUL, which PostgreSQL accepts in no text, by U+FFFD.
 
-    In addresses, forms and cookies. The API refuses it by itself, with the field's name.
+    In addresses, forms and cookies. The API refuses it itself, with the field's name.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -50,13 +49,13 @@ class WithoutNul:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> None:
-        """Not sooner, so that a form is read no earlier than the check of its CSRF token would read it."""
+        """Run here, so that a form is read no earlier than the CSRF check would read it."""
         if request.content_type in FORMS and not request.path_info.startswith("/api/"):
             request.POST = _strip_nul(request.POST)  # type: ignore[assignment]
 
 
 def _strip_nul(given: QueryDict) -> QueryDict:
-    """The same, without NUL."""
+    """Return the values without NUL."""
     lists = [(key, given.getlist(key)) for key in given]
     if not any("\x00" in text for key, values in lists for text in (key, *values)):
         return given
@@ -68,4 +67,4 @@ def _strip_nul(given: QueryDict) -> QueryDict:
 
 
 SECRET = re.compile(r"/(shared|enter|join)/[^/\s?\"']+")
-"""Addresses that open something for whoever has them."""
+"""Addresses that give access to their holder."""

@@ -1,6 +1,6 @@
-"""Messages to channel groups, sent one after another by a thread of this process, over one connection: nobody waits for
-Redis, least of all for one that is away. A message that it does not take is lost, and what waits behind it; whoever
-listens catches up without.
+"""Send messages to channel groups from one thread, over one connection, so that no request waits for Redis.
+
+If Redis is away, a message is lost with those queued behind it; listeners catch up from the database.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from redis import RedisError
 log = logging.getLogger(__name__)
 
 MOST_WAITING = 1_000
-"""Messages that wait to be sent."""
+"""Maximum number of queued messages."""
 END_SECONDS = 5.0
-"""How long what waits may take at the end."""
+"""Seconds allowed at the end for sending queued messages."""
 Message = tuple[str, dict[str, Any]]
-"""A group, and what it is sent."""
+"""A group, and its message."""
 
 
 class Sender:
-    """`send` returns at once. Its thread begins with the first message, and ends with `end` or the process."""
+    """Sender of messages; `send` returns at once. The thread starts with the first message, and ends with `end` or
+    the process."""
 
     def __init__(self) -> None:
         self._waiting: Queue[Message | None] = Queue(MOST_WAITING)
@@ -46,7 +47,7 @@ class Sender:
             log.warning("%d messages wait for Redis; one to %s is left out.", MOST_WAITING, to)
 
     def end(self) -> None:
-        """Send what waits, and close the connection; the next message begins anew."""
+        """Send queued messages and close the connection; the next message starts anew."""
         with self._beginning:
             if self._thread is not None and self._thread.is_alive():
                 self._waiting.put(None)
@@ -63,14 +64,14 @@ class Sender:
     def _pass_on(self, loop: asyncio.AbstractEventLoop, to: str, message: dict[str, Any]) -> None:
         try:
             loop.run_until_complete(get_channel_layer().group_send(to, message))
-        except (RedisError, OSError, RuntimeError) as error:  # the last where the process ends
+        except (RedisError, OSError, RuntimeError) as error:  # RuntimeError: the process is ending
             left = self._forget()
             log.warning(
                 "Redis took no message to %s, nor %d behind it: %s. Viewers catch up by themselves.", to, left, error
             )
 
     def _forget(self) -> int:
-        """Leave out what waits, unless it is the word to end; how many messages."""
+        """Drop queued messages, except the signal to end; return how many."""
         left = 0
         with suppress(Empty):
             while True:

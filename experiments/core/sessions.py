@@ -1,7 +1,7 @@
-"""The session engine (`SESSION_ENGINE`): Django's, in a table that knows whose each session is, with two ends.
+"""The session engine (`SESSION_ENGINE`): Django's, in a table that knows the user of each session, with two limits.
 
-A session ends when nobody used it for `SESSION_IDLE`, and at the latest `SESSION_LENGTH` after it began. Both count
-on the server: when the row expires holds for pages and sockets alike.
+A session ends after `SESSION_IDLE` without use, and at the latest `SESSION_LENGTH` after it began. The server
+enforces both: the row's expiry counts for pages and sockets alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from django.utils import timezone
 from experiments.models import Session
 
 VISIT = "visit"
-"""Under this key a session says how, when and from where it began, and when it was last used."""
+"""Session key under which it keeps how, when and from where it began, and when it was last used."""
 
 
 class SessionStore(DatabaseStore):
@@ -37,7 +37,7 @@ class SessionStore(DatabaseStore):
         return row
 
     def get_session_cookie_age(self) -> int:
-        """Seconds from now until the session ends, if nobody uses it again."""
+        """Return the seconds until the session ends if it is not used again."""
         idle = int(settings.SESSION_COOKIE_AGE)
         began = self.get(VISIT, {}).get("began")
         return idle if began is None else max(0, min(idle, int(began + settings.SESSION_LENGTH - time.time())))
@@ -45,7 +45,7 @@ class SessionStore(DatabaseStore):
 
 @dataclass(frozen=True)
 class BrowserSession:
-    """A session as its person sees it. Times are None for one that began before times were kept."""
+    """A session as shown to its user. Times are None for sessions from before times were kept."""
 
     key: str
     began: datetime | None
@@ -56,7 +56,7 @@ class BrowserSession:
 
 
 def browser_sessions(user: User) -> list[BrowserSession]:
-    """The sessions of a person that last, newest use first."""
+    """Return the active sessions of a person, most recently used first."""
     found = []
     for row in Session.objects.filter(user=user, expire_date__gt=timezone.now()):
         kept = row.get_decoded().get(VISIT, {})
@@ -67,16 +67,16 @@ def browser_sessions(user: User) -> list[BrowserSession]:
 
 
 def end_all(user: User, but: str | None = None) -> int:
-    """Sign a person out everywhere, but in the session with this key. Returns how many sessions ended."""
+    """Sign a person out everywhere, except in the session with key `but`. Return how many sessions ended."""
     ended, _ = Session.objects.filter(user=user).exclude(session_key=but or "").delete()
     return ended
 
 
 def is_alive(key: str) -> bool:
-    """Whether the session is still there; sockets ask, since nobody else tells them."""
+    """True if the session still exists. Sockets ask, since no request tells them."""
     return Session.objects.filter(session_key=key, expire_date__gt=timezone.now()).exists()
 
 
 def forget_ended() -> None:
-    """Remove the rows of sessions that ended."""
+    """Delete the rows of expired sessions."""
     Session.objects.filter(expire_date__lt=timezone.now()).delete()

@@ -1,7 +1,7 @@
-"""What all sockets share: who may listen, the bell that says when to look, pings; and
-the one by which a page hears of its topics.
+"""Base classes of WebSocket consumers: access, bells, pings; and the consumer by which a page follows its topics.
 
-The bell may be lost and Redis may be dead: what a listener does every few seconds, in `look`, must do without it.
+A bell may be lost and Redis may be dead, so what a listener does every few seconds, in `look`, must work without
+it.
 """
 
 from __future__ import annotations
@@ -27,56 +27,57 @@ from experiments.core import access, notify
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 3.0
-"""Seconds between two looks at the database that no bell asked for."""
+"""Seconds between two looks at the database without a bell."""
 JOIN_EVERY = 30.0
-"""Seconds after which the groups are joined again: Redis may have been emptied."""
+"""Seconds after which the groups are joined again, since Redis may have been emptied."""
 TAKEN_WITHIN = 30.0
-"""Seconds within which a browser must take a message; one that takes nothing is let go, and comes back if it can."""
+"""Seconds within which a browser must accept a message; after that it is disconnected, and may reconnect."""
 CANCEL_AGAIN = 0.5
-"""Seconds after which a task that is still there is cancelled again."""
+"""Seconds after which a task that has not ended is cancelled again."""
 OVER, NOT_YOURS, TOO_MUCH, BROKEN = 1000, 4404, 4408, 1011
-"""Close codes. The browser comes back after the last one alone."""
+"""Close codes. The browser reconnects only after the last one."""
 MOST_HEARD = 20
-"""Messages a browser may send between two looks."""
+"""Maximum messages from a browser between two looks."""
 LONGEST_HEARD = 100
-"""Characters of one."""
+"""Maximum characters of one message."""
 MOST_TOPICS = 10
-"""Topics that one socket hears."""
+"""Maximum topics of one socket."""
 listening: WeakSet[Listener] = WeakSet()
 """All sockets of this process."""
 
 
 class Listener(AsyncWebsocketConsumer, ABC):
-    """One browser that listens. A subclass says to what, who may, what a bell means, and what is done without one."""
+    """Connection to one browser. A subclass says what is sent, who may listen, what a bell means, and what happens
+    without one."""
 
-    # The bell is heard by a task of this class: were it Channels' own, a dead Redis would end the socket.
+    # A task of this class listens for bells: with Channels' own, a dead Redis would end the socket.
     channel_layer_alias = "none"
 
     # --- for subclasses ---
 
     @abstractmethod
     def begin(self) -> bool:
-        """Read the address; False for one that asks for too much."""
+        """Read the address; return False if it asks for too much."""
 
     @abstractmethod
     def allowed(self) -> bool:
-        """Whether the person may listen, asked in the first line and at every look. Touches the database."""
+        """True if the person may listen; checked first and at every look. Reads the database."""
 
     @abstractmethod
     def groups_heard(self) -> Sequence[str]:
-        """The channel groups whose bells are heard."""
+        """Return the channel groups whose bells are received."""
 
     @abstractmethod
     async def look(self) -> int:
-        """What is done once and every few seconds; returns the code to close with once nothing can follow."""
+        """Called at the start and every few seconds; returns the close code once nothing more can follow."""
 
     @abstractmethod
     async def on_joined(self) -> None:
-        """What is done each time the groups were joined after bells may have been lost."""
+        """Called each time the groups were joined after bells may have been lost."""
 
     @abstractmethod
     async def answer(self, message: dict[str, Any]) -> None:
-        """What a message of the groups means."""
+        """Handle a message of the groups."""
 
     # --- the socket ---
 
@@ -99,7 +100,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
             await end(self.work)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Answer a ping; ignore everything else; end a browser that talks too much."""
+        """Answer a ping; ignore everything else; disconnect a browser that sends too much."""
         self.heard += 1
         if self.heard > MOST_HEARD or bytes_data is not None or len(text_data or "") > LONGEST_HEARD:
             await self.close(TOO_MUCH)
@@ -108,7 +109,8 @@ class Listener(AsyncWebsocketConsumer, ABC):
                 await self.send_message({"type": "pong"})
 
     async def send(self, text_data: str | None = None, bytes_data: bytes | None = None, close: bool = False) -> None:
-        """Raises TimeoutError where the browser takes nothing: the server keeps only so much for it, and waits."""
+        """Send a message. Raises TimeoutError if the browser accepts nothing: the server buffers a limited amount,
+        then waits."""
         async with asyncio.timeout(TAKEN_WITHIN):
             await super().send(text_data, bytes_data, close)
 
@@ -116,11 +118,11 @@ class Listener(AsyncWebsocketConsumer, ABC):
         await self.send(text_data=json.dumps(message))
 
     async def may_stay(self) -> bool:
-        """Whether the session that opened the socket lasts, and its person may still listen."""
+        """True if the session that opened the socket is active, and its user may still listen."""
         return await database_sync_to_async(lambda: access.is_still_signed_in(self.scope) and self.allowed())()
 
     async def follow(self) -> None:
-        """Look and listen until it is over. If we fail, the socket closes, and the browser comes back."""
+        """Look and listen until the end. If this fails, the socket closes and the browser reconnects."""
         listening = asyncio.create_task(self.listen())
         try:
             await self.close(await self.look())
@@ -139,7 +141,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
     # --- the bell ---
 
     async def listen(self) -> None:
-        """Hear the bell as long as there is one; where Redis is away, try again later."""
+        """Receive bells while Redis is available, and retry later while it is away."""
         while True:
             try:
                 await self.hear()
@@ -148,7 +150,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
                 await asyncio.sleep(LOOK_EVERY)
 
     async def hear(self) -> None:
-        """Join the groups and answer their messages."""
+        """Join the groups and handle their messages."""
         layer = get_channel_layer()
         channel = await layer.new_channel()
         await self.join(layer, channel)
@@ -173,7 +175,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
 
 
 async def end(task: asyncio.Task[Any]) -> None:
-    """Cancel a task and wait until it is gone. A single cancel may be swallowed (asyncio.wait_for in Python 3.11)."""
+    """Cancel a task and wait until it has ended. A single cancel may be swallowed (asyncio.wait_for in Python 3.11)."""
     while not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=CANCEL_AGAIN)
@@ -189,13 +191,13 @@ def _is_ping(text: str) -> bool:
 
 
 class TopicConsumer(Listener):
-    """Tells a page when something about its topics has changed; the page then asks for its parts again.
+    """Tell a page when something about its topics has changed; the page then reloads its parts.
 
-    A bell never carries data, so what a person may see is decided where it is asked for. A lost bell hides nothing: the
-    page also asks by itself, every half minute and whenever the bells begin anew.
+    A bell never carries data, so access is checked when the parts are loaded. A lost bell hides nothing: the page
+    also polls every half minute and whenever bells start again.
 
-    To the browser: {"type": "ready"} each time bells begin to be heard, {"type": "bell", topic}, {"type": "pong"}. From
-    the browser: {"type": "ping"}, and nothing else.
+    To the browser: {"type": "ready"} each time bells start, {"type": "bell", topic}, {"type": "pong"}. From the
+    browser: {"type": "ping"} only.
     """
 
     def begin(self) -> bool:
@@ -210,7 +212,7 @@ class TopicConsumer(Listener):
         return [notify.topic_group(topic) for topic in self.topics]
 
     async def look(self) -> int:
-        """Until the person may not hear all of it any more."""
+        """Continue until the user may no longer follow all the topics."""
         while await self.may_stay():
             self.heard = 0
             await asyncio.sleep(LOOK_EVERY)

@@ -1,4 +1,4 @@
-"""Rows of files: JSON lines, and CSV in which nothing is a formula that a spreadsheet would run."""
+"""Write spreadsheets: JSON lines, and CSV in which no cell is a formula that a spreadsheet would run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMULA = ("=", "+", "-", "@", "|", "%")
 
 
 def cell(value: Any) -> str:
-    """A value as CSV has it. A spreadsheet would take text that begins so for a formula, and run it."""
+    """Return a value as a CSV cell, guarded if a spreadsheet would run its text as a formula."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -27,12 +27,12 @@ def cell(value: Any) -> str:
 
 
 def unguard(text: str) -> str:
-    """What was given to `cell`, of the text that it made."""
+    """Return what was given to `cell` to make this text."""
     return text[1:] if text.startswith("'") and _wants_guard(text[1:]) else text
 
 
 def _wants_guard(text: str) -> bool:
-    """Also what looks as if it had its guard already, so that a guard can be taken off again."""
+    """True if the text needs a guard. Also if it looks guarded already, so that a guard can be removed again."""
     bare = text.lstrip("'")
     return bare.lstrip().startswith(FORMULA) or bare.startswith(("\t", "\r", "\n"))
 
@@ -43,7 +43,7 @@ def json_line(row: dict[str, Any]) -> bytes:
 
 
 def csv_header(cells: Iterable[str]) -> bytes:
-    """The first line of a file, behind the mark by which spreadsheets know UTF-8."""
+    """Return the first line of a file, after the mark by which spreadsheets recognise UTF-8."""
     return codecs.BOM_UTF8 + csv_line(cells)
 
 

@@ -1,4 +1,4 @@
-"""Where image files lie: a folder in which every file is either whole or not there."""
+"""Store image files in a folder, in which each file is complete or absent."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.core.files.storage import FileSystemStorage
 
 
 class WholeFileStorage(FileSystemStorage):
-    """Writes beside the target and renames, so that a killed worker leaves no half image.
+    """Write beside the target and rename, so that a killed worker leaves no partial image.
 
-    Names are keys of the content: a name that exists holds the same bytes' pixels and may be replaced.
+    Names are keys of the content: an existing name holds the same pixels and may be replaced.
     """
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:  # noqa: ARG002 Django's signature

@@ -1,7 +1,7 @@
-"""What a sweep's runs took so far, kept in step with their events, and the end of its budget.
+"""Update what a sweep's runs used with each of their events, and end the sweep when its budget is reached.
 
-Called by `transcript` alone, in the transaction of the event. A budget that is reached closes the sweep's flow: rounds
-under way end, and no further one begins.
+Called only by `transcript`, in the transaction of the event. A reached budget closes the sweep's queue: current
+rounds finish, and no new one starts.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ BUDGETS: Mapping[str, tuple[str, str]] = {
     "token_limit": ("tokens", "{:,} tokens"),
     "seconds_limit": ("seconds", "{:,.0f} s of work"),
 }
-"""Column of each limit -> the column that it limits, and how such a figure is written."""
+"""Column of each limit -> the column that it limits, and the format of its figures."""
 MAX_TOKENS = 10**15
-"""Of a budget."""
+"""Maximum token budget."""
 NAME_CHARS = 60
-"""Characters of a sweep's name in a notification."""
+"""Maximum characters of a sweep's name in a notification."""
 _OVER = (SweepStatus.DONE, SweepStatus.STOPPED)
 
 
 @dataclass(frozen=True)
 class RunTotals:
-    """What a run took: US dollars, tokens, seconds of work."""
+    """What a run used: US dollars, tokens, seconds of work."""
 
     cost: float
     tokens: int
@@ -45,7 +45,8 @@ class RunTotals:
 
 
 def keep(run: Run, before: RunTotals, *, ends: bool) -> None:
-    """Add what an event of the run took beyond `before`; `ends` where it is the last of the run. The run is locked."""
+    """Add what an event of the run used beyond `before`; `ends` is true for the run's last event. The run must be
+    locked."""
     if run.sweep_id is None:
         return
     now = RunTotals.of(run)
@@ -61,7 +62,7 @@ def keep(run: Run, before: RunTotals, *, ends: bool) -> None:
 
 
 def find_reached(sweep: Sweep) -> str:
-    """Which budget of the sweep is used up, in a sentence; "" while all of them last."""
+    """Return a sentence about the sweep's budget that is used up; "" if none is."""
     for limit, (column, words) in BUDGETS.items():
         most, taken = getattr(sweep, limit), getattr(sweep, column)
         if most is not None and taken >= most:
@@ -83,7 +84,7 @@ def _close_if_reached(sweep_id: int) -> None:
 
 
 def finish_if_last(sweep_id: int) -> None:
-    """A sweep is done once all of its runs are there and have ended."""
+    """Finish the sweep once all of its runs exist and have ended."""
     complete = Sweep.objects.filter(pk=sweep_id, laid_out__gte=F("planned")).exclude(status__in=_OVER)
     sweep = complete.select_related("owner").first()
     if sweep is None or Run.objects.filter(sweep=sweep_id).exclude(status__in=ENDED).exists():
@@ -94,7 +95,7 @@ def finish_if_last(sweep_id: int) -> None:
 
 
 def _tell_owner(sweep: Sweep, words: str) -> None:
-    """Once for the whole: its runs tell nobody of their end. An evaluation tells itself how its sweeps are."""
+    """Notify the owner once for the whole sweep: its runs do not. An evaluation notifies about its own sweeps."""
     if sweep.evaluation_id is not None:
         return
     said = f"Your sweep {sweep.pk}, “{notifications.shorten(sweep.name, NAME_CHARS)}”, {words}"
@@ -102,7 +103,7 @@ def _tell_owner(sweep: Sweep, words: str) -> None:
 
 
 def explain_wait(run: Run) -> str:
-    """Why no worker takes up a run that has not ended; "" if one will."""
+    """Explain why no worker claims a run that has not ended; "" if one will."""
     if run.held_up and not run.has_ended:
         return run.held_up
     if run.sweep is None or run.has_ended or run.sweep.status == SweepStatus.RUNNING:

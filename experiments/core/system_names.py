@@ -1,7 +1,8 @@
-"""What a system is called before one person. The layer and the name of a synthetic neuron are the answer: whoever is to
-judge a run of one unseen (`blindness` says who) reads a number in their place, wherever that neuron is named.
+"""Decide which name of a system a viewer reads.
 
-It is the neuron that is hidden, not the run alone: other runs of the same one would tell as well.
+The layer and name of a synthetic neuron are the answer. A person who has yet to judge a run of one blind
+(`blindness` decides) reads a number instead, wherever that neuron is named: other runs of the same neuron would
+reveal it as well.
 """
 
 from __future__ import annotations
@@ -24,57 +25,59 @@ from workers.record.systems import SystemSpec
 Key = tuple[str, str, int]
 """Model, layer, unit."""
 TELLING = frozenset({"system", "model", "layer", "unit"})
-"""What the changes of a fork name."""
+"""Keys of a fork's changes that would reveal the system."""
 
 
 class Names:
-    """The names that one viewer reads; without a viewer, those that everybody may. One query, the first time that a
-    synthetic neuron comes up: for one answer, not to be kept."""
+    """The names that one viewer reads; without a viewer, the names that everyone may read.
+
+    Runs one query, when a synthetic neuron first comes up. Use it for one response and do not keep it.
+    """
 
     def __init__(self, viewer: User | AnonymousUser | None) -> None:
         self.viewer = viewer if isinstance(viewer, User) else None
         self.asked: set[Key] = set()
-        """The systems asked about. What was drawn with these names is for all from whom the same of them are hidden."""
+        """The systems asked about. A page drawn with these names fits everyone from whom the same ones are hidden."""
 
     @cached_property
     def hidden(self) -> frozenset[Key]:
-        """The systems whose names are not for these eyes yet."""
+        """The systems whose names are hidden from the viewer."""
         rows = _hidden_runs(self.viewer).values_list("model", "layer", "unit")
         return frozenset((model, layer, unit) for model, layer, unit in rows)
 
     def hides(self, run: Run) -> bool:
-        """Whether the viewer does not read what the run studies."""
+        """True if the run's system is hidden from the viewer."""
         return run.system_kind == registry.BLINDED_KIND and self.holds_back(run.model, run.layer, run.unit)
 
     def holds_back(self, model: str, layer: str, unit: int) -> bool:
-        """The same of a system by its place."""
+        """True if the system at this place is hidden from the viewer."""
         self.asked.add((model, layer, unit))
         return (model, layer, unit) in self.hidden
 
     def of(self, run: Run) -> str:
-        """What the run studies, in one line."""
+        """Return the run's system in one line."""
         return self._number(run) if self.hides(run) else run.system
 
     def short(self, run: Run) -> str:
-        """The same without the model."""
+        """Return the run's system without the model."""
         return self._number(run) if self.hides(run) else run.short_system
 
     def _number(self, run: Run) -> str:
         return registry.blind_name(run.system_kind, run.model, run.layer, run.unit)
 
     def place(self, run: Run) -> dict[str, Any]:
-        """`model`, `layer` and `unit` of a run as data: empty, empty and None where they are hidden."""
+        """Return `model`, `layer` and `unit` of a run as data; "", "" and None if they are hidden."""
         if self.hides(run):
             return {"model": "", "layer": "", "unit": None}
         return {"model": run.model, "layer": run.layer, "unit": run.unit}
 
     def versions(self, run: Run) -> dict[str, Any]:
-        """What the run is made with."""
+        """Return the versions of what the run uses."""
         return _without_model(run.versions) if self.hides(run) else run.versions
 
     def content(self, run: Run, event: Event) -> Payload:
-        """What an event of the run says: what the agent was told never names a synthetic neuron, what we keep beside it
-        does."""
+        """Return an event's content. What the agent was told never names a synthetic neuron, but what we store
+        beside it does."""
         content = event.content
         if not isinstance(content, Started | Forked) or not self.hides(run):
             return content
@@ -85,28 +88,30 @@ class Names:
         return replace(content, system=system, versions=_without_model(content.versions))
 
     def payload(self, run: Run, event: Event) -> dict[str, Any]:
-        """The same as plain JSON; of an event that cannot be read, whatever is stored."""
+        """Return the same as plain JSON; for an event that cannot be read, whatever is stored."""
         if event.is_unreadable:
             return event.payload if isinstance(event.payload, dict) else {}
         return encode(self.content(run, event))
 
     def hide_any(self, queue: ReviewQueue) -> bool:
-        """Whether the queue holds a run whose system is hidden: then what its runs were chosen by is, too."""
+        """True if the queue holds a run whose system is hidden; then the criteria that chose its runs are hidden
+        too."""
         return queue.items.filter(self.are_hidden("run__")).exists()
 
     def are_hidden(self, prefix: str = "") -> Q:
-        """Of rows that lead to their run by `prefix`: those whose system is hidden."""
+        """Return a filter for rows whose run, found by `prefix`, has a hidden system."""
         return self.are_hidden_at(f"{prefix}model", f"{prefix}layer", f"{prefix}unit")
 
     def are_hidden_at(self, model: str, layer: str, unit: str) -> Q:
-        """The same of rows that name a system in these fields. Where none is hidden, databases compare nothing."""
+        """Return a filter for rows that name a hidden system in these fields. If none is hidden, it adds no
+        comparison."""
         same = {"model": OuterRef(model), "layer": OuterRef(layer), "unit": OuterRef(unit)}
         return Q(Exists(_hidden_runs(self.viewer).filter(**same))) if self.hidden else Q(pk__in=[])
 
 
 def _hidden_runs(viewer: User | None) -> QuerySet[Run]:
-    """Runs of synthetic neurons that this person, or without one anybody, is to judge unseen; and those that people
-    write for an evaluation, until they have ended."""
+    """Return runs of synthetic neurons that this person, or without one any person, has yet to judge blind; and
+    those that people write for an evaluation, until they have ended."""
     open_items = ReviewItem.objects.filter(complete=False, queue__blind=True, queue__closed=None).order_by()
     runs = blindness.blinded_runs(viewer) if viewer else open_items.values_list("run_id", flat=True)
     hidden = Q(pk__in=runs) | Q(pk__in=visibility.list_written().values("pk"))

@@ -1,4 +1,5 @@
-"""Tags on runs, experiments and images: one name stands for the same on all of them, and goes with its last use."""
+"""Add and remove tags of runs, experiments and images. A name is the same tag on all of them, and is deleted with
+its last use."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ Tagged = Run | Experiment | Observation
 
 
 def clean_tag(words: str) -> str:
-    """The words as a tag is kept. Raises InvalidInput."""
+    """Return the words in the form that is stored. Raises InvalidInput."""
     name = clean_line(words)
     if not name:
         raise InvalidInput("Write the tag first.", "tag")
@@ -30,7 +31,7 @@ def clean_tag(words: str) -> str:
 
 @transaction.atomic
 def tag(actor: Actor, row: Tagged, words: str) -> str:
-    """The tag as it is kept. Raises InvalidInput for words that cannot be a tag."""
+    """Add a tag and return it as stored. Raises InvalidInput for words that cannot be a tag."""
     name = clean_tag(words)
     row.tags.add(Tag.objects.get_or_create(name=name)[0])
     audit.record(actor, Verb(f"{row._meta.verbose_name}.tagged"), row, tag=name)
@@ -39,7 +40,7 @@ def tag(actor: Actor, row: Tagged, words: str) -> str:
 
 @transaction.atomic
 def untag(actor: Actor, row: Tagged, name: str) -> bool:
-    """Take a tag off; False if it has no such tag. A tag that nothing has any more is gone."""
+    """Remove a tag; return False if the row has no such tag. A tag without uses is deleted."""
     found = row.tags.filter(name=name).first()
     if found is None:
         return False
@@ -51,7 +52,7 @@ def untag(actor: Actor, row: Tagged, name: str) -> bool:
 
 
 def set_tags(actor: Actor, row: Tagged, wanted: Iterable[str]) -> None:
-    """Have it these tags and no others. Call it with the row locked. Raises InvalidInput."""
+    """Set the tags of a row to exactly these. The row must be locked. Raises InvalidInput."""
     before, after = set(row.tags.values_list("name", flat=True)), {clean_tag(words) for words in wanted}
     for name in sorted(before - after):
         untag(actor, row, name)
@@ -60,7 +61,7 @@ def set_tags(actor: Actor, row: Tagged, wanted: Iterable[str]) -> None:
 
 
 def images(name: str) -> Q:
-    """Observations with this tag, or whose experiment or run has it."""
+    """Return a filter for observations with this tag, or whose experiment or run has it."""
     found = Tag.objects.filter(name=name).order_by()
     return (
         Q(pk__in=found.values("observations"))
@@ -70,7 +71,7 @@ def images(name: str) -> Q:
 
 
 def programs(name: str) -> Q:
-    """Experiments with this tag, or whose run has it, or that logged an image with it."""
+    """Return a filter for experiments with this tag, whose run has it, or that logged an image with it."""
     found = Tag.objects.filter(name=name).order_by()
     logged = Observation.objects.filter(tags__name=name).order_by().values("experiment")
     return Q(pk__in=found.values("experiments")) | Q(run__in=found.values("runs")) | Q(pk__in=logged)

@@ -1,4 +1,4 @@
-"""Small versions of images for grids, and the addresses of an image. Workers make them: the web decodes no image."""
+"""URLs of an image and of its small versions. Workers make them: the web process decodes no image."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from functools import cache
 from django.urls import reverse
 
 SIZES = (64, 160, 320)
-"""Longest sides in pixels: for lines of lists, for grids on ordinary screens and on fine ones."""
+"""Longest sides in pixels: for lines of lists, and for grids on ordinary and on high-resolution screens."""
 
 
 BEGINNING = 16
-"""Letters of a key that tell an image from all others."""
+"""Letters of a key that suffice to identify an image."""
 ANY = "0" * 64
 KEY = re.compile("[0-9a-f]{64}")
 
 
 def is_key(text: str) -> bool:
-    """Whether an image could be stored under this text: nothing else gets an address."""
+    """True if an image could be stored under this text; nothing else gets a URL."""
     return KEY.fullmatch(text) is not None
 
 
 @cache
 def _page_of_any() -> str:
-    """The address of the page of the image `ANY`: a page shows many images, and looking one address up takes long."""
+    """Return the URL of the page of the image `ANY`: resolving a URL is slow, and a page shows many images."""
     return reverse("image-page", args=[ANY])
 
 
 def picture_of(key: str) -> str:
-    """Where a dot of a plot finds the picture that it stands for. Plots have hundreds, and whole keys are half of what
-    a dot weighs: the beginning of one is as good."""
+    """Return the URL of a plot point's image. It uses the beginning of the key, since plots have hundreds of points
+    and whole keys would be half of their size."""
     return f"{_page_of_any().replace(ANY, key[:BEGINNING]).removesuffix('/')}.webp"
 
 
 @dataclass(frozen=True)
 class ImageUrls:
-    """Of the page of an image, its file, and its small versions."""
+    """URLs of an image's page, its file, and its small versions."""
 
     page: str
     file: str

@@ -1,7 +1,8 @@
-"""The only writer of events: save, then ring the bell on commit; and read back "after n".
+"""Append events to a run and read them back. This module is the only writer of events.
 
-Rows that pages list and count (`Run`, `Experiment`, `Observation`, …) are kept in step by `projections`, in the same
-transaction. Called by the views that start and steer runs, by the workers' run log, and by imports.
+It saves the event, and rings the bell on commit. In the same transaction `projections` updates the rows that pages
+list and count (`Run`, `Experiment`, `Observation`, …). Called by the views that start and steer runs, by the
+workers' run log, and by imports.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _RESUMABLE = REOPENABLE | {Status.WAITING}
 
 @dataclass(frozen=True)
 class ImportedEvent:
-    """An event of a run that took place elsewhere. `state` is what an experiment left to the next."""
+    """An event of a run from elsewhere. `state` is what an experiment leaves to the next."""
 
     kind: str
     payload: Payload
@@ -37,11 +38,11 @@ class ImportedEvent:
 
 
 class LeaseLost(Exception):
-    """Raised when the writer's fencing number is not the run's any more: another worker has taken over."""
+    """The writer's fencing number is no longer the run's: another worker has taken over."""
 
 
 class RunEnded(Exception):
-    """Raised when an event is appended to a run whose end is already recorded."""
+    """An event was appended to a run whose end is already recorded."""
 
 
 def append(
@@ -59,13 +60,13 @@ def append(
     run so far. `state` is what an experiment leaves to the next. Raises LeaseLost, RunEnded, Run.DoesNotExist.
     """
     with transaction.atomic():
-        # The row is locked: the web and a worker may append at the same time.
+        # Lock the row: the web process and a worker may append at the same time.
         run = Run.objects.select_for_update().get(pk=run_id)
         if fence is not None and run.fence != fence:
             raise LeaseLost(f"Run {run_id} is held by another worker: fence {run.fence}, not {fence}.")
         if run.has_ended and not _may_follow(run, kind):
             raise RunEnded(f"Run {run_id} has ended ({run.status}): nothing can follow.")
-        if kind_of(kind).stills and run.cancel_requested:  # nobody is there any more who would end it
+        if kind_of(kind).stills and run.cancel_requested:  # no worker is left that would end it
             kind, payload = "cancelled", Ended("Stopped by a person.")
         before = sweep_totals.RunTotals.of(run)
         run.last_seq += 1
@@ -80,12 +81,12 @@ def append(
 
 
 def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
-    """Go through the transcript of a run that took place elsewhere; what is returned writes it, with the run.
+    """Process the transcript of a run from elsewhere, and return a function that writes it with the run.
 
-    Going through writes nothing and may take its time; writing is all or nothing in the caller's transaction, which
-    it keeps short. Each event bears its own time; `run` is new, nobody has seen it. Raises ValueError for events after
-    the end or out of turn, and what the rows refuse (a number twice, a result of no experiment), with the run's
-    `last_seq` at the event in question.
+    Processing writes nothing and may take long. The write is short, and all or nothing in the caller's transaction.
+    Each event has its own time; `run` is new and unseen. Raises ValueError for events after the end or out of
+    order, and for what the rows refuse (a number twice, a result without an experiment), with the run's `last_seq`
+    at that event.
     """
     rows, over = Bulk(run), run.has_ended
     for step in steps:
@@ -113,9 +114,9 @@ def replay(run: Run, steps: Iterable[ImportedEvent]) -> Callable[[], None]:
 
 
 def resume(run_id: int, who: str, *, with_reply: bool = False) -> bool:
-    """Queue a run that stands still; False if it does not, by now. The caller enqueues it.
+    """Queue a suspended run; return False if it is not suspended any more. The caller enqueues it.
 
-    A run that waits for a person's reply goes on `with_reply` alone.
+    A run that waits for a person's reply resumes only `with_reply`.
     """
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
@@ -127,23 +128,23 @@ def resume(run_id: int, who: str, *, with_reply: bool = False) -> bool:
 
 
 def _may_follow(run: Run, kind: str) -> bool:
-    """Whether an event of this kind may follow the end of the run."""
+    """True if an event of this kind may follow the end of the run."""
     return kind == "resumed" and run.status in REOPENABLE
 
 
 def awaits_reply(run: Run) -> bool:
-    """Whether the run waits for a reply that a person writes."""
+    """True if the run waits for a reply that a person writes."""
     stopped = last_stop(run) if run.status == Status.WAITING else None
     return stopped is not None and stopped.kind == "waiting_for_person"
 
 
 def last_stop(run: Run) -> Event | None:
-    """The latest event at which the run came to stand still without ending."""
+    """Return the latest event that suspended the run without ending it."""
     return run.events.filter(kind__in=_STILLS).order_by("-seq").first()
 
 
 def strip_unstorable(data: Any) -> Any:
-    """The same JSON without what no database takes: zero bytes and half characters, which programs may print."""
+    """Return the JSON without what databases refuse: zero bytes and half characters, which programs may print."""
     if isinstance(data, str):
         return clean_text(data)
     if isinstance(data, dict):
@@ -152,5 +153,5 @@ def strip_unstorable(data: Any) -> Any:
 
 
 def list_events(run_id: int, seq: int, limit: int = 200) -> Sequence[Event]:
-    """The run's events with a higher `seq`, in order, at most `limit`."""
+    """Return the run's events with a higher `seq`, in order, at most `limit`."""
     return list(Event.objects.filter(run_id=run_id, seq__gt=seq).order_by("seq")[:limit])

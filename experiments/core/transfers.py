@@ -1,6 +1,6 @@
-"""Files that go between the web and the workers: what was exported, and what was brought to be imported.
+"""Keep files of exports and imports that pass between the web process and workers.
 
-They lie in the state folder, or in the bucket where images lie there. Names are paths such as `exports/3.csv`.
+They lie in the state folder, or in the bucket if images lie there. Names are paths such as `exports/3.csv`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from experiments.core.bucket import Bucket
 
 
 def put(path: Path, name: str) -> None:
-    """Move a whole file there. It must lie in `waiting_folder`."""
+    """Move a complete file there. It must lie in `waiting_folder`."""
     if bucket := _bucket():
         bucket.upload(path, name)
         path.unlink()
@@ -30,7 +30,7 @@ def put(path: Path, name: str) -> None:
 
 
 def waiting_folder() -> Path:
-    """Where files are made until they are whole."""
+    """Return the folder in which files are made until they are complete."""
     folder = Path(settings.STATE) / "transfers"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -42,7 +42,7 @@ def exists(name: str) -> bool:
 
 @contextmanager
 def fetch(name: str) -> Iterator[Path]:
-    """The file on this machine, for the length of a block. Raises FileNotFoundError."""
+    """Yield the file on this machine, within a block. Raises FileNotFoundError."""
     bucket = _bucket()
     if bucket is None:
         yield _place(name)
@@ -54,12 +54,12 @@ def fetch(name: str) -> Iterator[Path]:
 
 
 def stream(name: str) -> IO[bytes]:
-    """The file, to be read in pieces and closed. Raises FileNotFoundError."""
+    """Open the file to be read in pieces; the caller closes it. Raises FileNotFoundError."""
     return bucket.stream(name) if (bucket := _bucket()) else _place(name).open("rb", buffering=0)
 
 
 def remove(name: str) -> None:
-    """Harmless where there is none."""
+    """Remove the file, if it exists."""
     if bucket := _bucket():
         bucket.delete(name)
     else:
@@ -67,8 +67,8 @@ def remove(name: str) -> None:
 
 
 def remove_others(folder: str, names: set[str], seconds: float) -> None:
-    """Remove what lies in a folder under none of these names for so long: one may just be written, and its row not
-    saved yet."""
+    """Remove files of a folder that have other names and are older than `seconds`: a newer one may be in use before
+    its row is saved."""
     before = time.time() - seconds
     if bucket := _bucket():
         found = [(name, written) for name, _, written in bucket.list_names(folder)]
@@ -82,7 +82,7 @@ def remove_others(folder: str, names: set[str], seconds: float) -> None:
 
 
 def remove_broken(seconds: float) -> None:
-    """Remove what whoever made it left half made, so long ago."""
+    """Remove partial files that are older than `seconds`."""
     for path in waiting_folder().iterdir():
         if path.is_file() and path.stat().st_mtime < time.time() - seconds:
             path.unlink(missing_ok=True)

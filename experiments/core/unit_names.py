@@ -1,4 +1,5 @@
-"""Units by number or by name: the classes of logits, the concepts of synthetic neurons. Standard library alone."""
+"""Parse and format units by number or by name: classes of logits, concepts of synthetic neurons. Uses only the
+standard library."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ _RANGE = re.compile(r"\s*([0-9]{1,9})\s*[-–]\s*([0-9]{1,9})\s*")  # noqa: RUF0
 
 
 def unit_number(written: str, layer: str, units: int, names: Sequence[str] = ()) -> int:
-    """The unit that "7", "tench" or "tench (7)" means. Raises UnknownName, with what there is.
+    """Return the unit that "7", "tench" or "tench (7)" means. Raises UnknownName, with the choices.
 
-    A name is enough where a layer has names; of units with the same name, the number in brackets tells.
+    In a layer with names, a name is enough; the number in brackets tells units with the same name apart.
     """
     text = written.strip()
     called = [number for number, name in enumerate(names) if name.casefold() == text.casefold()]
@@ -36,8 +37,8 @@ def unit_number(written: str, layer: str, units: int, names: Sequence[str] = ())
 
 
 def unit_numbers(written: str, layer: str, units: int, names: Sequence[str] = ()) -> list[int]:
-    """The units that "3, 5, 8-12" means, each once, in that order; any of them may be a name, with commas of its own.
-    Raises UnknownName."""
+    """Return the units that "3, 5, 8-12" means, each once, in that order; any of them may be a name that contains
+    commas. Raises UnknownName."""
     found: dict[int, None] = {}
     pending, problem = "", None
     for part in written.split(","):
@@ -56,7 +57,7 @@ def unit_numbers(written: str, layer: str, units: int, names: Sequence[str] = ()
 
 
 def _read_part(part: str, layer: str, units: int, names: Sequence[str]) -> Sequence[int]:
-    """A unit, or those from one to another."""
+    """Return one unit, or a range of units."""
     if not (ends := _RANGE.fullmatch(part)):
         return [unit_number(part, layer, units, names)]
     first, last = (unit_number(end, layer, units) for end in ends.groups())
@@ -66,7 +67,7 @@ def _read_part(part: str, layer: str, units: int, names: Sequence[str]) -> Seque
 
 
 def format_units(numbers: Sequence[int]) -> list[str]:
-    """Units as they are written in a list, neighbours as a range."""
+    """Format units as a list, in which neighbours form a range."""
     found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
@@ -77,5 +78,5 @@ def format_units(numbers: Sequence[int]) -> list[str]:
 
 
 def format_unit(number: int, names: Sequence[str]) -> str:
-    """How a unit is written in the form: its name with the number, or the number alone."""
+    """Format a unit for the form: its name with the number, or the number alone."""
     return f"{names[number]} ({number})" if 0 <= number < len(names) else str(number)

@@ -1,7 +1,7 @@
-"""The unit of the catalogue that a run is about: the row that its labels, checks and exemplars hang on.
+"""Find the catalogue's unit of a run, to which its labels, checks and exemplars belong.
 
-A circuit has a row for its members: the same members are the same unit, whatever their circuit is called, here and in
-runs that somebody brings. A circuit that is changed later is another unit.
+The members of a circuit have a row: the same members are the same unit, whatever their circuit is called, here and
+in imported runs. A circuit that is changed later is another unit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workers.record.circuits import (
 
 
 def find_unit_of(run: Run) -> Unit | None:
-    """None where the catalogue does not know its layer any more, or its members make no circuit."""
+    """Return the unit; None if the catalogue no longer has its layer, or the members make no circuit."""
     if run.system_kind == CIRCUIT:
         members = decode_members(run.options.get("members", ()))
         return keep_circuit(run.model, members) if not find_size_problem(members) else None
@@ -30,14 +30,14 @@ def find_unit_of(run: Run) -> Unit | None:
 
 
 def keep_circuit(network: str, members: Sequence[CircuitMember]) -> Unit | None:
-    """The unit that these members are studied as; None where the network is not here."""
+    """Return the unit for these members, created if needed; None if the network is not here."""
     model = VisionModelRow.objects.filter(name=network).first()
     if model is None:
         return None
-    # No unit of it is in the range of a layer: it is never listed, drawn or counted with those of the network
+    # Its number is outside the layer's range: it is never listed, drawn or counted with units of the network.
     known = {"kind": CIRCUIT, "position": 0, "path": "", "units": 0}
     layer, _ = Layer.with_circuits.get_or_create(model=model, name=ACTIVATION_LAYER, defaults=known)
     told = {"members": encode_members(members)}
     unit, is_new = Unit.objects.get_or_create(layer=layer, number=find_number(members), defaults=told)
-    # One in a thousand million: two circuits of one number are not mixed up
+    # Two circuits get the same number once in a thousand million cases; they are not mixed up.
     return unit if is_new or {*decode_members(unit.members or ())} == {*members} else None

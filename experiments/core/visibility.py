@@ -1,13 +1,14 @@
-"""Rows that a viewer may read while people are still to answer of their own. Pages, API, search, sockets and files ask
-`visible_to`, and nothing else decides.
+"""Hide rows from people who still have to answer for themselves. Pages, API, search, sockets and files all use
+`visible_to`; nothing else decides.
 
-People write labels of some units of an evaluation. Until they have finished, what others found of these units is hidden
-from everybody, for every researcher may write them: runs with all that they logged, labels, checks, items.
+People write labels of some units of an evaluation. Until they have finished, what others found of these units is
+hidden from everyone, since every researcher may write them: runs with all that they logged, labels, checks, items.
 
-People judge images for the label check. Until they have, those who may judge read of none of these images where it
-is from: control images would be told apart.
+People judge images for the label check. Until they have finished, the sources of these images are hidden from those
+who may judge; otherwise they could recognise control images.
 
-Who may review which run, and whose opinions they read, is in `blindness`; what a system is called, in `system_names`.
+`blindness` decides who may review which run and whose opinions they read; `system_names` decides how a system is
+named.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ RUN_OF: Mapping[type[Model], str] = {
     Label: "run",
     WebhookDelivery: "run",
 }
-"""Table -> the way to the run that its rows are of."""
+"""Table -> the path to the run of its rows."""
 UNIT_OF: Mapping[type[Model], str] = {
     Label: "units",
     Label.units.through: "unit",
@@ -68,7 +69,7 @@ UNIT_OF: Mapping[type[Model], str] = {
     Pair: "unit",
     Unit: "pk",
 }
-"""Table -> the way to the unit that its rows are of; units themselves are hidden where labels choose them."""
+"""Table -> the path to the unit of its rows. Units themselves are hidden in lists that are chosen by labels."""
 RUN_IN_ROUTE = re.compile(r"(?:^|/)runs/<(?:int:)?(\w+)>")
 
 
@@ -82,16 +83,15 @@ class _Written:
 
 
 def list_images(rows: QuerySet[Image], viewer: User) -> QuerySet[Image]:
-    """The images of which this person may read where they are from: none that they may still be asked to judge."""
+    """Return the images whose source this person may see: none that they may still be asked to judge."""
     is_judge = Exists(Member.objects.filter(user=viewer, role__gte=Role.REVIEWER))
     asked = PresenceQuestion.objects.filter(image=OuterRef("pk"), label_check__waits_for_people=True)
     return rows.exclude(is_judge & Exists(asked))
 
 
 def visible_to(rows: QuerySet[Row]) -> QuerySet[Row]:
-    """The same rows without those of units that people write labels of. Where nobody writes, the query stays as it is:
-    one look at what is written is all that it costs.
-    """
+    """Return the rows without those of units that people write labels of. If no person writes, the query is
+    unchanged; the check costs one query."""
     if not (written := _read_written()):
         return rows
     if way := RUN_OF.get(rows.model):
@@ -102,19 +102,19 @@ def visible_to(rows: QuerySet[Row]) -> QuerySet[Row]:
         rows = rows.exclude(kind=TextKind.LABEL, anchor__in=labels)
     if way := UNIT_OF.get(rows.model):
         hidden = Q(**{f"{way}__in": units})
-        if rows.model is EvaluationItem:  # what people write themselves is listed, so that they find it
+        if rows.model is EvaluationItem:  # the items that people write are listed, so that they find them
             hidden &= ~Q(run__in=[each.run for each in written])
         rows = rows.exclude(hidden)
     return rows
 
 
 def list_written() -> QuerySet[Run]:
-    """Runs in which people write labels for an evaluation, until they have ended."""
+    """Return the runs in which people write labels for an evaluation, until they have ended."""
     return Run.objects.filter(pk__in=_list_open_items().order_by().values("run")).order_by()
 
 
 def list_written_units() -> list[int]:
-    """Keys of the units that people write labels of."""
+    """Return the keys of the units that people write labels of."""
     return [each.unit for each in _read_written() if each.unit]
 
 
@@ -129,7 +129,7 @@ def _read_written() -> list[_Written]:
 
 
 def _list_hidden_runs(written: Sequence[_Written]) -> list[int]:
-    """Runs on the systems that people write of, without those in which they do."""
+    """Return the runs on the systems that people write about, without the runs in which they write."""
     places = {each.place for each in written}
     models, layers, units = (set(each) for each in zip(*places, strict=True))
     near = Run.objects.filter(model__in=models, layer__in=layers, unit__in=units)
@@ -138,7 +138,7 @@ def _list_hidden_runs(written: Sequence[_Written]) -> list[int]:
 
 
 def check_route(request: HttpRequest) -> None:
-    """Raise PermissionDenied where the address names a run that is hidden, on whichever page or call."""
+    """Raise PermissionDenied if the address names a hidden run, on any page or API call."""
     match = request.resolver_match
     found = RUN_IN_ROUTE.search(match.route) if match else None
     if match is None or found is None:

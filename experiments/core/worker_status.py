@@ -1,8 +1,7 @@
-"""Which workers there are, what they hold in memory and what they do: told by each of them through Redis, every
-second or so, and forgotten when it stays silent.
+"""Publish and read what each worker does and holds in memory, through Redis.
 
-Called by `workers.jobs.heartbeat` to tell, by the Workers page to read. Nothing here is kept, and nothing loads a
-model.
+Each worker reports about every second, and is forgotten when it stays silent. `workers.jobs.heartbeat` publishes,
+the Workers page reads. Nothing here is permanent, and nothing loads a model.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from experiments.core import notify
 from experiments.models import Job, Run, UnitProfile
 
 KEPT_SECONDS = 120
-"""How long a worker that says nothing more is still listed."""
+"""Seconds for which a silent worker is still listed."""
 LATE_SECONDS = 15
-"""Silence after which a worker counts as lost from sight."""
+"""Seconds of silence after which a worker counts as lost."""
 MAX_PLACES = 4
-"""Loaded models that a line names."""
+"""Maximum loaded models that a line names."""
 
 _PREFIX = "maia:worker:"
 
 
 def publish_status(name: str, report: dict[str, Any]) -> bool:
-    """Say how a worker is; False if Redis is away."""
+    """Publish a worker's report; return False if Redis is away."""
     try:
         notify.redis().set(_PREFIX + name, json.dumps(report), ex=KEPT_SECONDS)
     except RedisError:
@@ -38,13 +37,13 @@ def publish_status(name: str, report: dict[str, Any]) -> bool:
 
 
 def remove_worker(name: str) -> None:
-    """Take a worker that ends off the list."""
+    """Remove a worker that ends from the list."""
     with suppress(RedisError):
         notify.redis().delete(_PREFIX + name)
 
 
 def present() -> list[dict[str, Any]] | None:
-    """What the workers said last, by name, each with the seconds since as `silent`; None if Redis is away."""
+    """Return the last reports of workers by name, each with the seconds since as `silent`; None if Redis is away."""
     try:
         names = sorted(notify.redis().scan_iter(match=f"{_PREFIX}*", count=500))
         reports = [(notify.redis().get(name), notify.redis().pttl(name)) for name in names]
@@ -58,12 +57,12 @@ def present() -> list[dict[str, Any]] | None:
 
 
 def is_here() -> bool:
-    """Whether any worker was heard of in time; False also where Redis is away. Every page asks here."""
+    """True if any worker reported recently; False if Redis is away. Every page calls it."""
     return any(state(each) != "late" for each in present() or ())
 
 
 def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
-    """A report with what only the page needs: its state, shares for bars, and words for what it does."""
+    """Return a report with what only the page needs: its state, shares for bars, and words for what it does."""
     places = report.get("places", [])
     weights = sum(place["bytes"] for place in places)
     return report | {
@@ -79,14 +78,14 @@ def describe_worker(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def state(report: dict[str, Any]) -> str:
-    """How a worker is: "late"; "refuses", since its code is not of the database's version; "busy" or "ready"."""
+    """Return a worker's state: "late"; "refuses" if its code is not of the database's version; "busy" or "ready"."""
     if report["silent"] > LATE_SECONDS:
         return "late"
     return "refuses" if report.get("refuses") else "busy" if report.get("jobs") else "ready"
 
 
 def describe_places(report: dict[str, Any]) -> str:
-    """What a worker has loaded, in a line: each name once, with how often where it is more than once."""
+    """Return a line of what a worker has loaded: each name once, with its count if more than one."""
     counts = Counter(str(place["name"]) for place in report.get("places", []))
     said = [name if count == 1 else f"{name} ({count} times)" for name, count in counts.items()]
     more = len(said) - MAX_PLACES
@@ -94,7 +93,7 @@ def describe_places(report: dict[str, Any]) -> str:
 
 
 def _describe_job(job: dict[str, Any]) -> dict[str, Any]:
-    """A job under way in words: what, on what, with a run's address, how far it is and since how many seconds."""
+    """Describe a job in progress: what it does, on what, with a run's address, its progress and its seconds so far."""
     kind, row = str(job["name"]).rpartition(".")[2], int(job.get("row") or 0)
     words = _WORDS.get(kind, kind.replace("_", " ").capitalize())
     found = {"words": words, "subject": "", "url": "", "progress": "", "seconds": job.get("seconds", 0.0)}
@@ -123,17 +122,17 @@ _WORDS = {
 }
 
 
-# --- their sandbox: nothing is probed here ---
+# --- the workers' sandbox: nothing is probed here ---
 
 
 def publish_sandbox(warning: str, on: int, of: int) -> None:
-    """Called by a worker, again and again: how many of its layers are on, and what everybody should know of it, ""
-    where all is well. Kept for some minutes."""
+    """Publish how many sandbox layers a worker has on, and a warning for everyone, "" if all is well. Workers call
+    it repeatedly; it lasts some minutes."""
     notify.keep_report("sandbox", warning, on, of)
 
 
 def warn_of_sandbox() -> str:
-    """The warning that every page shows; what this process knows by itself where no worker has told."""
+    """Return the warning that every page shows; if no worker has reported, what this process knows by itself."""
     reports = notify.read_report("sandbox")
     if reports is not None:
         return str(reports["what"])

@@ -1,6 +1,5 @@
-"""The answer of a run, for the top of every page that shows one: its labels and one sentence, how the label did on
-unseen images, the images that speak for it most and against it most, and what decided. Of a run under way: what is
-known so far."""
+"""Show a run's answer at the top of its pages: labels and a sentence, its label check, the strongest images for and
+against it, and the plot that decides. For an active run, what is known so far."""
 
 from __future__ import annotations
 
@@ -35,14 +34,17 @@ STEPS = 8
 """Rounds in the line of progress."""
 CONTRAST = "Activations with and without what was concluded"
 DOTS = 600
-"""Dots of a strip of the plot that decides."""
+"""Maximum dots in a strip of the plot that decides."""
 RANK = ("supported", "open", "refuted")
 
 
 @dataclass(frozen=True)
 class RunAnswer:
-    """What stands on the card. `truth` is "" unless the system is a synthetic neuron, its run has ended, and whoever
-    looks may read it; `wrong` counts the images on the wrong side of what the label says."""
+    """The content of the card.
+
+    `truth` is "" unless the system is a synthetic neuron, its run has ended, and the viewer may read it. `wrong`
+    counts the images on the wrong side of what the label says.
+    """
 
     run: Run
     labels: Sequence[str]
@@ -55,27 +57,27 @@ class RunAnswer:
     wrong: int
     contrast: Plot | None
     parted_by: str
-    """What the contrast is of."""
+    """What the contrast compares."""
     auc: float | None
     edit: Edit | None
     truth: str = ""
     unit: Layer | None = None
-    """The layer that lists the unit; None where there is no page of it, or it is hidden."""
+    """The layer that lists the unit; None if it has no page, or is hidden."""
     leading: Sequence[Hypothesis] = field(default=())
     function: FunctionEvidence | None = None
     """Of a run on a function; its `contrast` is then the plot of its samples."""
     rounds: Sequence[OutlineLine] = field(default=())
-    """Of a run under way: its newest rounds."""
+    """Of an active run: its newest rounds."""
 
     @property
     def places(self) -> tuple[range, range]:
-        """Of a run under way: the images that are still to come, for and against. Their room is kept."""
+        """Of an active run: the images still to come, for and against. The page reserves room for them."""
         kept = 0 if self.run.has_ended else SHOWN
         return range(kept - len(self.best)), range(kept - len(self.against))
 
     @property
     def is_tested(self) -> bool:
-        """Whether its labels say what the unit responds to, which a check can test; a verdict is no such label."""
+        """True if its labels say what the unit responds to, which a check can test; a verdict is no such label."""
         return bool(self.labels) and not tasks.find_task(self.run.task).gives_verdict
 
     @property
@@ -86,8 +88,8 @@ class RunAnswer:
 def read_answer(
     run: Run, names: Names, *, evidence: Evidence | None = None, team: bool = True, dots: int = DOTS
 ) -> RunAnswer:
-    """The answer as of now, in a handful of queries over at most 500 images: those of the run, unless there is
-    `evidence` of more. The `team` may follow links; `dots`: the most of a strip of the plot."""
+    """Return the current answer, in a few queries over at most 500 images: those of the run, or the given
+    `evidence` of more. `team` members get links; `dots` is the maximum per strip of the plot."""
     labels = run.labels
     evidence = evidence or read_evidence([run], labels[0] if labels else "", run.exemplar_mean)
     best = _choose_best(evidence, labelled=bool(labels))
@@ -123,16 +125,19 @@ def read_answer(
 def _draw_contrast(
     contrast: Contrast | None, evidence: Evidence, function: FunctionEvidence | None, *, team: bool, most: int
 ) -> Plot | None:
-    """The two groups of images that decide; of a function of numbers its samples."""
+    """Return the two groups of images that decide; for a function of numbers, its samples."""
     if function:
         return plot_samples(function, HALF, most, linked=team) if function.is_numeric else None
     return draw_strips(contrast.strips, evidence.scale, CONTRAST, team=team, most=most) if contrast else None
 
 
 def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequence[LoggedImage], int]:
-    """The images that contradict the label most, or come nearest to that, each once: those that show it and lie lowest,
-    those that do not and lie highest. And how many of all lie beyond the middle between the two means: 0 where nobody
-    can tell what images show."""
+    """Return the images that most contradict the label, or come nearest to that, each once: the weakest that show
+    it, and the strongest that do not.
+
+    Also return how many of all images lie beyond the midpoint of the two means; 0 if it is unknown what images
+    show.
+    """
     showing, others = evidence.showing, evidence.others
     taken = {each.card.image for each in best}
     if not evidence.is_known or showing.mean is None or others.mean is None:
@@ -147,13 +152,14 @@ def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequ
 
 
 def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedImage]:
-    """The strongest that show it; without a label or any that shows it the strongest of its own, else the exemplars."""
+    """Return the strongest images that show the label; without a label or such images, the run's strongest, else
+    the exemplars."""
     groups = (evidence.showing, evidence.others, evidence.exemplars)
     return next((each.strongest[:SHOWN] for each in groups[0 if labelled else 1 :] if each.count), ())
 
 
 def _find_leading(run: Run) -> Sequence[Hypothesis]:
-    """Of a run under way: the hypotheses of its newest list, the supported ones first, none that are refuted."""
+    """Return an active run's hypotheses of its newest list: supported ones first, without refuted ones."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     listed = [each for each in run.hypotheses.filter(round=latest) if each.status != "refuted"]
     order = {status: place for place, status in enumerate(RANK)}
@@ -169,9 +175,8 @@ def render_answer(
     acts: bool = True,
     judges: bool = False,
 ) -> SafeString:
-    """The card as HTML; `acts`: with what may be done next. Who still `judges` the label unseen is not shown how its
-    check went. Whoever is not of the team gets no link into the site, and
-    `pictures` of their own."""
+    """Return the card as HTML; `acts` adds the next actions. A person who still `judges` the label blind does not
+    see its check. A viewer outside the team gets no link into the site, and `pictures` of their own."""
     team = audience == Audience.TEAM
     context = {"answer": read_answer(run, names, team=team), "run": run, "team": team, "pictures": pictures}
     context |= {"acts": team and acts, "judges": judges}

@@ -1,5 +1,5 @@
-"""What bears on a hypothesis: the experiments that ran before the agent changed its mind, and the images that its
-words name."""
+"""Find the evidence for a hypothesis: experiments that ran before the agent changed its mind, and images that match
+its words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from experiments.models import Hypothesis, Observation, Run
 from workers.record.origins import Origin
 
 LATELY, LOOKED_AT = 200, 1_500
-"""Experiments, and of those images, in which words are looked for: the newest."""
+"""Experiments, and their images, in which words are searched: the newest."""
 SHOWN = 6
 """Images of one hypothesis."""
 ENOUGH = 0.6
-"""Share of a hypothesis' words that the title or prompt of an image must hold."""
+"""Share of a hypothesis' words that the title or prompt of an image must contain."""
 SAYING_NOTHING = """
     to of on in at is it or an by as be the and for with that this any all are not its has have from into such than
     then only some other others image images unit units neuron neurons respond responds responding activate
@@ -28,11 +28,11 @@ SAYING_NOTHING = """
     hypothesis which when what
 """
 EMPTY = frozenset(SAYING_NOTHING.split())
-"""Words that say nothing of what is to be seen."""
+"""Words that do not describe an image."""
 
 
 def find_changes(run: Run, listed: Sequence[Hypothesis]) -> Mapping[int, tuple[Hypothesis, Sequence[int]]]:
-    """The agent's words on hypotheses by their own keys, each with the experiments of the round before it."""
+    """Return the agent's changes to hypotheses by hypothesis key, each with the experiments of the round before it."""
     ran: dict[int, list[int]] = {}
     for number, experiment in run.experiments.order_by("number").values_list("round", "number"):
         ran.setdefault(number, []).append(experiment)
@@ -42,9 +42,10 @@ def find_changes(run: Run, listed: Sequence[Hypothesis]) -> Mapping[int, tuple[H
 
 @dataclass(frozen=True)
 class Bearing:
-    """The images that bear on a hypothesis. `is_known`: their scenes tell whether they show it; else words of titles.
+    """The images that bear on a hypothesis.
 
-    `weakest` are images that show it and are not among the strongest; `others` do not show it.
+    `is_known`: scenes tell which images show it; otherwise words of titles do. `weakest` images show it and are not
+    among the strongest; `others` do not show it.
     """
 
     strongest: Sequence[LoggedImage] = ()
@@ -53,14 +54,14 @@ class Bearing:
     is_known: bool = False
     having: Sequence[Observation] = ()
     lacking: Sequence[Observation] = ()
-    """All that were drawn on purpose, with and without what it says: no exemplars, which were chosen by their
-    activation, and no edits, which are no independent images."""
+    """All images generated with and without what it says. Without exemplars, which were chosen by their activation,
+    and without edits, which are not independent images."""
 
 
 def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
-    """For each text the images that show what it says: the strongest and the weakest, and the strongest of the others.
+    """Return for each text the images that show what it says, strongest and weakest, and the strongest others.
 
-    Where nobody can tell, those whose title or prompt holds its words.
+    If scenes cannot tell, images count whose title or prompt contains its words.
     """
     wanted = [words(text) for text in texts]
     if not any(wanted):
@@ -74,7 +75,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
     meanings = [meaning(text) for text in texts]
     drawn = scenes({row.image_id for row in known}) if any(meanings) else {}
     told = [row for row in known if row.image_id in drawn]
-    # Words are taken apart only where there is no better way
+    # Words are compared only if there is no better way.
     named = [] if told and all(meanings) else [(words(f"{row.title} {row.prompt}"), row) for row in known]
     found = []
     for read, each in zip(meanings, wanted, strict=True):
@@ -91,7 +92,7 @@ def images(run: Run, texts: Sequence[str]) -> list[Bearing]:
 
 
 def _sort_out(showing: Sequence[Observation], others: Sequence[Observation], *, is_known: bool) -> Bearing:
-    """What is shown of those that show it and of the others."""
+    """Choose the images to show from those that show it and from the others."""
     best = _choose_images(showing)
     among = {each.card.image for each in best}
     weakest = _choose_images([row for row in showing if row.image_id not in among], weakest=True)
@@ -104,19 +105,19 @@ def _is_drawn(row: Observation) -> bool:
 
 
 def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
-    """The strongest, or the weakest, each image once."""
+    """Return the strongest, or the weakest, each image once."""
     ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
     return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), SHOWN)]
 
 
 def words(text: str) -> set[str]:
-    """The words that say what is to be seen, without their plural."""
+    """Return the words that describe an image, in the singular."""
     found = (word.casefold() for word in re.findall(r"\w+", text))
     return {stem_word(word) for word in found if len(word) > 1 and word not in EMPTY and not word.isdigit()}
 
 
 def stem_word(word: str) -> str:
-    """Red balls, a red ball: the same."""
+    """Remove the plural, so that "red balls" equals "a red ball"."""
     if len(word) > 4 and word.endswith("es") and word[-3] in "sxzh":
         return word[:-2]
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -1,7 +1,7 @@
-"""One style sheet and one script for a page, made of the parts that its templates name.
+"""Join a page's style sheets and scripts into one file each.
 
-The address of a bundle says what it is made of and carries a hash of that, so that any process can make it and browsers
-keep it for good.
+The address of a bundle names its parts and carries their hash, so that any process can build it and browsers keep
+it forever.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from experiments.display.script_modules import Unjoinable, join_scripts, read
 KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 FOREVER = "public, max-age=31536000, immutable"
 MOST = 40
-"""Parts of one bundle."""
+"""Maximum parts of one bundle."""
 _ADDRESS = re.compile(r"/bundles/([0-9a-f]{16})\.(css|js)")
 _LINK = re.compile(
     rf'<link rel="stylesheet" href="(?P<style>{settings.STATIC_URL}[^"]+)">'
@@ -39,7 +39,7 @@ _ELSEWHERE = re.compile(r"@import\b.*|@charset\b.*|url\((?!\s*[\"']?(?:data:|#))
 
 @dataclass(frozen=True)
 class Bundle:
-    """A file made of several, without their comments and indents."""
+    """Several files joined, without comments and indents."""
 
     key: str
     plain: bytes
@@ -50,19 +50,20 @@ class Bundle:
 
     @cached_property
     def br(self) -> bytes:
-        """Almost as small as can be, in a tenth of a second: whoever comes first after a start waits for it."""
+        """Compress almost as far as possible within a tenth of a second: the first visitor after a start waits for
+        it."""
         return brotli.compress(self.plain, mode=brotli.MODE_TEXT, quality=10)
 
 
 def address(names: Iterable[str], kind: str) -> str:
-    """Where the bundle of these static files is."""
+    """Return the address of the bundle of these static files."""
     parts = tuple(dict.fromkeys(names))
     return f"{settings.PREFIX}/bundles/{make(parts, kind).key}.{kind}?{','.join(parts)}"
 
 
 def join_links(html: str) -> str:
-    """The head of a page with one link to a style sheet and one to a script, where they named several. A script that
-    the page waits for, neither a module nor deferred, stays where it is."""
+    """Replace the links to style sheets and scripts by one of each. A blocking script, neither a module nor
+    deferred, stays where it is."""
     named: dict[str, list[str]] = {"css": [], "js": []}
 
     def take(found: re.Match[str]) -> str:
@@ -81,7 +82,7 @@ def join_links(html: str) -> str:
 
 @lru_cache(maxsize=128)
 def make(names: tuple[str, ...], kind: str) -> Bundle:
-    """The bundle of these files. Raises Unjoinable if one cannot be part of it."""
+    """Build the bundle of these files. Raises Unjoinable if one cannot be part of it."""
     text = jsmin(join_scripts(names)) if kind == "js" else cssmin("\n".join(_style(name) for name in names))
     plain = text.encode()
     key = hashlib.sha256(",".join(names).encode() + b"\0" + plain).hexdigest()[:16]
@@ -95,11 +96,11 @@ def _style(name: str) -> str:
     return text
 
 
-# --- answers ---
+# --- responses ---
 
 
 class Bundles:
-    """Middleware that answers for bundles, before sessions and sign-in: they hold nothing of the team's."""
+    """Middleware that serves bundles, before sessions and sign-in: they contain nothing private."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -112,7 +113,8 @@ class Bundles:
 
 
 def serve(request: HttpRequest, key: str, kind: str) -> HttpResponse:
-    """The bundle. One of another version of its parts is not kept: a page of before an upgrade asked for it."""
+    """Return the bundle. A bundle of other versions of its parts is not cached: a page from before an upgrade asked
+    for it."""
     names = tuple(unquote(request.META.get("QUERY_STRING", "")).split(","))
     if len(names) > MOST or not all(_NAME.fullmatch(name) and name.endswith(f".{kind}") for name in names):
         return HttpResponseNotFound()

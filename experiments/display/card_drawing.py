@@ -1,8 +1,8 @@
-"""Image cards as HTML: a picture as it is, masked and as a heat map, with title, activation and bar; edits beside
-their original.
+"""Draw image cards as HTML: raw, masked and as a heat map, with title, activation and bar; edits beside their
+original.
 
-A page shows a hundred of them. Each is one string whose values are escaped, not a template that includes templates:
-that took most of a page's time. Which of the pictures is seen, the style sheet decides by `data-images` of the page.
+A page shows a hundred. Each is one escaped string rather than a template with includes, which took most of a page's
+time. The style sheet decides by the page's `data-images` which picture is visible.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workers.record.experiments import ActivationMap
 from workers.record.figures import change, figure, format_activation, is_same
 
 HEAT_STEPS = 20
-"""Steps in which a heat map says how strong it is beside the others of a page; classes of the style sheet."""
+"""Steps of a heat map's strength relative to the others on the page; classes of the style sheet."""
 CARD = (
     '<figure class="image-card" data-raw="{raw}" data-masked="{masked}"{map}'
     ' data-origin="{origin}" data-prompt="{prompt}"{seed}{original}>\n'
@@ -34,7 +34,7 @@ SKETCH = (
     '<figure class="image-card"><span class="frame"></span><figcaption><span class="title">{}</span>'
     '<span class="measure"><span class="activation">{}</span></span>{}</figcaption></figure>\n'
 )
-"""As high as the card, with all its words, before its picture is wanted: a third of a card is addresses."""
+"""As high as the card, with all its words, before its picture is loaded: a third of a card is addresses."""
 THUMB = (
     '<img{kind} src="{small}" srcset="{small} 160w, {fine} 320w" sizes="160px"'
     ' alt="{alt}" width="160" height="160" loading="lazy" decoding="async">'
@@ -78,9 +78,9 @@ MASKED, RAW = SafeString(' class="masked"'), SafeString(' class="raw"')
 def draw_card(
     card: ImageCard, scale: Scale, pictures: ImageSource | None = None, *, edited: bool = False, sketched: bool = False
 ) -> SafeString:
-    """One image with its title, activation and bar; with `pictures` of their own for those who may not enter.
+    """Draw one image with title, activation and bar; with `pictures` of their own for viewers outside the team.
 
-    One that is `edited`, beside its original, is called by what was asked of the editor.
+    An `edited` image beside its original is titled with the editor's instruction.
     """
     title = (card.prompt or card.title) if edited else card.title
     if sketched:
@@ -108,7 +108,7 @@ def draw_card(
 
 
 def _draw_pictures(card: ImageCard, raw: ImageUrls, scale: Scale) -> SafeString:
-    """The image in all the ways in which it can be seen; the browser fetches what is shown."""
+    """Draw the image in all views; the browser loads only what is visible."""
     alt, number = card.title or "untitled image", figure(card.activation)
     plain = {"small": raw.small, "fine": raw.fine, "alt": f"{alt}, activation {number}"}
     if card.masked == card.image:
@@ -124,7 +124,7 @@ def _draw_pictures(card: ImageCard, raw: ImageUrls, scale: Scale) -> SafeString:
 
 
 def _describe_map(card: ImageCard, scale: Scale) -> SafeString:
-    """What the light box needs of the activation map."""
+    """Return what the light box needs of the activation map."""
     known = card.map
     if known is None:
         return NOTHING
@@ -133,19 +133,19 @@ def _describe_map(card: ImageCard, scale: Scale) -> SafeString:
 
 
 def _heat_top(card: ImageCard, known: ActivationMap, scale: Scale) -> float:
-    """What is hottest on the page: the highest activation, or the map's own where it is on another scale."""
+    """Return the highest activation of the page, or the map's own maximum if it has another scale."""
     return max(scale.high, known.high) if is_same(known.high, card.activation) else known.high
 
 
 def _heat_step(card: ImageCard, known: ActivationMap, scale: Scale) -> int:
-    """How hot the hottest place of the image is, in steps of the page's hottest."""
+    """Return the image's maximum, in steps of the page's maximum."""
     span = _heat_top(card, known, scale) - known.low
     share = (known.high - known.low) / span if span > 0 else 0.0
     return round(HEAT_STEPS * min(max(share, 0.0), 1.0)) if math.isfinite(share) else 0
 
 
 def _draw_outside(card: ImageCard, title: str, scale: Scale, pictures: ImageSource) -> SafeString:
-    """The same without a way into the site; the image itself appears where somebody points at its masked one."""
+    """Draw the card without links into the site; pointing at the masked image shows the image itself."""
     alt, others = card.title or "untitled image", NOTHING
     masked = pictures.small(card.masked)
     small = format_html(PICTURE, NOTHING, masked, alt) if masked else UNSEEN
@@ -175,7 +175,7 @@ def draw_edits(
     *,
     sketched: bool = False,
 ) -> SafeString:
-    """An image, and beside it what edits made of it, each with what it did to the activation."""
+    """Draw an image with its edits, each with its change of the activation."""
     drawn = (
         (
             each.direction,
@@ -193,19 +193,19 @@ def draw_edits(
 
 
 def draw_pair(before: ImageCard, after: ImageCard, scale: Scale, pictures: ImageSource | None = None) -> SafeString:
-    """An edit beside its original, with what it did to the activation."""
+    """Draw an edit beside its original, with its change of the activation."""
     return draw_edits(before, [after], scale, pictures)
 
 
 def draw_claim(card: ImageCard | Observation) -> SafeString:
-    """What the program said of the image, where that is not what the system returned or nobody knows."""
+    """Draw what the program logged, if the system returned another value or it is unknown."""
     if card.differs and card.claimed is not None:
         return format_html(DIFFERS, figure(card.claimed))
     return NOTHING if card.measured or card.origin == "exemplar" else UNMEASURED
 
 
 def draw_bar(activation: float, scale: Scale) -> SafeString:
-    """An activation on the run's own scale, with a tick at the exemplar threshold."""
+    """Draw an activation on the run's own scale, with a tick at the exemplar threshold."""
     start, length = (activation, -activation) if activation < 0 else (0.0, activation)
     full = tick = mean = NOTHING
     if math.isfinite(activation):

@@ -1,7 +1,7 @@
-"""The figures that a conclusion cites, counted again from what the run recorded.
+"""Check the figures that a conclusion cites against the run's records.
 
-Little is recognised, but that surely: more images than were measured, a mean above everything that was measured, and
-figures in a clause that names the title of several logged images. Of all else nothing is said. Reads rows only.
+Only a few are recognised, but reliably: more images than were measured, a mean above everything measured, and
+figures in a clause that names the title of several logged images. Nothing is said of others. Reads rows only.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ MEAN = re.compile(r"\bmean (?:activation )?(?:of |is |= ?)?(\d{1,6}\.\d{1,6})\b|
 CLAUSE = re.compile(r"[;\n]|[.!?](?:\s|$)")
 NUMBERED = re.compile(r"[\s:,#(\[-]*\d+(?:\.\d+)?[)\]]?$")
 SHORTEST = 6
-"""Characters of a title that cannot stand in a sentence by chance."""
+"""Minimum characters of a title that cannot occur in a sentence by chance."""
 READ = 20_000
 """Characters of a conclusion that are read."""
 
 Group = list[tuple[int, str, float]]
-"""Experiment, image and activation of the images under one title."""
+"""Experiment, image and activation of the images with one title."""
 
 
 @dataclass(frozen=True)
 class Cited:
-    """A figure as the conclusion has it, and what the record has."""
+    """A figure as the conclusion cites it, and as recorded."""
 
     cited: str
     record: str
@@ -39,7 +39,7 @@ class Cited:
 
 
 def recount(run: Run, conclusion: Mapping[str, Any]) -> list[Cited]:
-    """The cited figures that can be recognised, each once, in the order of the text."""
+    """Return the recognised figures, each once, in the order of the text."""
     texts = [str(conclusion.get(name) or "") for name in ("description", "bias", "reasoning")]
     clauses = [
         clause for clause in CLAUSE.split("\n".join(texts)[:READ]) if COUNT.search(clause) or MEAN.search(clause)
@@ -59,8 +59,8 @@ def recount(run: Run, conclusion: Mapping[str, Any]) -> list[Cited]:
 
 
 def _check(clause: str, groups: Mapping[str, Group], images: int, highest: float) -> Iterator[Cited]:
-    """The figures of a clause beside the record: how many images were measured, and the highest activation; infinite
-    where there is none."""
+    """Compare the figures of a clause with the record: number of images, and highest activation, infinite if there
+    is none."""
     counts = [next(filter(None, found.groups())) for found in COUNT.finditer(clause)]
     means = [next(filter(None, found.groups())) for found in MEAN.finditer(clause)]
     named = [name for name in groups if len(name) >= SHORTEST and name in clause.casefold()]
@@ -76,7 +76,7 @@ def _check(clause: str, groups: Mapping[str, Group], images: int, highest: float
 
 
 def _of_group(name: str, group: Group, counts: Sequence[str], means: Sequence[str]) -> Iterator[Cited]:
-    """The figures of a clause that names one title, beside the record of the run and of each experiment."""
+    """Compare the figures of a clause that names one title with the record of the run and of each experiment."""
     experiments = {experiment for experiment, _, _ in group}
     parts = [group, *([each for each in group if each[0] == experiment] for experiment in sorted(experiments))]
     values = [list({image: activation for _, image, activation in part}.values()) for part in parts]
@@ -89,5 +89,5 @@ def _of_group(name: str, group: Group, counts: Sequence[str], means: Sequence[st
 
 
 def _unit(cited: str) -> float:
-    """One in the last place that is written."""
+    """Return one unit in the last place that is written."""
     return float(10.0 ** -len(cited.partition(".")[2]))

@@ -1,5 +1,8 @@
-"""The two conditions of a run whose activations decide its answer: images with and without what was concluded, or,
-where the answer names nothing that images could show, the two that lie furthest apart."""
+"""Find the two conditions whose activations decide a run's answer.
+
+Images with and without what was concluded; if the answer names nothing that images can show, the two conditions
+that differ most.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ from experiments.models import Run
 from workers.record.stated_biases import StatedBias, find_sides, read_statements
 
 MIN_IMAGES = 3
-"""Images of a condition, and without it."""
+"""Minimum images with a condition, and without it."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two strips of images, `title` says what parts them; `auc` is how probably one of the first exceeds one of the
-    second, in [0, 1]."""
+    """Two strips of images; `title` names the difference. `auc` is the probability that one of the first exceeds
+    one of the second, in [0, 1]."""
 
     title: str
     exemplars: Strip
@@ -41,8 +44,8 @@ class Contrast:
 
 
 def find_contrast(run: Run, evidence: Evidence) -> Contrast | None:
-    """Find what decides: images with and without what the label says; or the context of the first stated bias; or the
-    property of a scene with the largest Cohen's d. None if no condition has images on both sides."""
+    """Return the contrast: images with and without what the label says; or the context of the first stated bias; or
+    the property of a scene with the largest Cohen's d. None if no condition has images on both sides."""
     showing, others = evidence.showing.images, evidence.others.images
     names, title = ("Shows it", "Does not") if evidence.is_known else ("Titled so", "Titled else"), "With and without"
     stated = [] if run.labels else list_stated(run)
@@ -59,7 +62,7 @@ def find_contrast(run: Run, evidence: Evidence) -> Contrast | None:
 
 
 def list_stated(run: Run) -> list[StatedBias]:
-    """The biases that a run states, each with when it was first stated, as their tests at its end knew it."""
+    """Return the biases that a run states, each with when it was first stated, as their tests at its end used them."""
     after = {each["text"]: each.get("after") for each in run.biases if "text" in each}
     found = {each.words: replace(each, after=after.get(each.text)) for each in read_statements(run.statement)}
     return list(found.values())
@@ -68,7 +71,7 @@ def list_stated(run: Run) -> list[StatedBias]:
 def _find_sides(
     stated: Sequence[StatedBias], images: Sequence[LoggedImage]
 ) -> tuple[Sequence[LoggedImage], Sequence[LoggedImage]]:
-    """The images with the context of the first and those without, as its test takes them."""
+    """Return the images with the context of the first bias and those without, by the rules of its test."""
     by_card = {id(each.card): each for each in images}
     logged = groupby(sorted(images, key=attrgetter("experiment")), key=attrgetter("experiment"))
     cards = {number: [each.card for each in some] for number, some in logged}
@@ -77,7 +80,7 @@ def _find_sides(
 
 
 def _find_largest(images: Sequence[LoggedImage]) -> tuple[str, Sequence[LoggedImage], Sequence[LoggedImage]] | None:
-    """The property of scenes that parts the activations most: its name, and the images with it and without."""
+    """Return the scene property that separates the activations most: its name, and the images with it and without."""
     known = scenes([each.card.image for each in images])
     read = [each for each in images if each.card.image in known]
     conditions: dict[str, set[int]] = defaultdict(set)

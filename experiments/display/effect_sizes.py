@@ -1,4 +1,4 @@
-"""How far two groups of values lie apart, beyond their means."""
+"""Measure how far two groups of values differ, beyond their means."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from workers.record.figures import figure
 T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """The 0.975 quantile of Student's t with 1 to 10 degrees of freedom."""
 Z = 1.959964
-"""The same of the normal distribution."""
+"""The 0.975 quantile of the normal distribution."""
 
 
 def separate(above: Sequence[float], below: Sequence[float]) -> float | None:
-    """The AUC: how probably one of `above` exceeds one of `below`, ties counted half, in [0, 1]. None without both.
+    """Return the AUC: the probability that one of `above` exceeds one of `below`, ties counted half, in [0, 1].
+    None if a side is empty.
 
     It is the Mann-Whitney U over the number of pairs, and (1 + Cliff's delta) / 2: Cliff (1993), "Dominance
     statistics", Psychological Bulletin 114(3).
@@ -29,11 +30,11 @@ def separate(above: Sequence[float], below: Sequence[float]) -> float | None:
 
 
 def standardize(above: Sequence[float], below: Sequence[float]) -> float | None:
-    """Cohen's d: the difference of the means over the pooled standard deviation,
-    sqrt(((n1 - 1) s1² + (n2 - 1) s2²) / (n1 + n2 - 2)). None with fewer than two values on a side, or where none
-    differ.
+    """Return Cohen's d: the difference of the means over the pooled standard deviation, sqrt(((n1 - 1) s1² + (n2 -
+    1) s2²) / (n1 + n2 - 2)). None with fewer than two values on a side, or if all values are equal.
 
-    Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2nd edition, section 2.2 and formula 2.5.1.
+    Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2nd edition, section 2.2 and formula
+    2.5.1.
     """
     if len(above) < 2 or len(below) < 2:
         return None
@@ -43,18 +44,20 @@ def standardize(above: Sequence[float], below: Sequence[float]) -> float | None:
 
 
 def describe_effect(above: Sequence[float], below: Sequence[float]) -> str:
-    """Both effect sizes in words; "" where there is none."""
+    """Return both effect sizes in words; "" if there is none."""
     auc, d = separate(above, below), standardize(above, below)
     parts = [] if auc is None else [f"AUC {figure(auc)} (Cliff's δ {figure(2 * auc - 1)})"]
     return " · ".join(parts if d is None else [*parts, f"Cohen's d {figure(d)}"])
 
 
 def bound_mean(values: Sequence[float], within: tuple[float, float] | None = None) -> tuple[float, float] | None:
-    """The 95 % interval of a mean after Student (1908): mean ± t · s / sqrt(n). None with fewer than two values.
+    """Return the 95 % interval of a mean after Student (1908): mean ± t · s / sqrt(n). None with fewer than two
+    values.
 
-    Of values that lie `within` two ends, as probabilities do, the same on the logit scale of the mean, so that it never
-    passes them: the model of Papke and Wooldridge (1996), "Econometric methods for fractional response variables",
-    Journal of Applied Econometrics 11(6), with an intercept alone. Values beyond the ends are not of that kind.
+    For values `within` two ends, such as probabilities, it is computed on the logit scale of the mean, so that it
+    never exceeds them: the model of Papke and Wooldridge (1996), "Econometric methods for fractional response
+    variables", Journal of Applied Econometrics 11(6), with an intercept alone. It does not apply to values beyond
+    the ends.
 
     Quantiles of t beyond the table by the expansion of Cornish and Fisher (Abramowitz and Stegun 1964, 26.7.5).
     """
@@ -72,12 +75,12 @@ def bound_mean(values: Sequence[float], within: tuple[float, float] | None = Non
 
 
 def _invert_logit(value: float) -> float:
-    """The share whose logit it is, without an overflow at either end."""
+    """Return the share with this logit, without overflow at either end."""
     return 1 / (1 + math.exp(-value)) if value > 0 else 1 - 1 / (1 + math.exp(value))
 
 
 def _quantile(freedom: int) -> float:
-    """The 0.975 quantile of t."""
+    """Return the 0.975 quantile of t."""
     if freedom <= len(T_QUANTILES):
         return T_QUANTILES[freedom - 1]
     return Z + (Z**3 + Z) / (4 * freedom) + (5 * Z**5 + 16 * Z**3 + 3 * Z) / (96 * freedom**2)

@@ -1,7 +1,8 @@
-"""The one renderer of a run: each event, and the parts of the page that sum the run up, as HTML.
+"""Render a run's events, and the parts of the page that sum the run up, as HTML.
 
-The page's first load and the consumer both call this; the browser only inserts what it gets. An event's root element
-has an id: where that id is on the page already (an experiment whose result has come), the new one takes its place.
+The first load of the page and the consumer both use it; the browser only inserts the result. An event's root
+element has an id; if the page already has that id (an experiment whose result has come), the new element replaces
+it.
 """
 
 from __future__ import annotations
@@ -34,42 +35,42 @@ from workers.record.statuses import ACTIVE, Status
 from workers.record.titles import read_title
 
 PARTS = ("backbone", "model", "dataset", "toolset", "generator", "editor", "describer")
-"""What a run is made with, in the order in which a page names it."""
+"""The parts of a run, in the order in which a page names them."""
 
 SHORTLY = 20
-"""Events from the start of an experiment to its result, at most: what went wrong meanwhile, and was tried again."""
+"""Maximum events from the start of an experiment to its result, with errors and retries in between."""
 NEWEST_TEXTS = 5
-"""Samples of a function of texts that the side shows."""
+"""Samples of a function of texts that the side panel shows."""
 CHARTED = 400
-"""Images, or samples, that the small chart shows: those of the newest experiments. A tab shows all."""
+"""Images, or samples, in the small chart: those of the newest experiments. A tab shows all."""
 
 
 @dataclass(frozen=True)
 class RenderContext:
-    """What the events of a run are drawn with, looked up once for all of them."""
+    """What rendering a run's events needs, looked up once for all of them."""
 
     run: Run
     scale: Scale
     codes: Mapping[int, str] = field(default_factory=dict)
     ended: frozenset[int] = frozenset()
-    """Numbers of the experiments whose result is among the events, or follows in the run as it was read."""
+    """Numbers of the experiments whose result is among the events, or came later in the run as it was read."""
     starts: Mapping[int, int] = field(default_factory=dict)
     """Number of an experiment -> `seq` of the event that started it."""
     originals: Mapping[str, ImageCard] = field(default_factory=dict)
-    """What the run logged of the images that its edits were made from, by key."""
+    """The run's first log of the images that its edits were made from, by key."""
     names: Names = field(default_factory=lambda: Names(None))
-    """What systems are called before who looks."""
+    """The names of systems for the viewer."""
     audience: Audience = Audience.TEAM
     strips: Mapping[ListedHypothesis, SafeString] = field(default_factory=dict)
-    """How far the images with what a hypothesis says lie from those without."""
+    """The strips that compare images with and without what a hypothesis says."""
     pictures: ImageSource | None = None
-    """Where those who are not of the team find the images."""
+    """Where viewers outside the team find the images."""
     sketched: bool = False
-    """Whether experiments come without their pictures and colours, as high as with them, and say where these are."""
+    """True if experiments come without pictures and colours, at full height, with the address of these."""
 
 
 def render_event(event: Event, run: Run) -> SafeString:
-    """One event as HTML, safe to insert."""
+    """Return one event as HTML, safe to insert."""
     return _draw(event, _load_context(run, [event]))
 
 
@@ -84,10 +85,10 @@ def render_events(
     sketched: bool = False,
     bearings: Bearings | None = None,
 ) -> list[tuple[Event, SafeString]]:
-    """Many events; where they are `folded`, an experiment that has its result is left out: the result shows it whole.
+    """Render many events. If `folded`, experiments with a result are left out: the result shows all of it.
 
-    Whoever is not of the team gets no script and no link into the site, and `pictures` of their own. Experiments are
-    `sketched` where the page fetches their pictures when the reader comes near. `bearings` are shared with `side`.
+    Viewers outside the team get no script, no link into the site, and `pictures` of their own. Experiments are
+    `sketched` if the page loads their pictures when the reader comes near. `bearings` are shared with `side`.
     """
     shown = list(events)
     around = _load_context(run, shown, names, bearings)
@@ -100,17 +101,17 @@ def render_events(
 def _load_context(
     run: Run, events: Sequence[Event], names: Names | None = None, bearings: Bearings | None = None
 ) -> RenderContext:
-    """What these events are drawn with. The number of queries does not depend on theirs."""
+    """Return the context for these events. The number of queries does not depend on the number of events."""
     names, scale = names or Names(None), scale_of(run)
     numbers = {event.number for event in events if event.number}
     strips = hypothesis_strips.draw_strips(run, _list_hypotheses(events), scale, bearings)
     if not numbers:
         return RenderContext(run, scale, names=names, strips=strips)
-    # Where the experiments with results among these events began, be it among them or shortly before
+    # Find where the experiments with results among these events started, among them or shortly before.
     starts = {event.number: event.seq for event in events if event.kind == "experiment"}
     ends = {event.number: event.seq for event in events if event.kind == "result"}
     before = [(seq - SHORTLY, seq) for number, seq in ends.items() if number not in starts]
-    # What came after the run was read is sent to whoever reads on
+    # Events after the run was read are sent to live viewers.
     after = [(seq, min(seq + SHORTLY, run.last_seq)) for number, seq in starts.items() if number not in ends]
     if before:
         starts |= {each.number: each.seq for each in _list_near(run, "experiment", before)}
@@ -129,13 +130,13 @@ def _load_context(
 
 
 def _list_hypotheses(events: Sequence[Event]) -> set[ListedHypothesis]:
-    """What the replies among these events list."""
+    """Return the hypotheses that the replies among these events list."""
     replies = [each.content for each in events if isinstance(each.content, Replied)]
     return {ListedHypothesis(reply.round, each.text) for reply in replies for each in reply.hypotheses}
 
 
 def _list_near(run: Run, kind: str, ranges: Sequence[tuple[int, int]]) -> QuerySet[Event]:
-    """The run's events of this kind within any of the ranges of `seq`, both ends included."""
+    """Return the run's events of this kind within any of the ranges of `seq`, both ends included."""
     return run.events.filter(reduce(or_, (Q(seq__range=each) for each in ranges)), kind=kind)
 
 
@@ -162,11 +163,11 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
         # What the agent was told before its first reply
         texts = ("Instructions", content.instructions), ("First message", content.assignment)
         context["told"] = [(name, text) for name, text in texts if text]
-        # What it is made with: its parts, then the versions of everything else by name. Databases keep no order
+        # The parts first, then the versions of everything else by name: databases keep no order.
         places = {name: place for place, name in enumerate(PARTS)}
         context["made"] = sorted(content.versions.items(), key=lambda made: (places.get(made[0], len(PARTS)), made))
     elif isinstance(content, Ended) and event.row.status:
-        # The run's own: its check is of what it concluded last, and is fetched once for all its events
+        # The run's check is of its last conclusion, and is fetched once for all its events.
         context["checks"] = event.seq == run.last_seq
         context["status"] = event.row.status
         context["recounted"] = cited_figures.recount(run, encode(content.conclusion))
@@ -174,7 +175,7 @@ def _draw(event: Event, around: RenderContext) -> SafeString:
 
 
 def _describe_result(content: ExperimentEnded, around: RenderContext) -> dict[str, Any]:
-    """What the card of an experiment that has ended shows beside the payload."""
+    """Return what the card of a finished experiment shows besides the payload."""
     return {
         "running": False,
         "seconds": content.seconds + content.tool_seconds,
@@ -190,7 +191,7 @@ def _describe_result(content: ExperimentEnded, around: RenderContext) -> dict[st
 
 
 def head(run: Run) -> SafeString:
-    """The question, how the run is, and what it has used of its limits."""
+    """Render the question, the status, and what the run has used of its limits."""
     used = {"rounds": run.rounds, "tokens": run.tokens, "cost": run.known_cost, "seconds": seconds_of_work(run)}
     meters = {name: (value, run.limits.get(name)) for name, value in used.items()}
     context = {"run": run, "meters": meters, "paused_by": paused_by(run)}
@@ -198,7 +199,7 @@ def head(run: Run) -> SafeString:
 
 
 def seconds_of_work(run: Run) -> float:
-    """The run's time at this moment, the step under way included."""
+    """Return the run's seconds of work so far, including the current step."""
     if run.taken is None or not run.is_leased():
         return run.seconds
     newest = run.events.order_by("-seq").values_list("time", flat=True).first()
@@ -207,7 +208,7 @@ def seconds_of_work(run: Run) -> float:
 
 
 def paused_by(run: Run) -> str:
-    """Who paused the run, or will have once its round is over; "" if nobody did."""
+    """Return who paused the run, or asked to pause it after its round; "" if it is not paused."""
     if run.status != Status.PAUSED:
         return run.pause_requested if run.is_pausing else ""
     stop = transcript.last_stop(run)
@@ -215,12 +216,12 @@ def paused_by(run: Run) -> str:
 
 
 def stopping(run: Run) -> bool:
-    """Whether somebody has stopped the run and its worker has not let go of it yet."""
+    """True if a person has stopped the run and its worker has not released it yet."""
     return run.cancel_requested and not run.has_ended
 
 
 def tail(run: Run) -> SafeString:
-    """What happens next, while nothing else shows it; empty once the run has ended."""
+    """Render what happens next, if nothing else shows it; empty once the run has ended."""
     last = run.events.order_by("-seq").values_list("kind", flat=True).first()
     before = Run.objects.filter(status__in=ACTIVE, pk__lt=run.pk)
     context = {
@@ -235,13 +236,13 @@ def tail(run: Run) -> SafeString:
 
 
 def outline(run: Run, around: int | None = None) -> SafeString:
-    """The rounds, each with a few words and the best activation of its images; of many, most in groups."""
+    """Render the rounds, each with a few words and the best activation of its images; most of many are grouped."""
     return render_to_string("runs/page/outline.html", {"run": run, "lines": rounds.outline(run, around)})
 
 
 def side(run: Run, names: Names | None = None, bearings: Bearings | None = None) -> SafeString:
-    """The state of knowledge: hypotheses, activations of the newest images by round (of a function: its samples), how
-    the run was made."""
+    """Render the state of knowledge: hypotheses, activations of the newest images by round (for a function, its
+    samples), and how the run was made."""
     latest = run.hypotheses.aggregate(Max("round"))["round__max"]
     listed = list(run.hypotheses.filter(round=latest))
     asked = [ListedHypothesis(run.rounds + 1, each.text) for each in listed]
@@ -268,24 +269,24 @@ def _chart_activations(run: Run) -> dict[str, Any]:
 
 
 def _chart_function(run: Run) -> dict[str, Any]:
-    """A plot of numbers, or the newest texts."""
+    """Return a plot of numbers, or the newest texts."""
     found = read_function(run, LATELY)
     chart = plot_samples(found, SMALL, CHARTED) if found.is_numeric else None
     if chart:
         chart.legend, chart.table = (
             [],
             None,
-        )  # no room: hypotheses stand below with their colours, the rest is in the tab
+        )  # no room for a legend: hypotheses below have the colours, the tab has the rest
     return {"found": found, "chart": chart, "newest": found.samples[: -1 - NEWEST_TEXTS : -1]}
 
 
 def backbone_of(run: Run) -> str:
-    """The backbone as it was asked for."""
+    """Return the backbone that the run asked for."""
     label = parts.label_backbone(run.backbone)
     return f"{label}, {run.backbone_model}" if run.backbone_model else label
 
 
 def scale_of(run: Run) -> Scale:
-    """What the bars of this run are measured on at this moment."""
+    """Return the current scale of the run's bars."""
     ends = run.observations.aggregate(low=Min("activation"), high=Max("activation"))
     return Scale.of(ends.values(), run.exemplar_mean)

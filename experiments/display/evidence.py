@@ -1,6 +1,8 @@
-"""What speaks for and against a label of a unit: the images its runs logged, sorted by whether they show what the label
-says, and the edits that moved the activation most. Where nobody can tell what a label means, or what an image shows,
-images are sorted by the words of their titles, and the page claims nothing.
+"""Collect the evidence for and against a label: the images that a unit's runs logged, sorted by whether they show
+what the label says, and the edits that changed the activation most.
+
+If the meaning of a label or the content of an image is unknown, images are sorted by the words of their titles, and
+the page makes no claim.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from experiments.models import Observation, Run
 from workers.record.figures import is_same
 
 LOOKED_AT = 500
-"""Observations of a unit that are sorted, the newest experiments' first."""
+"""Observations of a unit that are sorted, of the newest experiments first."""
 READ = (*CARD_FIELDS, "experiment__run", "experiment__number", "experiment__round")
 STRIP = 6
 EDITS = 4
@@ -49,18 +51,18 @@ class Edit:
 
     @property
     def changed(self) -> ImageCard:
-        """The edited image, with what the edit did."""
+        """Return the edited image, with the effect of the edit."""
         return replace(self.after.card, change=self.change)
 
     @property
     def moved(self) -> bool:
-        """Whether the edit did anything that anybody can see."""
+        """True if the edit had a visible effect."""
         return not is_same(self.before.card.activation, self.after.card.activation)
 
 
 @dataclass(frozen=True)
 class ImageGroup:
-    """Images that show what a label says, or that do not: each as often as it was logged, the strongest first."""
+    """Images that show what a label says, or that do not: each with its count, strongest first."""
 
     images: Sequence[LoggedImage] = ()
 
@@ -82,7 +84,7 @@ class ImageGroup:
 
     @property
     def weakest(self) -> Sequence[LoggedImage]:
-        """Those that are not among the strongest, the weakest first."""
+        """Return those that are not among the strongest, weakest first."""
         shown = {each.card.image for each in self.strongest}
         return first_of_each(
             [each for each in reversed(self.images) if each.card.image not in shown], _image_key, STRIP
@@ -91,10 +93,10 @@ class ImageGroup:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Without a label all images count as not showing it.
+    """The evidence. Without a label, all images count as not showing it.
 
-    `is_known`: scenes decide; otherwise the words of titles and prompts do. `unread` counts images without a scene,
-    `cut` says whether some images were not sorted.
+    `is_known`: scenes decide; otherwise the words of titles and prompts do. `unread` counts images without a scene;
+    `cut` says if some images were not sorted.
     """
 
     showing: ImageGroup
@@ -112,7 +114,7 @@ class Evidence:
 
     @property
     def raised(self) -> list[Edit]:
-        """The edits that raised it most."""
+        """Return the edits that raised the activation most."""
         return [
             edit for edit in sorted(self.edits, key=_change, reverse=True)[:EDITS] if edit.moved and edit.change > 0
         ]
@@ -123,14 +125,14 @@ class Evidence:
 
 
 def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) -> Evidence:
-    """The evidence of these runs; one query, and another where the label is understood."""
+    """Return the evidence of these runs; one query, and another if the label is understood."""
     everything = _list_logged(runs)
     edits = _edits_of(everything)
     edited = {edit.after for edit in edits}
     everything.sort(key=activation, reverse=True)
     exemplars = [seen for seen in everything if seen.card.origin == "exemplar"]
     plain = [seen for seen in everything if seen.card.origin != "exemplar" and seen not in edited]
-    # Whether each image shows what the label says, by key; of none where that cannot be told
+    # Whether each image shows what the label says, by key; empty if that is unknown.
     read = meaning(label)
     drawn = scenes([seen.card.image for seen in plain]) if read else {}
     shown_by = {key: read.holds(scene) for key, scene in drawn.items()} if read else {}
@@ -151,10 +153,10 @@ def read_evidence(runs: Sequence[Run], label: str, exemplar_mean: float | None) 
 
 
 def _list_logged(runs: Sequence[Run]) -> list[LoggedImage]:
-    """What these runs logged, of much the newest; `runs` are the newest first."""
+    """Return what these runs logged, the newest if there is much; `runs` must be newest first."""
     if not runs:
         return []
-    # The rest of the runs is not even read: what they logged would be sorted to be left out.
+    # Skip the other runs: their images would be sorted only to be left out.
     before = accumulate((run.observation_count for run in runs), initial=0)
     asked = [run.pk for run, logged in zip(runs, before, strict=False) if logged < LOOKED_AT]
     rows = Observation.objects.filter(experiment__run__in=asked).select_related("experiment").only(*READ)
@@ -163,7 +165,7 @@ def _list_logged(runs: Sequence[Run]) -> list[LoggedImage]:
 
 
 def _edits_of(everything: Sequence[LoggedImage]) -> list[Edit]:
-    """The edits whose original the same run logged."""
+    """Return the edits whose original the same run logged."""
     known = {(seen.run, seen.card.image): seen for seen in everything}
     pairs = [(known.get((seen.run, seen.card.original)), seen) for seen in everything if seen.card.original]
     edits = [Edit(before, after) for before, after in pairs if before and before.card.image != after.card.image]
@@ -171,9 +173,10 @@ def _edits_of(everything: Sequence[LoggedImage]) -> list[Edit]:
 
 
 def split_by_label(some: Sequence[LoggedImage], label: str) -> tuple[list[LoggedImage], list[LoggedImage]]:
-    """Those whose title and prompt hold the words of an alternative of the label, and the others.
+    """Split images into those whose title and prompt contain the words of an alternative of the label, and the
+    others.
 
-    Many share their title and prompt.
+    Each distinct text is compared once, since many images share title and prompt.
     """
     alternatives = [patterns for part in OR.split(label) if (patterns := content(part))]
     if not alternatives:
@@ -185,9 +188,9 @@ def split_by_label(some: Sequence[LoggedImage], label: str) -> tuple[list[Logged
 
 
 def content(label: str) -> list[re.Pattern[str]]:
-    """The words of a label that say something, with or without a plural s."""
+    """Return patterns for the meaningful words of a label, with or without a plural s."""
     words = [stem_word(word) for word in WORD.findall(normalize(label)) if word not in SMALL_WORDS]
-    # Languages that write without spaces have no ends of words.
+    # Languages that write without spaces have no word ends.
     return [re.compile(rf"\b{word}s?\b" if word.isascii() else word) for word in dict.fromkeys(words)]
 
 
@@ -196,7 +199,7 @@ def stem_word(word: str) -> str:
 
 
 def matches_words(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
-    """Whether title and prompt hold the words; of three or more, two thirds are enough."""
+    """True if title and prompt contain the words; for three or more words, two thirds suffice."""
     normalized = normalize(text)
     found = sum(pattern.search(normalized) is not None for pattern in patterns)
     return found >= (len(patterns) if len(patterns) < 3 else math.ceil(len(patterns) * 2 / 3))

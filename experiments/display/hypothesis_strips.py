@@ -1,6 +1,5 @@
-"""Beside each hypothesis how far the images with what it says lie from those without: two rows of strokes on the run's
-own scale, the AUC and how many images. It is small, since a transcript lists each hypothesis in every round.
-"""
+"""Draw for each hypothesis how far images with and without what it says differ: two rows of strokes on the run's
+scale, the AUC and the numbers of images. It is small, since a transcript lists each hypothesis in every round."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from experiments.models import Run
 from workers.record.figures import figure
 
 STEPS = 100
-"""Places along a strip."""
+"""Positions along a strip."""
 STRIP = (
     '<span class="sides-strip" title="{}"><svg viewBox="0 0 100 14" width="100" height="14" aria-hidden="true">'
     '<path class="with" d="{}"/><path class="without" d="{}"/></svg>AUC {} <span class="quiet">n {} | {}</span></span>'
@@ -26,20 +25,20 @@ STRIP = (
 
 @dataclass(frozen=True)
 class ListedHypothesis:
-    """A hypothesis as a reply lists it. What bears on it had been logged before that round."""
+    """A hypothesis as a reply lists it. Its evidence was logged before that round."""
 
     round: int
     text: str
 
 
 Bearings = dict[str, bearing.Bearing]
-"""Text of a hypothesis -> what bears on it: kept by who draws the strips of several parts of a page."""
+"""Text of a hypothesis -> its evidence; kept by callers that draw the strips of several parts of a page."""
 
 
 def draw_strips(
     run: Run, listed: Collection[ListedHypothesis], scale: Scale, known: Bearings | None = None
 ) -> Mapping[ListedHypothesis, SafeString]:
-    """The strips of those that have images on both sides; two queries for all whose texts are not `known`."""
+    """Draw the strips of hypotheses with images on both sides; two queries for all texts that are not `known`."""
     known = {} if known is None else known
     texts = list(dict.fromkeys(each.text for each in listed if each.text not in known))
     if texts:
@@ -62,7 +61,7 @@ def _draw_strip(found: bearing.Bearing, before: int, rounds: Mapping[int, int], 
 
 
 def _draw_strokes(values: Sequence[float], scale: Scale, top: int) -> str:
-    """An upright stroke at each place that holds a value."""
+    """Draw a vertical stroke at each position that holds a value."""
     span = (scale.high - scale.low) or 1.0
     places = sorted({round(STEPS * min(max((each - scale.low) / span, 0.0), 1.0)) for each in values})
     return "".join(f"M{place} {top}v5" for place in places)

@@ -1,4 +1,4 @@
-"""Images as cards with title and activation: what a card shows, and which images come first."""
+"""Define image cards with title and activation: what a card shows, and which images come first."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ CARD_FIELDS = (
     *("title", "activation", "image", "masked", "origin", "prompt", "seed"),
     *("original", "change", "claimed", "measured", "differs", *MAP_COLUMNS),
 )
-"""What a card takes of an observation."""
+"""Fields of an observation that a card uses."""
 STRONGEST = 5
-"""Images that stand beside a conclusion."""
+"""Images beside a conclusion."""
 REPEATED = 10
-"""Rows read for each image that is wanted: programs log the same image again and again."""
+"""Rows read for each wanted image, since programs log the same image repeatedly."""
 
 
 @dataclass(frozen=True)
 class ImageCard:
-    """One logged image. `change` is what an edit did to the activation; None for all that is no edit."""
+    """One logged image. `change` is an edit's effect on the activation; None if it is no edit."""
 
     title: str
     activation: float
@@ -42,29 +42,29 @@ class ImageCard:
     original: str = ""
     change: float | None = None
     claimed: float | None = None
-    """What the program logged; None if it named no number."""
+    """What the program logged; None if it gave no number."""
     measured: bool = False
-    """Whether `activation` is what the system returned; else it is what the program claimed."""
+    """True if the system returned `activation`; otherwise the program claimed it."""
     differs: bool = False
     map: ActivationMap | None = None
-    """Where the image drives the system; None where nobody kept it, as in old runs."""
+    """Where the image activates the system; None if it was not kept, as in old runs."""
 
     @classmethod
     def from_log(cls, logged: Logged) -> ImageCard:
-        """An observation of an event."""
+        """Return the card of an observation of an event."""
         given = ("title", "activation", "image", "origin", "prompt", "seed", "claimed", "measured", "differs", "map")
         known = {name: getattr(logged, name) for name in given}
         return cls(**known, masked=logged.masked or logged.image, original=logged.original or "")
 
     @classmethod
     def from_row(cls, row: Observation) -> ImageCard:
-        """An observation as the database has it."""
+        """Return the card of an observation row."""
         same = {name: getattr(row, name) for name in CARD_FIELDS if name not in {"image", "masked", *MAP_COLUMNS}}
         return cls(**same, image=row.image_id, masked=row.masked_id or row.image_id, map=row.activation_map)
 
     @classmethod
     def exemplar(cls, row: Exemplar) -> ImageCard:
-        """An image of a dataset, which no run has logged."""
+        """Return the card of a dataset image, which no run has logged."""
         return cls(
             f"Exemplar {row.rank}",
             row.activation,
@@ -78,7 +78,7 @@ class ImageCard:
 
     @property
     def direction(self) -> str:
-        """Which way the edit moved it: "up", "down", or "same"."""
+        """Return the direction of the edit's change: "up", "down", or "same"."""
         change = self.change or 0.0
         if is_same(self.activation - change, self.activation):
             return "same"
@@ -87,7 +87,7 @@ class ImageCard:
 
 @dataclass(frozen=True)
 class LoggedImage:
-    """An image, and the numbers of the run, the experiment and the round that logged it."""
+    """An image, with the numbers of the run, the experiment and the round that logged it."""
 
     card: ImageCard
     run: int
@@ -101,7 +101,7 @@ class LoggedImage:
 
 @dataclass(frozen=True)
 class EditedImage:
-    """An image of a run, and what edits of one experiment made of it, on a page that lists images."""
+    """An image of a run and the edits of it from one experiment, on a page that lists images."""
 
     before: ImageCard
     edits: Sequence[LoggedImage]
@@ -112,20 +112,20 @@ class EditedImage:
 
 
 class ImageSource(Protocol):
-    """Where those who may not enter the site find its images."""
+    """URLs of images for viewers outside the team."""
 
     def small(self, key: str) -> str: ...
 
     def whole(self, key: str) -> str:
-        """The image in full; "" if there is none."""
+        """Return the URL of the full image; "" if there is none."""
         ...
 
 
-# --- which images -----------------------------------------------------------------------------------
+# --- choosing images --------------------------------------------------------------------------------
 
 
 def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -> list[T]:
-    """The first of these, each image once."""
+    """Return the first `count` items with different images."""
     found: dict[str, T] = {}
     for each in ordered:
         found.setdefault(image(each), each)
@@ -137,8 +137,8 @@ def first_of_each(ordered: Iterable[T], image: Callable[[T], str], count: int) -
 def gather_edits(
     listed: Sequence[LoggedImage], originals: Mapping[tuple[int, str], ImageCard]
 ) -> list[LoggedImage | EditedImage]:
-    """Edits beside their original, which is in `originals` by run and key, where the first of them stood; the original
-    does not stand alone as well."""
+    """Group edits with their original from `originals`, by run and key, at the position of the first edit. The
+    original is then not listed by itself as well."""
     found: dict[tuple[int, int, str], LoggedImage | list[LoggedImage]] = {}
     edited = {(each.run, each.card.original) for each in listed if each.card.change is not None}
     for place, each in enumerate(listed):
@@ -156,7 +156,7 @@ def gather_edits(
 
 
 def find_originals(listed: Sequence[LoggedImage]) -> dict[tuple[int, str], ImageCard]:
-    """What the edits among these were made from, as their runs logged it first, by run and key."""
+    """Return what the edits among these were made from, as their runs first logged it, by run and key."""
     edits = [each for each in listed if each.card.original and each.card.change is not None]
     if not edits:
         return {}
@@ -167,13 +167,13 @@ def find_originals(listed: Sequence[LoggedImage]) -> dict[tuple[int, str], Image
 
 
 def find_strongest(rows: QuerySet[Observation], count: int = STRONGEST) -> list[ImageCard]:
-    """The top activating images, each once."""
+    """Return the top activating images, each once."""
     ordered = rows.order_by("-activation", "pk")[: count * REPEATED]
     return [ImageCard.from_row(row) for row in first_of_each(ordered, attrgetter("image_id"), count)]
 
 
 def newest_logged(run: Run, experiments: int) -> QuerySet[Observation]:
-    """What the newest experiments of the run logged, the last first."""
-    # By way of the experiments: their index finds the newest at once, however much the run has logged.
+    """Return what the newest experiments of the run logged, last first."""
+    # By way of the experiments: their index finds the newest quickly, however much the run has logged.
     newest = Q(experiment__run=run, experiment__number__gt=run.experiment_count - experiments)
     return Observation.objects.filter(newest).order_by("-experiment__number", "-position")

@@ -1,4 +1,4 @@
-"""The label check beside the label, wherever it stands: its correlation with interval, or why there is none."""
+"""Show the label check beside a label: its correlation with interval, or why there is none."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from workers.record.label_checks import (
 
 T = TypeVar("T")
 AXIS = Axis(-0.2, 1.0, 0, 1000)
-"""Of r and AUPRC; what lies below is drawn at its left end."""
+"""Axis for r and AUPRC; lower values are drawn at its left end."""
 ZERO = AXIS.at(0.0)
 FIGURES, FIGURE_ROW = Shape(300, 70, 64, 12, 4, 18), 24
 """The drawing of a check's figures, and the height of one."""
 HEAVY = ("result", "kept", "options")
-"""Columns that marks do not need, and are long."""
+"""Large columns that marks do not need."""
 WAITS = frozenset({CheckStatus.QUEUED.value, CheckStatus.RUNNING.value})
 WORDS = {
     CheckStatus.QUEUED.value: "checking…",
@@ -38,15 +38,15 @@ WORDS = {
     CheckStatus.FAILED.value: "check failed",
     CheckStatus.DONE.value: "nothing measured",
 }
-"""What stands where there is no figure."""
+"""Text shown if there is no figure."""
 SEEN = {
     PROBE: "On images that its author never saw",
     DEVELOPMENT: "On development images, on which a run tried it",
     "": "On images from before datasets were split",
 }
-"""What a check measured on, by its split."""
+"""The images of a check, by its split."""
 NOTES = {DEVELOPMENT: "development", "": "old images"}
-"""What stands beside a figure that is not of the probe."""
+"""Text beside a figure that is not from the probe split."""
 REMARKS = {
     DEVELOPMENT: "A run tried this label while it went on, and its agent was told how it did. What is reported of a "
     "label is measured on the probe, which no agent is told of.",
@@ -54,12 +54,12 @@ REMARKS = {
     "dataset makes no fresh images, exemplars of the unit were cut from these, which lowers r; and an agent that tried "
     "labels was told how they did on the same images.",
 }
-"""What to know of a figure that is not of the probe."""
+"""Explanation of a figure that is not from the probe split."""
 
 
 @dataclass(frozen=True)
 class CheckMark:
-    """What stands beside a label. `measure` and `value` are "" where nothing is measured; `title` says the rest."""
+    """The mark beside a label. `measure` and `value` are "" if nothing is measured; `title` has the rest."""
 
     state: str
     words: str
@@ -69,7 +69,7 @@ class CheckMark:
     title: str = ""
     pk: int | None = None
     note: str = ""
-    """What its images are, where they are not the probe, and that they are too few for an interval."""
+    """What its images are if not the probe split, and a note if they are too few for an interval."""
 
     @property
     def waits(self) -> bool:
@@ -84,7 +84,7 @@ NOT_CHECKED = CheckMark("none", "not checked")
 
 
 def describe_check(check: LabelCheck | None) -> CheckMark:
-    """The mark of a check; of none, that there is none."""
+    """Return the mark of a check, or a mark for a missing check."""
     if check is None:
         return NOT_CHECKED
     words = "waits for people" if check.waits_for_people else WORDS.get(check.status, check.status)
@@ -104,8 +104,10 @@ def describe_check(check: LabelCheck | None) -> CheckMark:
 
 @dataclass(frozen=True)
 class CheckFigures:
-    """What a card shows of a check: a plot, or `why` there is none; `ceiling` is what the truth itself reaches; and a
-    `remark` where the images are not the probe."""
+    """What a card shows of a check: a plot, or `why` there is none.
+
+    `ceiling` is the score of the truth itself; `remark` is set if the images are not the probe split.
+    """
 
     plot: Plot | None = None
     why: str = ""
@@ -114,8 +116,8 @@ class CheckFigures:
 
 
 def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
-    """The figures of a check for a card; with the `ceiling`, which tells whether the label is right, where one may
-    know."""
+    """Return the figures of a check for a card. Pass `ceiling`, which reveals whether the label is right, only if
+    the viewer may know."""
     if check.status == CheckStatus.UNTESTABLE:
         return CheckFigures(why=f"Not readable: {check.reason or 'the label names nothing that an image could show.'}")
     natural = read_check(check).natural
@@ -127,13 +129,13 @@ def read_figures(check: LabelCheck, *, ceiling: bool = True) -> CheckFigures:
 
 
 def count_positives(natural: NaturalResult) -> int:
-    """Images that the label describes; checks from before this was kept have all images instead."""
+    """Return the number of images that the label describes; for checks from before this was stored, of all images."""
     return natural.positives or sum(each is not None and each >= 0.5 for each in natural.expected)
 
 
 def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:
-    """r and AUPRC on unseen images with their 95 % intervals, the base rate, which a label that says nothing reaches,
-    and the ceiling, where it is known. None where neither is measured."""
+    """Plot r and AUPRC on unseen images with 95 % intervals, the base rate (the score of a label that says
+    nothing), and the ceiling if known. None if neither is measured."""
     rows = [("r", check.pearson, check.pearson_low, check.pearson_high)]
     rows += [("AUPRC", check.auprc, check.auprc_low, check.auprc_high)]
     known = [(name, value, low, high) for name, value, low, high in rows if value is not None]
@@ -160,7 +162,7 @@ def _draw_figures(check: LabelCheck, ceiling: Reference | None) -> Plot | None:
 
 
 def _describe_figures(check: LabelCheck) -> str:
-    """The headline in a sentence, for who points at the mark or listens."""
+    """Return the main figures in a sentence, for tooltips and screen readers."""
     parts = [f"r {_with_interval(check.pearson, check.pearson_low, check.pearson_high)}"]
     if check.auprc is not None:
         parts.append(f"AUPRC {_with_interval(check.auprc, check.auprc_low, check.auprc_high)}")
@@ -170,12 +172,12 @@ def _describe_figures(check: LabelCheck) -> str:
 
 
 def describe_split(check: LabelCheck) -> str:
-    """What to know of the natural images of a check; "" if they are the probe."""
+    """Return what to know about the natural images of a check; "" if they are the probe split."""
     return REMARKS.get(check.split, "") if check.pearson is not None else ""
 
 
 def describe_reading(check: LabelCheck | None, *, news: bool = False) -> str:
-    """How the label of a check was read, in words; with `news` only if that is something else than what it says."""
+    """Return how the judge read the label, in words; with `news`, only if it differs from the label."""
     reading = read_reading(check) if check else None
     if reading is None or (news and reading.says_same(check.text if check else "")):
         return ""
@@ -188,24 +190,24 @@ def _with_interval(value: float | None, low: float | None, high: float | None) -
 
 
 def fetch_checks() -> Prefetch[Any, Any, Any]:
-    """For lists of rows with a check: all checks in one query, without what they found of every image."""
+    """Return a prefetch for lists of rows with a check: one query, without the per-image results."""
     return Prefetch("label_check", LabelCheck.objects.defer(*HEAVY))
 
 
 def read_check(check: LabelCheck) -> CheckResult:
-    """All of what a check found that has the shape; what has not is as if it were not there."""
+    """Return all parts of a check's result that have the right shape; others count as missing."""
     data = check.result if isinstance(check.result, dict) else {}
     natural = _read_part(data.get("natural"), NaturalResult)
     return CheckResult(natural, _read_part(data.get("generated"), GeneratedResult), read_reading(check))
 
 
 def read_reading(check: LabelCheck) -> LabelReading | None:
-    """How the judge understood the label; None where it is taken as written."""
+    """Return how the judge understood the label; None if it is taken as written."""
     return _read_part(check.reading or None, LabelReading)
 
 
 def _read_part(data: Any, shape: type[T]) -> T | None:
-    """A part, with the default in the place of each field that does not fit."""
+    """Return a part, with defaults for fields that do not fit."""
     if not isinstance(data, dict):
         return None
     hints = {each.name for each in fields(shape)}  # type: ignore[arg-type]

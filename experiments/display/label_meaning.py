@@ -1,5 +1,7 @@
-"""What a label says of an image, where that can be known: toybox's grammar reads the label, and the scene that an image
-was drawn from tells what it shows. Everything else, words in titles say, and pages then claim nothing.
+"""Decide if an image shows what a label says, if that can be known.
+
+Toybox's grammar parses the label, and an image's scene tells what it shows. Otherwise words in titles are compared,
+and pages make no claim.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from workers.toybox.world.scenes import Scene
 
 @dataclass(frozen=True)
 class Meaning:
-    """A label that was read whole: alternatives, of which an image shows at least one or none."""
+    """A fully parsed label: alternatives, of which an image shows at least one or none."""
 
     concepts: Sequence[Concept]
 
@@ -25,13 +27,13 @@ class Meaning:
 
 
 def meaning(label: str) -> Meaning | None:
-    """None unless every word of the label is understood."""
+    """Return the meaning; None unless every word of the label is understood."""
     concepts = read_whole(label)
     return Meaning(concepts) if concepts else None
 
 
 def scenes(keys: Collection[str]) -> Mapping[str, Scene]:
-    """The scenes of those images that toybox drew, by key; one query."""
+    """Return the scenes of those images that toybox drew, by key; one query."""
     rows = Image.objects.filter(pk__in=set(keys), scene__isnull=False).values_list("pk", "scene")
     found: dict[str, Scene] = {}
     for key, data in rows:

@@ -1,7 +1,7 @@
-"""What the frame around every page shows: the places there are, who is here and in which role, how many runs are alive
-or wait, and what all should know of the sandbox.
+"""Provide the frame of every page: the menu, the user and their role, the numbers of active and waiting runs, and
+the sandbox warning.
 
-A context processor; strangers and anonymous visitors get an empty frame.
+A context processor. Users without a role and anonymous visitors get an empty frame.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from workers.record.statuses import ACTIVE, Status
 
 @dataclass(frozen=True)
 class MenuEntry:
-    """An entry of the rail: the name of its address, and the key that leads there after g. It is also the place of
-    the pages under the addresses in `also`. The palette finds it by its label and by `words`, and offers it to those
-    who have at least the role `least`."""
+    """A menu entry: the name of its URL, and the key that opens it after g.
+
+    Pages under the addresses in `also` belong to it too. The palette finds it by its label and by `words`, and
+    offers it to people with at least the role `least`.
+    """
 
     name: str
     label: str
@@ -44,7 +46,7 @@ class MenuEntry:
         return address(self.name)
 
     def holds(self, path: str) -> bool:
-        """Whether a page belongs here; only the Overview is a single page."""
+        """True if a page belongs here; only the Overview is a single page."""
         if self.name == "overview":
             return path == self.url
         return path.startswith((self.url, *(settings.PREFIX + each for each in self.also)))
@@ -100,16 +102,16 @@ ELSEWHERE = (
     MenuEntry("api:docs", "API reference", "", words="docs documentation"),
     MenuEntry("api:notebook", "Notebook for Python", "", words="api client script jupyter"),
 )
-"""Pages that the palette offers beside those of the rail."""
+"""Pages that the palette offers besides the menu's."""
 COUNTED = 99
-"""Items to review that are counted."""
+"""Maximum count of items to review."""
 SHOWN_ON_A_PHONE = 2
-"""Entries that the bar at the foot of a small screen has room for; the others unfold."""
+"""Entries that the bottom bar of a small screen has room for; the others unfold."""
 
 
 @cache
 def address(name: str) -> str:
-    """Where a page is; "" while there is none."""
+    """Return the URL of a page; "" if there is none."""
     try:
         return reverse(name)
     except NoReverseMatch:
@@ -117,13 +119,13 @@ def address(name: str) -> str:
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Looked up only by templates that ask; `names` is what systems are called before this person."""
+    """Return lazy values, computed only if a template uses them; `names` are the names of systems for this person."""
     names = Names(getattr(request, "user", None))
     return {"frame": SimpleLazyObject(lambda: _read_frame(request)), "names": names}
 
 
 def _read_frame(request: HttpRequest) -> dict[str, Any]:
-    """`role` is None for strangers."""
+    """Return the frame; `role` is None for users without a role."""
     role = role_in(request)
     if role is None:
         return {"role": None, "may_ask": False, "places": [], "counts": {}}
@@ -141,11 +143,11 @@ def _read_frame(request: HttpRequest) -> dict[str, Any]:
 
 
 def counts(user: Any) -> Mapping[str, str]:
-    """What stands beside the names of the rail: place -> a few words, "" for nothing."""
+    """Return what is shown beside menu entries: place -> a few words, "" for nothing."""
     rows = Run.objects.filter(status__in=[*ACTIVE, Status.WAITING]).order_by()
     found = dict(rows.values_list("status").annotate(Count("pk")))
     live, waiting = sum(found.get(status, 0) for status in ACTIVE), found.get(Status.WAITING, 0)
-    # How many items wait for this person's review; "" for none. Beyond some the number does not matter.
+    # The number of items waiting for this person's review; "" for none. It is not counted beyond a maximum.
     count = blindness.waiting(user)[: COUNTED + 1].count()
     return {
         "overview": f"{waiting} wait{'s' * (waiting == 1)}" if waiting else "",
@@ -179,18 +181,18 @@ CRUMBS = {
     "image-page": "Image {key:.8}",
     "unit": "Unit {number}",
 }
-"""Name of an address -> what its crumb says; others say the last part of the address."""
+"""Name of a URL -> text of its crumb; others show the last part of the address."""
 DEEPEST = 12
-"""Parts of an address beyond which nothing is looked up."""
+"""Maximum parts of an address that are looked up."""
 
 
 def breadcrumbs(path: str) -> list[tuple[str, str]]:
-    """The pages on the way to `path`, itself included, as (words, address). The start page alone needs no way.
+    """Return the pages on the way to `path`, including itself, as (words, address). The start page needs none.
 
-    `path` is what stands behind MAIA_PREFIX.
+    `path` is the part after MAIA_PREFIX.
     """
     parts = path.strip("/").split("/")[:DEEPEST]
-    ways = ["/"]  # every beginning of the path that may be a page's address
+    ways = ["/"]  # every prefix of the path that may be a page's address
     ways += [f"/{'/'.join(parts[:end])}/" for end in range(1, len(parts) + (path.endswith("/") and path != "/"))]
     found = []
     for way in ways if path.endswith("/") else [*ways, path]:
@@ -200,9 +202,9 @@ def breadcrumbs(path: str) -> list[tuple[str, str]]:
 
 
 def _crumb_words(match: ResolverMatch, path: str) -> str:
-    """What a crumb says."""
+    """Return the text of a crumb."""
     if template := CRUMBS.get(match.url_name or ""):
-        with suppress(KeyError, ValueError):  # the page calls its parts otherwise
+        with suppress(KeyError, ValueError):  # the page names its parameters differently
             return template.format(**match.kwargs)
     last = path.rstrip("/").rpartition("/")[2]
     return last if match.kwargs else last.replace("-", " ").capitalize()

@@ -1,4 +1,4 @@
-"""What an experiment logged laid out: its images in grids, edits beside what they were made from."""
+"""Arrange what an experiment logged: its images in grids, edits beside their originals."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from workers.record.events import ExperimentEnded
 from workers.record.functions import Sample
 
 SAMPLES_SHOWN = 12
-"""Inputs of a function that stand unfolded."""
+"""Inputs of a function that are shown unfolded."""
 FEW, SHOWN = 15, 10
-"""Up to so many images of one entry all stand in the order of the program; of more, so many stand unfolded."""
+"""Up to the first number, the images of an entry are shown in the program's order; of more, the second number is
+unfolded."""
 
 HEADING = 80
-"""Characters up to which the text of an entry is the heading of its images."""
+"""Maximum characters of an entry's text that becomes the heading of its images."""
 
 ORDINARY = "Random ordinary images of the dataset, which the program did not log"
 
 
 @dataclass(frozen=True)
 class EditGroup:
-    """An image and what was made of it by edits."""
+    """An image and the edits of it."""
 
     before: ImageCard
     edits: Sequence[ImageCard]
@@ -35,8 +36,10 @@ class EditGroup:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """What one call of `tools.log_experiment` left. Images that are neither edits nor edited here are `shown`; where
-    they are many, the strongest are, and the others `folded`."""
+    """The result of one call of `tools.log_experiment`.
+
+    `shown` are images that are neither edits nor edited here; of many, the strongest, with the others in `folded`.
+    """
 
     text: str
     edit_groups: Sequence[EditGroup]
@@ -55,7 +58,7 @@ class LogEntry:
 
     @property
     def hypotheses(self) -> Sequence[str]:
-        """Those that said beforehand what a function gives: the same for all samples of an entry."""
+        """Return the hypotheses that predicted outputs of a function: the same for all samples of an entry."""
         return [shorten(name) for name in self.samples[0].predictions] if self.samples else []
 
     @property
@@ -76,7 +79,7 @@ class LogEntry:
 
     @property
     def heading(self) -> str:
-        """The text, if it is short enough to stand above its images."""
+        """Return the text, if it is short enough to be the heading of its images."""
         fits = len(self.text) <= HEADING and "\n" not in self.text.strip()
         return self.text if fits and (self.shown or self.edit_groups or self.samples) else ""
 
@@ -86,8 +89,8 @@ class LogEntry:
 
 
 def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[LogEntry]:
-    """The entries of a result, then the ordinary images that came with it. An edit finds its original in its own entry,
-    or among what was logged `earlier`; the original does not stand alone as well, be it in another entry."""
+    """Return the entries of a result, then its unlogged images. An edit finds its original in its own entry, or
+    among those logged `earlier`. The original is not listed by itself as well, even in another entry."""
     found = []
     beside = {each.original for each in result.observations if each.original in earlier and each.original != each.image}
     for entry in result.entries:
@@ -111,7 +114,7 @@ def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[L
 
 
 def originals(run: Run, results: Sequence[ExperimentEnded]) -> dict[str, ImageCard]:
-    """What the run logged first of the images that those of these results were edited from, by key."""
+    """Return the run's first log of the images that the edits of these results were made from, by key."""
     wanted = {each.original for result in results for each in result.observations if each.original}
     if not wanted:
         return {}

@@ -1,6 +1,6 @@
-"""Narrowing a list down by what its address says: the fields, and what each of them chooses.
+"""Filter a list by its address: the fields, and the condition of each.
 
-A filter that makes no sense is left out, with a sentence about it; the others hold.
+An invalid filter is left out, with a sentence about it; the others apply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORDS_CHARS = 200
 
 @dataclass(frozen=True)
 class ListFilter:
-    """A field of a list; it is typed unless it has `choices`. Another choice here `clears` the field of that name."""
+    """A field of a list, typed unless it has `choices`. Changing it `clears` the field of that name."""
 
     name: str
     title: str
@@ -32,7 +32,7 @@ class ListFilter:
 
 @dataclass(frozen=True)
 class Narrowed:
-    """`values` holds the filters that were given and make sense, `problems` a sentence for each of the others."""
+    """The filtered rows. `values` holds the valid filters, `problems` a sentence for each of the others."""
 
     rows: QuerySet[Any]
     values: dict[str, str]
@@ -40,15 +40,15 @@ class Narrowed:
     sort: str = ""
 
     def require_sense(self) -> QuerySet[Any]:
-        """The rows, for what has no place to say a sentence. Raises InvalidFilters."""
+        """Return the rows, for callers that cannot show a sentence. Raises InvalidFilters."""
         if self.problems:
             raise InvalidFilters(self.problems)
         return self.rows
 
 
 def narrow_down(rows: QuerySet[Any], params: Mapping[str, str], conditions: Mapping[str, Condition]) -> Narrowed:
-    """The rows that meet every condition whose name an address gives a text for. A condition that raises InvalidInput
-    is left out."""
+    """Return the rows that meet every condition for which the address has a text. A condition that raises
+    InvalidInput is left out."""
     found, problems = Narrowed(rows, {}), {}
     for name, condition in conditions.items():
         if not (text := params.get(name, "").strip()):
@@ -62,8 +62,8 @@ def narrow_down(rows: QuerySet[Any], params: Mapping[str, str], conditions: Mapp
 
 
 def sort_rows(found: Narrowed, asked: str, sorts: Mapping[str, Any], usual: str) -> Narrowed:
-    """In the order that an address asks for by the name of a column, with a minus before it turned round; of equals,
-    the newest first. `usual` stands in for one that there is not."""
+    """Sort by the column that the address names, in reverse with a minus before it; ties by newest first. An
+    unknown column is replaced by `usual`."""
     problems = dict(found.problems)
     if asked and asked.removeprefix("-") not in sorts:
         problems["sort"] = f"There is no column “{asked[:40]}” to sort by."
@@ -75,19 +75,19 @@ def sort_rows(found: Narrowed, asked: str, sorts: Mapping[str, Any], usual: str)
 
 
 def require_known(noun: str, text: str, known: Collection[str]) -> str:
-    """The text, if it is one of these. Raises InvalidInput."""
+    """Return the text if it is known. Raises InvalidInput."""
     if text not in known:
         raise InvalidInput(f"There is no {noun} “{text[:40]}”. Choose one of: {', '.join(known)}.")
     return text
 
 
 def offer_each(names: Iterable[str | None]) -> list[tuple[str, str]]:
-    """Names as choices of a field, each once and in their order."""
+    """Return names as choices of a field, each once and in their order."""
     return [(each, each) for each in sorted({name for name in names if name})]
 
 
 def contain_words(column: str) -> Condition:
-    """Rows with every one of the words in this column. Raises InvalidInput for very many."""
+    """Return a condition for rows with all words in this column. It raises InvalidInput for too many words."""
 
     def condition(text: str) -> Q:
         if len(text) > WORDS_CHARS:

@@ -1,4 +1,4 @@
-"""How pages write numbers: counts, bytes, durations, times, dollars, shares."""
+"""Format numbers for pages: counts, bytes, durations, times, dollars, shares."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNITS_OF_TIME = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def compact(value: float | None) -> str:
-    """A count in few characters: 950, 18.2k, 1M."""
+    """Format a count in few characters: 950, 18.2k, 1M."""
     number = float(value or 0)
     for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= unit:
@@ -22,7 +22,7 @@ def compact(value: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Bytes of memory: 12 kB, 3.4 MB, 120 MB, 1.25 GB; steps of 1,024."""
+    """Format bytes of memory: 12 kB, 3.4 MB, 120 MB, 1.25 GB; steps of 1,024."""
     value = float(count or 0)
     for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
         if value >= unit:
@@ -33,14 +33,14 @@ def size(count: float | None) -> str:
 
 
 def clock(seconds: float | None) -> str:
-    """A duration as a clock shows it: 0:48 or 1:02:03."""
+    """Format a duration as a clock: 0:48 or 1:02:03."""
     whole = int(seconds or 0)
     hours, minutes = whole // 3600, whole // 60 % 60
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
 def duration(seconds: float | None) -> str:
-    """A duration in words: 0.8 s, 42 s, 3 min 5 s."""
+    """Format a duration in words: 0.8 s, 42 s, 3 min 5 s."""
     value = float(seconds or 0)
     if value < 10:
         return f"{value:.1f} s"
@@ -51,7 +51,7 @@ def duration(seconds: float | None) -> str:
 
 
 def ago(time: datetime | None) -> str:
-    """How long ago, to one unit; "" where nobody knows."""
+    """Format how long ago, to one unit; "" if unknown."""
     if time is None:
         return ""
     seconds = (timezone.now() - time).total_seconds()
@@ -63,17 +63,17 @@ def ago(time: datetime | None) -> str:
 
 
 def timestamp(time: datetime) -> str:
-    """A day and a time, as 5 Nov 2026, 14:03; what `date` makes of "j M Y, H:i", for lists of many."""
+    """Format a day and a time as 5 Nov 2026, 14:03; the same as `date` with "j M Y, H:i", but faster."""
     return f"{time.day} {time:%b %Y, %H:%M}"
 
 
 def thousands(count: int) -> str:
-    """12340 as 12,340."""
+    """Format 12340 as 12,340."""
     return f"{count:,}"
 
 
 def dollars(value: float | None) -> str:
-    """An amount of money; four decimals while it is less than a cent. None is one that nobody knows."""
+    """Format an amount of money, with four decimals below a cent. None is an unknown amount."""
     if value is None:
         return "price unknown"
     amount = float(value or 0)
@@ -81,22 +81,22 @@ def dollars(value: float | None) -> str:
 
 
 def shorten_value(text: str) -> str:
-    """A number that stands as JSON, in six digits with a real minus sign; a text, or anything else, as it is."""
+    """Format a JSON number with six digits and a real minus sign; return anything else unchanged."""
     value = read_number(text)
     return text if value is None else f"{value:.6g}".replace("-", MINUS)
 
 
 def count_noun(count: int, noun: str) -> str:
-    """`3|count_noun:"image"` is "3 images"."""
+    """Format a count with its noun: `3|count_noun:"image"` is "3 images"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def percent(value: float | None) -> str:
-    """A part of 1 in per cent, with a decimal."""
+    """Format a share of 1 in per cent, with a decimal."""
     return f"{100 * float(value or 0):.1f} %"
 
 
 def share(value: float | None) -> str:
-    """A part of 1 in per cent; a small one is not called 0."""
+    """Format a share of 1 in per cent; a small one is not written as 0."""
     percent = 100 * float(value or 0)
     return "under 1 %" if 0 < percent < 1 else f"{percent:.0f} %"

@@ -1,4 +1,4 @@
-"""Activation against a parameter of the game engine, where the images of an experiment differ in that one alone."""
+"""Plot activation against a parameter of the game engine, if an experiment's images differ in that one alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from workers.record.origins import Origin
 
 _NAME_CHARS = 60
 _LARGEST = 1e12
-"""What is larger is no measurement."""
+"""Larger values are not measurements."""
 
 
 def draw_parameters(observations: Iterable[Logged], *, team: bool = True) -> list[Plot]:
     """Draw a plot for each parameter that is varied alone, with a line for each prompt and seed.
 
-    For the `team`, a dot shows its image and leads to it.
+    For the `team`, a dot shows its image and links to it.
     """
     groups: dict[tuple[str, int | None], list[Logged]] = defaultdict(list)
     for each in observations:
@@ -42,7 +42,7 @@ def draw_parameters(observations: Iterable[Logged], *, team: bool = True) -> lis
 
 
 def _find_varied(images: Sequence[Logged]) -> str:
-    """The one parameter that the images differ in; "" if there is none, or more."""
+    """Return the one parameter in which the images differ; "" if there is none, or more."""
     given = [keep_known(each.parameters) for each in images]
     varied = [name for name in ENGINE_PARAMETERS if len({each.get(name) for each in given}) > 1]
     is_one = len(varied) == 1 and all(varied[0] in each for each in given)

@@ -1,4 +1,4 @@
-"""The rounds of a run in few enough steps for a plot, a table or the outline: several together where they are many."""
+"""Group the rounds of a run, if they are many, for a plot, a table or the outline."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from workers.record.events import Payload, Replied
 from workers.record.titles import read_title
 
 MOST = 100
-"""Steps of a plot, and rows of its table."""
+"""Maximum steps of a plot, and rows of its table."""
 SINGLE = 80
-"""Rounds up to which each has a line of its own."""
+"""Maximum rounds for which each has its own line."""
 NEWEST = 30
-"""Of more, so many at the end have."""
+"""Of more rounds, the last ones that have their own lines."""
 GROUPS = 70
-"""Groups that the others make, at most."""
+"""Maximum groups of the others."""
 EN_DASH = "\N{EN DASH}"
 
 
@@ -45,12 +45,12 @@ class RoundRange:
 
 
 def step_size(count: int, most: int = MOST) -> int:
-    """Rounds that go together: 1, 2 or 5 times a power of ten."""
+    """Return how many rounds form a step: 1, 2 or 5 times a power of ten."""
     return max(1, round(round_step(count / most)))
 
 
 def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, RoundRange]:
-    """The step that each of these rounds belongs to, in order."""
+    """Return the step of each of these rounds, in order."""
     known = sorted(set(rounds))
     if not known:
         return {}
@@ -68,7 +68,7 @@ def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, RoundRange]:
 
 @dataclass(frozen=True)
 class OutlineLine:
-    """A round, or a group of them. `best` is the highest activation of the round's images, `thumb` that image."""
+    """A round, or a group of rounds. `best` is the highest activation of its images, `thumb` that image."""
 
     rounds: RoundRange
     words: str
@@ -78,7 +78,7 @@ class OutlineLine:
 
 
 def outline(run: Run, around: int | None = None) -> list[OutlineLine]:
-    """The outline; the group that holds round `around` is unfolded."""
+    """Return the outline, with the group that holds round `around` unfolded."""
     if run.rounds <= SINGLE:
         return _single_lines(run, 0, run.rounds)
     size = step_size(run.rounds - NEWEST, GROUPS)
@@ -93,7 +93,7 @@ def outline(run: Run, around: int | None = None) -> list[OutlineLine]:
 
 
 def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
-    """Lines of their own for the replies from the one at place `start` on."""
+    """Return separate lines for the replies from position `start` on."""
     replies = list(run.events.filter(kind="reply").order_by("seq")[start:end])
     numbers = [reply.round or 0 for reply in replies]
     ran = run.experiments.filter(round__in=numbers).order_by()
@@ -112,15 +112,15 @@ def _single_lines(run: Run, start: int, end: int) -> list[OutlineLine]:
 
 
 def _find_best_images(run: Run, numbers: Iterable[int]) -> dict[int, str]:
-    """Number of a round -> where the thumbnail of its strongest image is. One query."""
+    """Return number of a round -> thumbnail path of its strongest image. One query."""
     logged = Observation.objects.filter(experiment__run=run, experiment__round__in=list(numbers))
     best = logged.filter(activation=F("experiment__best_activation")).order_by("activation", "-pk")
-    keys = dict(best.values_list("experiment__round", "image_id"))  # of a round's several experiments the strongest
+    keys = dict(best.values_list("experiment__round", "image_id"))  # the strongest of a round's several experiments
     return {number: ImageUrls.of(key).tiny for number, key in keys.items()}
 
 
 def headline(reply: Payload) -> str:
-    """What a round is called: what its program says of itself, else the first sentence of its words, without marks."""
+    """Return a round's headline: its program's description, else the first sentence of its text, without Markdown."""
     assert isinstance(reply, Replied)
     if title := read_title(reply.code or ""):
         return title

@@ -1,4 +1,4 @@
-"""The picture that stands for a run in a list: the image that activated its system most."""
+"""Find the picture of a run in a list: its image with the highest activation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THUMBNAIL = 64
 
 @dataclass(frozen=True)
 class RunPicture:
-    """`key` is that of the image as it was, not masked: it is shown small."""
+    """The picture. `key` is the raw image's, not the masked one's: it is shown small."""
 
     key: str
     title: str
@@ -32,7 +32,7 @@ class RunPicture:
 
 
 def find_pictures(runs: Iterable[int]) -> Mapping[int, RunPicture]:
-    """By key of the run; none for a run that logged no image. Two queries for any number of runs."""
+    """Return pictures by key of the run; none for a run that logged no image. Two queries for any number of runs."""
     strongest = Observation.objects.filter(run=OuterRef("pk")).order_by("-activation", "-pk").values("pk")[:1]
     asked = Run.objects.filter(pk__in=list(runs)).order_by().annotate(strongest=Subquery(strongest))
     by_run = {run: pk for run, pk in asked.values_list("pk", "strongest") if pk}

@@ -1,5 +1,7 @@
-"""Modules joined to one script. Each becomes a function of a classic script, which needs neither `eval` nor anything
-inline. A way of importing or exporting that cannot be told from the text is refused, and a test tries every file.
+"""Join modules to one script.
+
+Each module becomes a function in a classic script, which needs neither `eval` nor inline code. An import or export
+that the parser cannot read is refused; a test tries every file.
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ _EXPORT = re.compile(r"^export\s+(?=(?:async\s+function|function\*?|class|const)
 _EXPORTS = re.compile(r"^export\s+\{([^}]*)\};?[ \t]*$", re.MULTILINE)
 _OTHERWISE = re.compile(r"^(?:import|export)\b.*|\bimport\.meta\b|\bimport\s*\(", re.MULTILINE)
 _OPENING = "const attempt = (work) => { try { work(); } catch (error) { reportError(error); } };"
-"""A module that breaks takes no other with it, as it would not if each came by itself."""
+"""A module that fails does not stop the others, as if each were loaded separately."""
 
 
 class Unjoinable(ValueError):
-    """A file that cannot be part of a bundle, and why."""
+    """A file cannot be part of a bundle; the message says why."""
 
 
 def read(name: str) -> str:
-    """The text of a static file. Raises Unjoinable if there is none."""
+    """Return the text of a static file. Raises Unjoinable if there is none."""
     found = finders.find(name)
     if not isinstance(found, str):
         raise Unjoinable(f"There is no static file {name}.")
@@ -32,7 +34,7 @@ def read(name: str) -> str:
 
 
 def join_scripts(names: Iterable[str]) -> str:
-    """Libraries as they are, then every module once, after those that it imports."""
+    """Join libraries unchanged, then every module once, after those that it imports."""
     libraries = [name for name in names if not name.startswith("js/")]
     modules: dict[str, str] = {}
     for name in names:
@@ -44,7 +46,7 @@ def join_scripts(names: Iterable[str]) -> str:
 
 
 def _add_module(name: str, modules: dict[str, str], above: tuple[str, ...]) -> None:
-    """Put a module behind what it imports. `above` are those that led to it."""
+    """Add a module after its imports. `above` are the modules that import it."""
     if name in modules:
         return
     if name in above:
@@ -75,7 +77,7 @@ def _add_module(name: str, modules: dict[str, str], above: tuple[str, ...]) -> N
 
 
 def _read_names(words: str) -> dict[str, str]:
-    """What stands in the braces of an import or export: names, and what they are called on the other side."""
+    """Parse the names in the braces of an import or export: name -> its name on the other side."""
     pairs = [each.split(" as ") for each in words.split(",") if each.strip()]
     return {pair[0].strip(): pair[-1].strip() for pair in pairs}
 

@@ -1,5 +1,5 @@
-"""Activations of several groups of images as strips of dots, one below the other on one axis: with and without what a
-label says, one run beside another."""
+"""Draw activations of groups of images as strips of dots on a shared axis: with and without what a label says, or
+one run beside another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.display.plots import Level, Plot, PlotValue, Scale, ValueGroup,
 
 @dataclass(frozen=True)
 class Strip:
-    """A group of images under a name, the strongest first; `kind` is the colour of its dots."""
+    """A named group of images, strongest first; `kind` is the colour of its dots."""
 
     name: str
     kind: str
@@ -31,9 +31,11 @@ def draw_strips(
     compares: bool = False,
     most: int = 600,
 ) -> Plot | None:
-    """The strips that hold any image; None if none does. A line across is at the exemplar threshold. For the `team`
-    a dot leads to its experiment and shows its picture. `compares`: with the effect size between the last two; `most`:
-    dots of a strip."""
+    """Draw the strips that have images; None if none does.
+
+    A line marks the exemplar threshold. For the `team`, a dot links to its experiment and shows its picture.
+    `compares`: adds the effect size between the last two; `most`: maximum dots of a strip.
+    """
     groups = [
         ValueGroup(each.name, each.kind, [_make_dot(image, team=team) for image in each.images]) for each in strips
     ]
@@ -44,7 +46,7 @@ def draw_strips(
 
 
 def _make_dot(image: LoggedImage, *, team: bool = True) -> PlotValue:
-    """An image as a dot: what it leads to and shows is for the `team`."""
+    """Return an image as a dot, with link and picture for the `team`."""
     name = image.card.title or "untitled"
     if not team:
         return PlotValue(image.card.activation, name)

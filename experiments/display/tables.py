@@ -1,4 +1,4 @@
-"""Lists as tables of dense rows: their columns, which of them are shown, and what the address says of that."""
+"""Show lists as tables: their columns, which are shown, and how the address says so."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class ListColumn:
-    """One column of a list; `sort` is its name in the address, "" for one that cannot be sorted by. `kind` names how
-    its cells look: "number", "few" for words that narrow screens do without, or "". What is `wide` stands on wide
-    screens only."""
+    """One column of a list.
+
+    `sort` is its name in the address, "" if it cannot be sorted by. `kind` is the style of its cells: "number",
+    "few" for text that narrow screens leave out, or "". A `wide` column is shown on wide screens only.
+    """
 
     name: str
     title: str
@@ -21,8 +23,8 @@ class ListColumn:
 
 @dataclass(frozen=True)
 class ShownColumns:
-    """All columns of a list; those shown now; those that `usual`ly are, which need not stand in the address. Those that
-    somebody has `chosen` stand on every screen."""
+    """All columns of a list; those shown; and the `usual` ones, which the address need not name. Columns that the
+    user has `chosen` appear on every screen."""
 
     every: Sequence[ListColumn]
     shown: Sequence[ListColumn]
@@ -31,13 +33,13 @@ class ShownColumns:
 
     @property
     def has(self) -> Mapping[str, ListColumn]:
-        """Name -> column, of those that are shown."""
+        """Return name -> column for the columns that are shown."""
         return {each.name: each for each in self.shown}
 
 
 def choose_columns(every: Sequence[ListColumn], usual: Sequence[str], asked: Collection[str]) -> ShownColumns:
-    """Those that an address names, whatever the screen; the usual ones, and on wide screens more, where it names none
-    that exist."""
+    """Return the columns that an address names, for any screen; if it names none that exist, the usual ones, and on
+    wide screens more."""
     known = {each.name for each in every}
     if chosen := known & set(asked):
         shown = [replace(each, wide=False) for each in every if each.name in chosen]

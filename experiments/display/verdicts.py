@@ -1,4 +1,4 @@
-"""Verdicts as somebody may see them, and the labels that reviewers would give instead."""
+"""Find verdicts that a viewer may see, and the labels that reviewers suggest instead."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from experiments.models import Adjudication, Outcome, Review, ReviewState, Run
 
 REVIEWED, UNREVIEWED, FINAL = "reviewed", "none", "final"
 CHOICES = [(REVIEWED, "Reviewed"), (UNREVIEWED, "Not reviewed"), *Outcome.choices, (FINAL, "Final")]
-"""What runs are filtered by, in words."""
+"""Choices of the filter of runs, in words."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """A label that somebody who judged a run would give instead."""
+    """A label that a person who judged a run suggests instead."""
 
     run: int
     text: str
@@ -30,7 +30,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What reviewers made of a run: `agreeing` of `opinions` share the verdict."""
+    """The verdict on a run: `agreeing` of `opinions` share it."""
 
     value: str
     is_final: bool
@@ -44,7 +44,7 @@ class Verdict:
 
     @property
     def basis(self) -> str:
-        """How it came about, with its numbers."""
+        """Return how the verdict was reached, with its numbers."""
         counted = f"{self.agreeing} of {self.opinions} reviews" if self.opinions != 1 else "1 review"
         if self.is_final:
             return f"final; {counted} said so" if self.opinions > 1 else "final"
@@ -52,13 +52,13 @@ class Verdict:
 
     @property
     def in_words(self) -> str:
-        """All of it in one line, as a comparison has it."""
+        """Return all of it in one line, for comparisons."""
         labels = "".join(f"; “{each.text}” instead, says {person(each.by)}" for each in self.corrections)
         return f"{self.words}, {self.basis}{labels}"
 
 
 def find_verdicts(runs: Iterable[Run], viewer: User | None) -> Mapping[int, Verdict]:
-    """By run what this person may see of it; nothing of the others. Three queries, none if no run has a verdict."""
+    """Return by run the verdicts that this person may see. Three queries, none if no run has a verdict."""
     rows = [run for run in runs if run.verdict]
     if not rows:
         return {}
@@ -75,8 +75,8 @@ def find_verdicts(runs: Iterable[Run], viewer: User | None) -> Mapping[int, Verd
 
 
 def corrections(which: Q) -> list[Correction]:
-    """The labels given instead by final verdicts and by opinions that count, the final ones first. `which` is of rows
-    with an `item`; whoever asks has made sure that they may be seen."""
+    """Return labels suggested by final verdicts and by opinions that count, final ones first. `which` filters rows
+    with an `item`; the caller has checked that they may be seen."""
     given = Adjudication.objects.filter(which).select_related("adjudicator", "item").order_by("pk")
     final = {row.item.run_id: row for row in given}  # the last of each run
     found = [Correction(run, row.corrected_label, row.adjudicator, is_final=True) for run, row in final.items()]
@@ -89,14 +89,14 @@ def corrections(which: Q) -> list[Correction]:
 
 
 def of_unit(model: str, layer: str, unit: int, viewer: User) -> list[Correction]:
-    """The corrected labels of the runs on one unit that this person may see."""
+    """Return the corrected labels of the runs on one unit that this person may see."""
     runs = Run.objects.filter(model=model, layer=layer, unit=unit).exclude(verdict="")
     seen = runs.exclude(blindness.has_hidden_verdict(viewer)).order_by()
     return corrections(Q(item__run__in=seen.values("pk")))
 
 
 def filter_by_verdict(text: str, viewer: User | None) -> Q:
-    """Of runs: the verdict that this person may see is as `text`, one of CHOICES, says."""
+    """Return a filter for runs whose verdict, as this person may see it, is `text`, one of CHOICES."""
     hidden = blindness.has_hidden_verdict(viewer)
     if text == UNREVIEWED:
         return Q(verdict="") | hidden
@@ -106,7 +106,7 @@ def filter_by_verdict(text: str, viewer: User | None) -> Q:
 
 
 def annotate_rank(runs: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
-    """Each with `verdict_rank`, from accepted to disputed; None without a verdict that this person may see."""
+    """Annotate runs with `verdict_rank`, from accepted to disputed; None without a verdict that this person may see."""
     places = [When(verdict=value, then=Value(place)) for place, value in enumerate(Outcome.values)]
     hidden = When(blindness.has_hidden_verdict(viewer), then=Value(None))
     return runs.alias(verdict_rank=Case(hidden, *places, output_field=IntegerField()))

@@ -1,7 +1,7 @@
-"""Which events of a transcript a page draws.
+"""Choose which events of a transcript a page draws.
 
-All of an ordinary run; of a long one the first, the last, and those around the event that a link names. What lies
-between is a gap, which the reader fills from either side. Spans begin and end with whole rounds where they can.
+All of an ordinary run; of a long one the first, the last, and those around a linked event. Between them are gaps,
+which the reader fills from either side. Spans begin and end with whole rounds if possible.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from experiments.core.params import parse_number
 from experiments.models import Event, Run
 
 WHOLE = 160
-"""Events up to which a run is drawn whole."""
+"""Maximum events of a run that is drawn whole."""
 FIRST, LAST, AROUND = 16, 48, 40
-"""Events drawn of a longer one: at its beginning, at its end, around the one that is asked for."""
+"""Events drawn of a longer run: at its beginning, at its end, around the linked event."""
 MORE = 48
-"""Events by which a gap is filled at once."""
+"""Events that fill a gap at once."""
 SLACK = 12
-"""Events by which a span may grow to begin and end with whole rounds."""
+"""Maximum events by which a span grows to begin and end with whole rounds."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Gap:
-    """Events that are not drawn: those between two that are."""
+    """Events between two drawn ones that are not drawn."""
 
     after: int
     before: int
@@ -64,7 +64,7 @@ Piece = Gap | Sequence[Event]
 
 
 def opening(run: Run, at: int | None = None) -> list[Piece]:
-    """What the page opens with."""
+    """Return what the page shows at first."""
     whole = Span(1, run.last_seq)
     if run.last_seq <= WHOLE:
         return _laid_out(run, [whole], whole)
@@ -75,13 +75,13 @@ def opening(run: Run, at: int | None = None) -> list[Piece]:
 
 
 def filling(run: Run, gap: Gap, from_below: bool) -> list[Piece]:
-    """What takes the place of a gap: the events next to the reader, who comes from above or from below; the rest."""
+    """Return what replaces a gap: the events next to the reader, who comes from above or from below, and the rest."""
     span = Span(gap.before - MORE, gap.last) if from_below else Span(gap.next, gap.after + MORE)
     return _laid_out(run, [span], Span(gap.next, min(gap.last, run.last_seq)))
 
 
 def _laid_out(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
-    """The events of these spans in order, with the gaps between them and the bounds. One query."""
+    """Return the events of these spans in order, with the gaps between them and the bounds. One query."""
     wide = [span.within(bounds).wider(SLACK).within(bounds) for span in spans]
     wanted = reduce(or_, (Q(seq__range=(span.first, span.last)) for span in wide))
     events = list(run.events.filter(wanted).order_by("seq"))
@@ -98,7 +98,7 @@ def _laid_out(run: Run, spans: Sequence[Span], bounds: Span) -> list[Piece]:
 
 
 def whole_rounds(span: Span, room: Span, starts: Sequence[int], bounds: Span) -> Span:
-    """The span, grown to where its first round begins and its last one ends if there is room for it."""
+    """Extend the span to the start of its first round and the end of its last one, if there is room."""
     before = [seq for seq in starts if room.first <= seq <= span.first]
     after = [seq - 1 for seq in starts if span.last < seq <= room.last]
     first = room.first if room.first == bounds.first else max(before, default=span.first)
@@ -107,7 +107,7 @@ def whole_rounds(span: Span, room: Span, starts: Sequence[int], bounds: Span) ->
 
 
 def merge_spans(spans: Sequence[Span]) -> list[Span]:
-    """In order; those that touch or overlap are one."""
+    """Sort the spans; merge those that touch or overlap."""
     whole: list[Span] = []
     for span in sorted((span for span in spans if span.first <= span.last), key=lambda each: each.first):
         if whole and span.first <= whole[-1].last + 1:
@@ -121,18 +121,18 @@ def merge_spans(spans: Sequence[Span]) -> list[Span]:
 
 
 def link(run: Run, seq: int, anchor: str = "") -> str:
-    """The address of an event within the page of its run: of a long run it names the window to draw, too."""
+    """Return the address of an event within the page of its run; in a long run it also names the window to draw."""
     anchor = f"#{anchor or f'e{seq}'}"
     return anchor if run.last_seq <= WHOLE else f"?at={seq}{anchor}"
 
 
 def number(params: Mapping[str, str], name: str) -> int | None:
-    """A number of the address, None if it is missing or nonsense."""
+    """Return a number of the address; None if it is missing or invalid."""
     return parse_number(params.get(name))
 
 
 def asked_for(run: Run, params: Mapping[str, str]) -> tuple[int | None, str]:
-    """The event that the address names, by `at`, `round` or `experiment`; and what to say if there is none."""
+    """Return the event that the address names by `at`, `round` or `experiment`, and a message if there is none."""
     if (at := number(params, "at")) is not None:
         return (at, "") if 0 < at <= run.last_seq else (None, f"event {at}")
     if (round_number := number(params, "round")) is not None:

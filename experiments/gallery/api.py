@@ -41,7 +41,7 @@ router = Router(tags=["Experiments"])
 
 
 class GalleryFilters(Schema):
-    """As on the page Experiments; of experiments, those that logged such an image."""
+    """The filters of the page Experiments; for experiments, those that logged a matching image."""
 
     q: Words | None = Field(None, description="words of title or prompt")
     origin: Origin | None = None
@@ -62,7 +62,7 @@ class GalleryFilters(Schema):
 
 
 def _check_filters(asked: GalleryFilters, names: Names) -> Filters:
-    """The filters as the page reads them. Raises Refusal for what makes no sense."""
+    """Return the filters as the page reads them. Raises Refusal for invalid ones."""
     given = asked.model_dump(exclude_none=True, exclude={"status", "order"}, mode="json")
     filters = Filters({name: str(value) for name, value in given.items()}, names)
     if not filters.is_valid():
@@ -74,7 +74,7 @@ def _check_filters(asked: GalleryFilters, names: Names) -> Filters:
 
 
 class ExperimentOut(RowOut):
-    """One program, and what came of it."""
+    """One program and its outcome."""
 
     id: int
     run: int = Field(validation_alias="run_id")
@@ -93,7 +93,7 @@ class ExperimentDetail(ExperimentOut):
 
 
 class ExperimentFilters(GalleryFilters):
-    """Those of the page, and how the program ended."""
+    """The page's filters, and how the program ended."""
 
     status: Words | None = None
     order: Literal["newest", "oldest"] = "newest"
@@ -103,7 +103,7 @@ class ExperimentFilters(GalleryFilters):
 def list_experiments(
     request: HttpRequest, filters: Query[ExperimentFilters], paging: Query[Paging]
 ) -> ListPage[ExperimentOut]:
-    """Of all runs or one, the newest first."""
+    """List experiments of all runs or of one, newest first."""
     names = Names(allow(request))
     rows, _ = observations.select_experiments(_check_filters(filters, names))
     if filters.status:
@@ -114,7 +114,7 @@ def list_experiments(
 
 @router.get("/runs/{pk}/experiments/{number}", response=ExperimentDetail, summary="Read an experiment")
 def read_experiment(request: HttpRequest, pk: Id, number: Number) -> ExperimentDetail:
-    """By its number in the run, with the calls it made."""
+    """Read an experiment by its number in the run, with the calls it made."""
     allow(request)
     row = Experiment.objects.filter(run_id=pk, number=number).defer("state").first()
     if row is None:
@@ -154,7 +154,7 @@ class ObservationOut(Schema):
 
 
 class ObservationFilters(GalleryFilters):
-    """Those of the page."""
+    """The page's filters."""
 
     sort: Literal["recent", "strongest", "weakest", "rise", "drop"] = "recent"
 
@@ -182,7 +182,8 @@ def _observation_out(names: Names, row: Observation) -> ObservationOut:
 def list_observations(
     request: HttpRequest, filters: Query[ObservationFilters], paging: Query[Paging]
 ) -> ListPage[ObservationOut]:
-    """Images of all runs, filtered and sorted as on the page Experiments. Of words, the newest images are looked at."""
+    """List images of all runs, filtered and sorted as on the page Experiments. A filter for words searches the
+    newest images."""
     names = Names(allow(request))
     rows = observations.select_observations(_check_filters(filters, names))[0].select_related("run", "experiment")
     shown = rows.only(*observations.SHOWN, "position", "parameters")
@@ -195,7 +196,7 @@ IMAGES = ["Images"]
 
 
 class ImageOut(RowOut):
-    """What the laboratory remembers of an image."""
+    """What is stored about an image."""
 
     key: str
     width: int
@@ -211,8 +212,8 @@ class ImageOut(RowOut):
 
 @router.get("/images/{key}", response=ImageOut, summary="Read an image", tags=IMAGES)
 def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
-    """`raw` is the unmasked image of one that is masked, `original` what it was edited from. Images that people judge
-    are found by judges once they have."""
+    """`raw` is the unmasked image of a masked one, `original` the image it was edited from. Judges can read images
+    that people judge only after they have judged them."""
     user = allow(request)
     return ImageOut.from_orm(find(list_images(Image.objects.all(), user), key=key))
 
@@ -221,7 +222,7 @@ def read_image(request: HttpRequest, key: ImageKey) -> ImageOut:
     "/images/{key}/file", response=None, openapi_extra=binary("image/png"), summary="Fetch an image", tags=IMAGES
 )
 def fetch_image(request: HttpRequest, key: ImageKey) -> HttpResponseBase:
-    """The PNG. Its bytes never change."""
+    """The PNG file. Its bytes never change."""
     allow(request)
     return serve_image(request, find(Image.objects.all(), key=key).key)
 
@@ -238,6 +239,6 @@ class Size(Schema):
     tags=IMAGES,
 )
 def fetch_thumbnail(request: HttpRequest, key: ImageKey, asked: Query[Size]) -> HttpResponseBase:
-    """A WebP; until a worker has made it, the whole image."""
+    """A WebP file; until a worker has made it, the whole image."""
     allow(request)
     return serve_thumbnail(request, find(Image.objects.all(), key=key).key, asked.size)

@@ -1,4 +1,4 @@
-"""What one image did to everything that looked at it: its activations as dots, a strip for each unit."""
+"""Plot the activations that one image caused in all units that saw it: a strip of dots for each unit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from experiments.models import Image, Observation
 from workers.record.figures import figure
 
 LOOKED_AT, MOST = 500, 12
-"""Observations that are drawn, the newest; and units, those that looked at it most often."""
+"""Maximum observations that are drawn, the newest; and units, those that saw it most often."""
 LEVEL = Level(1.0, "Exemplar threshold")
 
 
 def draw_uses(image: Image, names: Names) -> Plot | None:
-    """Units are told apart by a share: of the mean of the exemplars that each run saw, so that 1 is as strong as they
-    are. None where no run with such a mean logged the image. One query."""
+    """Plot the uses. Units are compared by activation relative to the mean of each run's exemplars, so that 1 is as
+    strong as these. None if no run with such a mean logged the image. One query."""
     asked = Q(image=image.key) | Q(masked=image.key)
     rows = visible_to(Observation.objects.filter(asked, run__exemplar_mean__gt=0))
     rows = rows.exclude(names.are_hidden_at("run__model", "run__layer", "run__unit")).order_by("-pk")

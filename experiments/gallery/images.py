@@ -1,5 +1,5 @@
-"""Images by key: their files as answers (the bytes under a key never change, so a browser asks once), what is known of
-one, and every place it was used in."""
+"""Serve image files by key, and collect all uses of an image. The bytes under a key never change, so browsers
+request them once."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ log = logging.getLogger(__name__)
 FOREVER = "private, max-age=31536000, immutable"
 _AWAY = "This image cannot be had at the moment: the store of images does not answer as it should. Try again later."
 SOON = "private, max-age=60"
-"""For a larger image that stands in for a thumbnail."""
+"""For a larger image in place of a thumbnail."""
 POLICY = "default-src 'none'; frame-ancestors 'none'"
-"""An image needs nothing. A page shows dozens, and each says so."""
+"""An image needs no resources. A page shows dozens, so the policy is short."""
 PER_PAGE = 30
 RELATED = 12
 """Masked versions, edits and exemplars shown, the first of each."""
 
 
 def serve_image(request: HttpRequest, key: str, kept: str = FOREVER) -> HttpResponse:
-    """The PNG. Raises Http404 if no such image is stored."""
+    """Return the PNG file. Raises Http404 if no such image is stored."""
     found = _serve(request, Image.path_of(key), "image/png", key, kept)
     if found is None:
         raise Http404(f"No image is stored under {key}.")
@@ -41,7 +41,7 @@ def serve_image(request: HttpRequest, key: str, kept: str = FOREVER) -> HttpResp
 
 
 def serve_thumbnail(request: HttpRequest, key: str, size: int, kept: str = FOREVER) -> HttpResponse:
-    """A small WebP; until a worker has made it, what is larger. Raises Http404 if no such image is stored."""
+    """Return a small WebP; until a worker has made it, a larger file. Raises Http404 if no such image is stored."""
     if size not in SIZES:
         raise Http404(f"Thumbnails are {', '.join(map(str, SIZES))} pixels wide, not {size}.")
     soon = SOON if kept == FOREVER else kept
@@ -53,7 +53,7 @@ def serve_thumbnail(request: HttpRequest, key: str, size: int, kept: str = FOREV
 
 
 def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> HttpResponse | None:
-    """A file of the store, or word that the browser has it; None if it is not there."""
+    """Return a file of the store, or a 304 if the browser has it; None if it is missing."""
     tag = f'"{name}"'
     if kept == FOREVER and request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
@@ -70,7 +70,7 @@ def _serve(request: HttpRequest, path: str, kind: str, name: str, kept: str) -> 
 
 
 def find_usage(image: Image, params: Mapping[str, str], names: Names) -> dict[str, Any]:
-    """Everything the page of an image shows, in a constant number of queries."""
+    """Return the content of an image's page, in a constant number of queries."""
     rows = visible_to(Observation.objects.filter(Q(image=image.key) | Q(masked=image.key)))
     page = Page(number_of(params.get("page", "")), PER_PAGE, count(rows), {})
     keys = list(rows.order_by("-pk").values_list("pk", flat=True)[page.start : page.end]) if page.number else []
@@ -92,7 +92,7 @@ def find_usage(image: Image, params: Mapping[str, str], names: Names) -> dict[st
 
 
 def exemplars(image: Image, names: Names) -> dict[str, Any]:
-    """The units whose exemplar it is and that the viewer may know, the strongest first."""
+    """Return the units whose exemplar it is and that the viewer may know, strongest first."""
     rows = Exemplar.objects.filter(Q(image=image.key) | Q(masked=image.key)).order_by("-activation", "pk")
     unit = "profile__unit__"
     rows = rows.exclude(names.are_hidden_at(f"{unit}layer__model__name", f"{unit}layer__name", f"{unit}number"))

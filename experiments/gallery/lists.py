@@ -1,4 +1,4 @@
-"""The one form by which experiments and observations are chosen: on the page, by the API, for a file."""
+"""Choose experiments and observations by one form, for the page, the API and exports."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from workers.record.engine_parameters import ENGINE_PARAMETERS
 from workers.record.origins import Origin
 
 OWN = frozenset({"q", "origin", "low", "high", "tag", "differs", "parameter", "parameter_low", "parameter_high"})
-"""Filters on what was logged itself; the others are on its run."""
+"""Filters on what was logged; the others are on its run."""
 OF_FILES = OWN | frozenset(run_lists.FILTERS)
-"""Words of an address that choose experiments and images for a file."""
+"""Parameters of an address that choose experiments and images for a file."""
 
 SORTS = {
     "recent": "Newest first",
@@ -37,10 +37,10 @@ LIST_SORTS = ("recent", "strongest")
 
 
 class Filters(forms.Form):
-    """Every field may be empty. What is wrong stands in `problems`, with what was typed kept in its field."""
+    """Every field may be empty. Errors are in `problems`, and the input stays in its field."""
 
     def __init__(self, data: Mapping[str, Any], names: Names) -> None:
-        """`names` are those that the viewer reads: what is hidden there is not found by its system."""
+        """`names` are those of the viewer: hidden systems are not found by name."""
         super().__init__(data)
         self.names = names
 
@@ -81,12 +81,12 @@ class Filters(forms.Form):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences that name the field, what was typed and what it takes."""
+        """Return sentences that name the field, the input and what is valid."""
         named = {name: field.label or name for name, field in self.fields.items()}
         return [f"{named[name]}: {message}" for name, messages in self.errors.items() for message in messages]
 
     def get(self, name: str) -> Any:
-        """What a field holds; None or "" if it is empty."""
+        """Return the value of a field; None or "" if it is empty."""
         return self.cleaned_data.get(name)
 
     @property
@@ -95,12 +95,12 @@ class Filters(forms.Form):
 
     @property
     def any(self) -> bool:
-        """Whether anything is filtered."""
+        """True if any filter is set."""
         return any(self.data.get(name, "").strip() for name in self.fields if name != "sort")
 
     @property
     def on_observations(self) -> bool:
-        """Whether anything but their run decides which observations pass."""
+        """True if a filter on more than the run selects observations."""
         given = any(self.get(name) not in (None, "") for name in ("q", "origin", "low", "high", "tag", "parameter"))
         given = given or bool(self.get("differs"))
         return given or self.sorted_by in {"rise", "drop"}
@@ -110,11 +110,11 @@ class Filters(forms.Form):
         return tuple(words.parse_words(self.get("q")).terms) if self.get("q") else ()
 
     def params(self) -> dict[str, str]:
-        """The address without the page."""
+        """Return the parameters of the address, without the page."""
         return {name: self.data[name] for name in ("view", *self.fields) if self.data.get(name)}
 
     def runs(self) -> QuerySet[Run] | None:
-        """The runs that the filters on runs leave; None for all."""
+        """Return the runs that the filters on runs select; None for all."""
         columns = {"model": "model", "layer": "layer", "unit": "unit", "run": "pk", "owner": "owner__username"}
         given = {column: self.get(name) for name, column in columns.items() if self.get(name) not in (None, "")}
         found = visible_to(Run.objects.filter(**given)).order_by()
@@ -123,9 +123,11 @@ class Filters(forms.Form):
         return found if given else None
 
     def on_experiments(self, titled: Any = None) -> Q:
-        """The filters on experiments themselves: by the highest activation and by tag; by origin, a claim that differs,
-        a parameter of the game engine and words, those that logged such an image. `titled`: keys of the images with the
-        words, None for no words."""
+        """Return the filters on experiments themselves.
+
+        By the highest activation and by tag; by origin, a claim that differs, a parameter of the game engine and
+        words, those that logged such an image. `titled`: keys of the images with the words, None for no words.
+        """
         asked = self.in_range("best_activation")
         if tag := self.get("tag"):
             asked &= tagging.programs(tag)
@@ -135,7 +137,7 @@ class Filters(forms.Form):
         return asked
 
     def on_images(self) -> Q:
-        """The filters on observations themselves, but for words and tag."""
+        """Return the filters on observations themselves, except words and tag."""
         return self.in_range("activation") & self._logged()
 
     def in_range(self, column: str) -> Q:
@@ -143,15 +145,15 @@ class Filters(forms.Form):
         return Q(**{name: value for name, value in bounds.items() if value is not None})
 
     def _logged(self) -> Q:
-        """Observations of this origin, and whose claim is another number. Originals of edits were generated, or came
-        from outside: being edited is what happened to them."""
+        """Return a filter for observations of this origin, and whose claim is another number. Originals of edits
+        keep their origin, generated or external."""
         origin = self.get("origin")
         asked = Q(is_original=True) if origin == Origin.ORIGINAL else Q(origin=origin) if origin else Q()
         asked &= Q(differs=True) if self.get("differs") else Q()
         return asked & self._with_parameter() if self.get("parameter") else asked
 
     def _with_parameter(self) -> Q:
-        """Images of the game engine with a value of this parameter, in the range that is asked for."""
+        """Return a filter for images of the game engine whose parameter lies in the requested range."""
         column = f"parameters__{self.get('parameter')}"
         asked = Q(parameters__isnull=False, **{f"{column}__isnull": False})
         for end, compare in (("parameter_low", "gte"), ("parameter_high", "lte")):
@@ -160,7 +162,7 @@ class Filters(forms.Form):
         return asked
 
     def choices(self) -> dict[str, Any]:
-        """What the lists of the form offer."""
+        """Return the choices of the form's lists."""
         model = self.data.get("model", "")
         return {
             "origins": Origin.choices(),
@@ -182,11 +184,11 @@ class Filters(forms.Form):
 
 
 def _in_use(links: Any) -> Exists:
-    """Whether a tag stands on anything of this kind."""
+    """True if a tag is on anything of this kind."""
     return Exists(links.through.objects.filter(tag=OuterRef("pk")))
 
 
 def _with_current(names: Any, current: str) -> list[str]:
-    """The names, and the one that the address asks for even where nobody lists it any more."""
+    """Return the names, with the requested one even if it is no longer listed."""
     listed = list(names)
     return listed if not current or current in listed else [*listed, current]

@@ -1,9 +1,9 @@
-"""The gallery: observations that pass the filters, in order, a page at a time; and the list of experiments of all runs,
-each with its strongest images.
+"""Find observations for the gallery, filtered, ordered and paged; and the list of experiments of all runs, each
+with its strongest images.
 
-Every order has an index that holds all that filters compare, so a page is found without reading rows. If one filter
-leaves few observations, those are gathered and sorted; else the index of the order is walked. Left to itself a database
-often takes the other way, so the other is barred: an index cannot be used for an expression.
+Every order has an index with all filtered columns, so a page is found without reading rows. If one filter leaves
+few observations, these are gathered and sorted; otherwise the index of the order is walked. Databases often choose
+the other way, so it is barred: an index cannot be used for an expression.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from experiments.search import finding
 
 PER_PAGE, EXPERIMENTS_PER_PAGE = 48, 40
 FEW = 20_000
-"""Observations that are gathered and sorted."""
+"""Maximum observations that are gathered and sorted."""
 FOUND = 1_000
-"""Images that words find at most, the newest."""
+"""Maximum images that words find, the newest."""
 MANY = 100
-"""If so many are among the newest of all, the words are common, and no older ones are looked for."""
+"""If the newest images include this many, the words are common, and older ones are not searched."""
 ORDERS = {
     "recent": ("-experiment_id", "-position"),
     "strongest": ("-activation", "-pk"),
@@ -56,7 +56,7 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class GalleryItem:
-    """An observation as the gallery shows it; `before` is the original of an edit."""
+    """An observation in the gallery; `before` is the original of an edit."""
 
     row: Observation
     card: ImageCard
@@ -67,12 +67,12 @@ class GalleryItem:
 
     @property
     def place(self) -> tuple[int, str]:
-        """The experiment, and the image that it edited."""
+        """Return the experiment, and the image that it edited."""
         return self.row.experiment_id, self.row.original if self.before else ""
 
 
 def find(filters: Filters, number: int) -> dict[str, Any]:
-    """A page of the gallery. `common` tells whether words were found in more images than are looked at."""
+    """Return a page of the gallery. `common` is true if the words occur in more images than are searched."""
     rows, common, known = select_observations(filters)
     page = Page(number, PER_PAGE, Count(known) if known is not None else count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
@@ -81,7 +81,8 @@ def find(filters: Filters, number: int) -> dict[str, Any]:
 
 
 def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, int | None]:
-    """The observations in order, whether words were cut short, and how many they are where runs know it."""
+    """Return the observations in order, whether the words' results were cut, and their number if the runs' rows
+    tell it."""
     rows, common, known = visible_to(Observation.objects.filter(filters.on_images())), False, None
     if filters.sorted_by in {"rise", "drop"}:
         rows = rows.filter(change__isnull=False)
@@ -106,7 +107,7 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
 
 
 def _few_in_range(filters: Filters) -> bool:
-    """Whether the range of activations alone leaves few."""
+    """True if the range of activations alone leaves few."""
     if filters.sorted_by in {"strongest", "weakest"} or (filters.get("low") is None and filters.get("high") is None):
         return False
     return _is_few(Observation.objects.filter(filters.in_range("activation")))
@@ -117,7 +118,7 @@ def _is_few(rows: QuerySet[Observation]) -> bool:
 
 
 def _find_titled(filters: Filters) -> tuple[list[int], bool]:
-    """Keys of the newest observations with these words in their titles and prompts, and whether there are more."""
+    """Return the keys of the newest observations with these words in titles and prompts, and whether there are more."""
     known = {name: filters.get(name) for name in ("model", "layer", "unit", "run")}
     scope = finding.SearchScope(
         kind=TextKind.TITLE, **{name: value for name, value in known.items() if value is not None}
@@ -128,7 +129,7 @@ def _find_titled(filters: Filters) -> tuple[list[int], bool]:
 
 
 def _restrict_to_runs(rows: QuerySet[Observation], runs: Sequence[int]) -> QuerySet[Observation]:
-    """Those of these runs, compared one by one while the index of the order is walked."""
+    """Return those of these runs, compared one by one while the index of the order is walked."""
     if not runs:
         return rows.none()
     listed = ",".join(str(int(run)) for run in runs)
@@ -137,7 +138,7 @@ def _restrict_to_runs(rows: QuerySet[Observation], runs: Sequence[int]) -> Query
 
 
 def order(name: str, gather: bool) -> list[Any]:
-    """The order; where rows are gathered, as expressions that no index serves."""
+    """Return the order; if rows are gathered, as expressions that no index serves."""
     if not gather:
         return list(ORDERS[name])
     columns = [(column.removeprefix("-"), column.startswith("-")) for column in ORDERS[name]]
@@ -145,7 +146,7 @@ def order(name: str, gather: bool) -> list[Any]:
 
 
 def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
-    """The observations under these keys, in their order; edits with their originals. Two queries."""
+    """Return the observations with these keys, in their order; edits with their originals. Two queries."""
     rows = Observation.objects.select_related("run", "experiment").only(*SHOWN).order_by().in_bulk(list(keys))
     ordered = [rows[key] for key in keys if key in rows]
     before = originals(ordered)
@@ -161,8 +162,8 @@ def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
 
 
 def gather_edits(items: Sequence[GalleryItem]) -> list[GalleryItem]:
-    """Edits that one experiment made of one image as one item, where the first of them stood; the image itself does
-    not stand alone as well."""
+    """Group edits that one experiment made of one image into one item, at the position of the first. The image is
+    then not listed by itself as well."""
     groups: dict[tuple[int, str], list[GalleryItem]] = {}
     for item in items:
         if item.before:
@@ -177,7 +178,7 @@ def gather_edits(items: Sequence[GalleryItem]) -> list[GalleryItem]:
 
 
 def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]:
-    """What the edits among these were made from, as their runs logged it first."""
+    """Return what the edits among these were made from, as their runs first logged it."""
     edits = [row for row in rows if row.original and row.change is not None]
     if not edits:
         return {}
@@ -191,7 +192,7 @@ def originals(rows: Sequence[Observation]) -> dict[tuple[int, str], Observation]
 
 
 def find_experiments(filters: Filters, number: int) -> dict[str, Any]:
-    """A page of the list; `common` as in the gallery."""
+    """Return a page of the list; `common` as in the gallery."""
     rows, common = select_experiments(filters)
     page = Page(number, EXPERIMENTS_PER_PAGE, count(rows), filters.params())
     keys = list(rows.values_list("pk", flat=True)[page.start : page.end])
@@ -205,7 +206,7 @@ def find_experiments(filters: Filters, number: int) -> dict[str, Any]:
 
 
 def select_experiments(filters: Filters) -> tuple[QuerySet[Experiment], bool]:
-    """The experiments in order; by words and origin, those that logged such an image."""
+    """Return the experiments in order; by words and origin, those that logged such an image."""
     keys, common = _find_titled(filters) if filters.terms else (None, False)
     rows = visible_to(Experiment.objects.filter(filters.on_experiments(keys)))
     sort = filters.sorted_by if filters.sorted_by in LIST_SORTS else "recent"

@@ -1,5 +1,4 @@
-"""The Experiments page (a gallery of observations, or a list of experiments), the page of one experiment, and images
-by key, with a page for each."""
+"""Pages of experiments (a gallery of observations, or a list of experiments), of one experiment, and of images."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ VIEWS = {"": "Gallery", "list": "Experiments"}
 
 @require_safe
 def index(request: HtmxRequest) -> HttpResponse:
-    """Both views; htmx is sent what was found alone."""
+    """Show both views; htmx gets the results alone."""
     filters = Filters(request.GET, Names(access.require(request)))
     view = request.GET.get("view", "") if request.GET.get("view") in VIEWS else ""
     sorts = {name: SORTS[name] for name in LIST_SORTS} if view else SORTS
@@ -57,7 +56,7 @@ def _filled_in(filters: Filters) -> dict[str, str]:
 
 
 def _find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
-    """What passes the filters, or why nothing can."""
+    """Return the results of the filters, or why there can be none."""
     problems = [] if filters.is_valid() else filters.problems
     number = number_of(page)
     if not number:
@@ -69,7 +68,7 @@ def _find_page(filters: Filters, view: str, page: str) -> dict[str, Any]:
 
 
 def export(filters: Filters, view: str) -> tuple[str, str]:
-    """What a file of all that passes the filters holds, and its query."""
+    """Return the subject and the query of a file with all results of the filters."""
     what = ExportSubject.EXPERIMENTS if view == "list" else ExportSubject.OBSERVATIONS
     given = _filled_in(filters)
     if not view and filters.sorted_by in {"rise", "drop"}:
@@ -79,7 +78,7 @@ def export(filters: Filters, view: str) -> tuple[str, str]:
 
 @require_safe
 def experiment(request: HttpRequest, pk: int, n: int) -> HttpResponse:
-    """One experiment: its program, what it printed and called, its images, and what the agent said before it."""
+    """Show one experiment: its program, output, calls and images, and what the agent said before it."""
     run = access.get_run(request, pk)
     row = get_object_or_404(run.experiments.select_related("run").defer("state"), number=n)
     event = run.events.filter(seq=row.seq).first()
@@ -105,21 +104,21 @@ def experiment(request: HttpRequest, pk: int, n: int) -> HttpResponse:
 
 @require_safe
 def image(request: HttpRequest, key: str) -> HttpResponse:
-    """The PNG."""
+    """Return the PNG file."""
     access.require(request)
     return serve_image(request, key)
 
 
 @require_safe
 def thumbnail(request: HttpRequest, key: str, size: int) -> HttpResponse:
-    """A small WebP; until a worker has made it, the whole image."""
+    """Return a small WebP; until a worker has made it, the whole image."""
     access.require(request)
     return serve_thumbnail(request, key, size)
 
 
 @require_safe
 def picture(request: HttpRequest, beginning: str) -> HttpResponse:
-    """The way to the small version of the image whose key begins so."""
+    """Redirect to the small version of the image whose key begins like this."""
     access.require(request)
     known = Image.objects.filter(key__gte=beginning, key__lt=f"{beginning}g") if len(beginning) == BEGINNING else None
     key = known.order_by("key").values_list("key", flat=True).first() if known else None
@@ -130,7 +129,7 @@ def picture(request: HttpRequest, beginning: str) -> HttpResponse:
 
 @require_safe
 def image_page(request: HttpRequest, key: str) -> HttpResponse:
-    """What is known of an image, and every place it was used in."""
+    """Show what is known of an image, and all its uses."""
     user = access.require(request)
     names = Names(user)
     found = get_object_or_404(list_images(Image.objects.all(), user), pk=key)

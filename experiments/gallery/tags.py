@@ -1,4 +1,4 @@
-"""The card of the gallery, and stored data as its pages write it."""
+"""Template tags for the card of the gallery and for stored data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ITEM = (
 
 @register.simple_tag(takes_context=True)
 def gallery_item(context: template.Context, item: GalleryItem) -> SafeString:
-    """An image, an edit beside its original, and where it was logged."""
+    """Draw an image, or an edit beside its original, and where it was logged."""
     run, logged, names = item.row.run, item.row.experiment, names_in(context)
     page = reverse("run", args=[run.pk])
     return format_html(
@@ -48,5 +48,5 @@ def gallery_item(context: template.Context, item: GalleryItem) -> SafeString:
 
 @register.filter
 def format_json(data: Any) -> str:
-    """JSON with indents."""
+    """Format JSON with indents."""
     return json.dumps(data, indent=2, ensure_ascii=False)

@@ -1,1 +1,1 @@
-"""What keeps an installation whole over the years: looking whether it is, copies of it, and leaving out what is old."""
+"""Maintenance of an installation: verification, backups, and removal of old data."""

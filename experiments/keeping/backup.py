@@ -1,7 +1,7 @@
-"""A backup of database and images, of one moment, while the installation runs.
+"""Write a backup of database and images, as of one moment, while the installation runs.
 
-Rows are read in one transaction that sees nothing of what is written meanwhile and keeps nobody from writing. Images
-are never changed, so those that these rows know are copied afterwards; nothing is pruned until they are.
+Rows are read in one transaction, which ignores later writes and blocks none. Images never change, so those that
+these rows name are copied afterwards; nothing is pruned until then.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from experiments.models import Image
 Progress = Callable[[str, int, int], None]
 
 AT_ONCE, THREADS = 64, 8
-"""Images that are read together, and by how many threads: a bucket answers slowly and to many at once."""
+"""Images that are read together, and by how many threads: a bucket answers slowly, but to many at once."""
 
 
 def write_backup(path: Path, progress: Progress, *, images: bool = True) -> Manifest:
-    """Write the file, whole or not at all, for its owner's eyes alone. Returns what is in it.
+    """Write the file, complete or not at all, readable only by its owner. Return what is in it.
 
-    Raises BackupError where one is there, or another backup is under way; OSError.
+    Raises BackupError if the file exists, or another backup is in progress; OSError.
     """
     if path.exists():
         raise BackupError(f"{path} is there already: name another file, or move it.")
@@ -69,7 +69,7 @@ def write_backup(path: Path, progress: Progress, *, images: bool = True) -> Mani
 
 @contextmanager
 def _open_private(part: Path) -> Iterator[IO[bytes]]:
-    """Password hashes and the hashes of tokens are in it."""
+    """Open the file for its owner only: it contains password hashes and token hashes."""
     part.unlink(missing_ok=True)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         yield file
@@ -99,7 +99,7 @@ def _fill(file: IO[bytes], progress: Progress, *, images: bool) -> Manifest:
 
 @contextmanager
 def _freeze_rows() -> Iterator[None]:
-    """Within the block the database is as it was at its beginning, and others go on writing."""
+    """Freeze the rows that this connection reads within the block; others may still write."""
     if connection.vendor == "postgresql":
         with transaction.atomic():
             with connection.cursor() as cursor:
@@ -108,7 +108,7 @@ def _freeze_rows() -> Iterator[None]:
         return
     usual: Any = connection
     before = usual.transaction_mode
-    usual.transaction_mode = "DEFERRED"  # one that only reads locks nobody out
+    usual.transaction_mode = "DEFERRED"  # a transaction that only reads blocks no writers
     try:
         with transaction.atomic():
             yield
@@ -117,7 +117,7 @@ def _freeze_rows() -> Iterator[None]:
 
 
 def _add_table(tar: tarfile.TarFile, model: type[Model]) -> tuple[int, str]:
-    """Add the rows of a table. Returns how many they are, and the hash of the member."""
+    """Add the rows of a table. Return their number, and the hash of the member."""
     count = 0
     with tempfile.TemporaryFile() as spool:
         with gzip.GzipFile(fileobj=spool, mode="wb", compresslevel=5, mtime=0) as lines:
@@ -134,7 +134,7 @@ def _add_table(tar: tarfile.TarFile, model: type[Model]) -> tuple[int, str]:
 
 
 def _add_images(tar: tarfile.TarFile, keys: list[str], progress: Progress) -> tuple[str, int]:
-    """Add the files of these images. Returns the hash of all of them, and how many are not there."""
+    """Add the files of these images. Return the hash of all of them, and how many are missing."""
     digest, lost, done = hashlib.sha256(), 0, 0
     with ThreadPoolExecutor(THREADS, thread_name_prefix="backup") as pool:
         for some in split(keys, AT_ONCE):

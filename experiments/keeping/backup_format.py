@@ -1,8 +1,8 @@
-"""What a backup is: a tar file of our own, the same whatever database it comes from and goes to.
+"""Define the format of a backup: a tar file that is independent of the kind of database.
 
-In this order: `format.json`; `rows/<table>.jsonl.gz`, whose first line names the columns and each other line is a row;
-`images/<key>.png`, each as it lies in the store; `manifest.json`, with how many rows of each table there are, and the
-SHA-256 of each member before it, of the images all together.
+In this order: `format.json`; `rows/<table>.jsonl.gz`, whose first line names the columns and each other line is a
+row; `images/<key>.png`, unchanged from the store; `manifest.json`, with the number of rows of each table, and the
+SHA-256 of each earlier member, of the images all together.
 """
 
 from __future__ import annotations
@@ -30,68 +30,68 @@ HEAD, MANIFEST = "format.json", "manifest.json"
 ROWS = re.compile(r"rows/(\w+)\.jsonl\.gz")
 IMAGES = re.compile(r"images/([0-9a-f]{64})\.png")
 LINE = 128 << 20
-"""Bytes of a row, at most. An imported event has 32 MiB, and thrice that if every letter of it is written as an escape;
-what a program leaves to the next has 43 MiB in Base64."""
+"""Maximum bytes of a row. An imported event has 32 MiB, and three times that if every letter is written as an
+escape; what a program leaves to the next has 43 MiB in Base64."""
 IMAGE = 128 << 20
-"""Bytes of an image, at most."""
+"""Maximum bytes of an image."""
 SMALL = 1 << 20
-"""Bytes of the head and of the manifest, at most."""
+"""Maximum bytes of the head and of the manifest."""
 
 _LEFT_OUT = frozenset(
     {
-        # Of Django's own, made by `migrate`, with numbers that differ from database to database
+        # Django's own tables, created by `migrate`, with keys that differ between databases
         *("admin.LogEntry", "auth.Permission", "auth.Group_permissions", "auth.User_user_permissions"),
         *("contenttypes.ContentType", "sessions.Session", "account.EmailConfirmation"),
-        # What a copy must not bring back: who is signed in, and how to get in once
+        # Not to be restored: who is signed in, and one-time ways to sign in
         *("experiments.Session", "experiments.SignInAttempts", "experiments.LoginLink", "experiments.IdempotencyKey"),
-        # Of this place alone: its code, and files in its state folder
+        # Specific to this installation: its code, and files in its state folder
         *("experiments.CodeVersion", "experiments.Export"),
     }
 )
 _LOCK = 0x6D616961
-"""Whoever copies or removes what is kept holds the lock of this number, "maia"."""
+"""Number of the lock, "maia", which is held while data are copied or removed."""
 
 
 class BackupError(RequestError):
-    """Raised when a backup cannot be made or restored; it says why, and nothing was changed."""
+    """A backup cannot be made or restored; the message says why, and nothing was changed."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """The first member: which reader it takes."""
+    """The first member, which tells a reader the format."""
 
     format: str
     version: int
     schema: str
-    """The newest migration of whoever wrote it."""
+    """The newest migration of the writer."""
     made: str
-    """When, in ISO 8601; what is in it is of this moment."""
+    """When it was made, in ISO 8601; the contents are of this moment."""
     code: str
-    """Which code wrote it, as workers compare it."""
+    """The code that wrote it, as workers compare it."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The last member: a file without it was cut."""
+    """The last member: a file without it was cut off."""
 
     rows: dict[str, int]
-    """Table -> how many rows."""
+    """Table -> number of rows."""
     hashes: dict[str, str]
-    """Member -> its SHA-256; of all images in their order under "images"."""
+    """Member -> its SHA-256; under "images", that of all images in order."""
     images: int | None
-    """How many images are in it; None where they were left out."""
+    """Number of images in it; None if they were left out."""
     lost: int = 0
-    """Images whose file was not there when it was made."""
+    """Images whose file was missing when it was made."""
 
 
 def list_tables() -> list[type[Model]]:
-    """The tables that a backup holds, in an order of their own."""
+    """Return the tables that a backup contains, in a fixed order."""
     tables = [each for each in apps.get_models(include_auto_created=True) if each._meta.label not in _LEFT_OUT]
     return sorted(tables, key=lambda each: str(each._meta.db_table))
 
 
 def split(rows: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """In lists of `size`, the last of them shorter."""
+    """Yield lists of `size`; the last may be shorter."""
     left = iter(rows)
     while some := list(islice(left, size)):
         yield some
@@ -99,7 +99,7 @@ def split(rows: Iterable[_T], size: int) -> Iterator[list[_T]]:
 
 @contextmanager
 def hold_lock() -> Iterator[None]:
-    """One at a time copies what is kept, or removes some of it. Raises BackupError while somebody else does."""
+    """Hold the lock: only one process at a time copies or removes data. Raises BackupError if another holds it."""
     busy = "A backup, or manage.py prune, is under way here: try again when it is done."
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

@@ -1,5 +1,8 @@
-"""Images carried from the folder to the bucket or back, while everybody goes on working: what is there is not copied
-again, so it may be stopped and begun anew. New images go where MAIA_STORAGE says; the rest is copied behind them."""
+"""Copy images from the folder to the bucket or back, while the installation runs.
+
+Existing files are not copied again, so it can be stopped and restarted. New images go where MAIA_STORAGE says; the
+others are copied later.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ from workers.errors import Outage, RequestError
 
 _THREADS = 8
 _AT_ONCE = 200
-"""Files that are under way before it is looked whether somebody stopped it."""
+"""Files in progress before each check whether to stop."""
 _ENDS = (".png", ".webp")
-"""What images and thumbnails end in; files of exports and imports go by themselves within days."""
+"""Endings of images and thumbnails; files of exports and imports expire within days."""
 _NO_BUCKET = (
     "Images lie in a folder here. Name a bucket first: MAIA_STORAGE=s3://bucket, with MAIA_S3_ENDPOINT, "
     "MAIA_S3_ACCESS_KEY and MAIA_S3_SECRET_KEY where they are needed."
@@ -31,7 +34,7 @@ _NO_BUCKET = (
 
 @dataclass
 class Copied:
-    """How many files were carried, their bytes, and how many were there before."""
+    """How many files were copied, their bytes, and how many existed before."""
 
     files: int = 0
     size: int = 0
@@ -39,7 +42,7 @@ class Copied:
 
 
 def find_bucket() -> Bucket:
-    """The installation's, past its cache. Raises RequestError where there is none."""
+    """Return the installation's bucket, without its cache. Raises RequestError if there is none."""
     kept = storages["default"]
     if not isinstance(kept, Bucket):
         raise RequestError(_NO_BUCKET)
@@ -48,9 +51,9 @@ def find_bucket() -> Bucket:
 
 
 def copy(progress: Progress, *, back: bool = False) -> Copied:
-    """Carry every image and thumbnail that the other side lacks: to the bucket, or `back` to the folder.
+    """Copy every image and thumbnail that the other side lacks: to the bucket, or `back` to the folder.
 
-    Raises Outage; what was carried until then stays.
+    Raises Outage; files copied until then stay.
     """
     bucket, folder = find_bucket(), WholeFileStorage(settings.MEDIA_ROOT)
     source, target, names = (bucket, folder, _list_bucket) if back else (folder, bucket, _list_folder)
@@ -90,7 +93,7 @@ def _list_bucket() -> Iterator[tuple[str, int]]:
 
 
 def try_out() -> list[str]:
-    """Do once all that an installation does with its bucket; what was done, in words. Raises Outage."""
+    """Try everything that an installation does with its bucket, and return what was done, in words. Raises Outage."""
     bucket, name = find_bucket(), f"trial/{secrets.token_hex(8)}"
     first, second = b"first", b"second"
     bucket.ask()

@@ -1,4 +1,4 @@
-"""One thing that is wrong with what an installation keeps."""
+"""Define what verification can find wrong with an installation's data."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ class FindingKind(StrEnum):
     ROWS = "rows"
     """A row that does not follow from the events."""
     IMAGE = "image"
-    """An image that is referred to or listed, and is not there or is another."""
+    """An image that is referred to or listed, and is missing or different."""
     THUMBNAIL = "thumbnail"
-    """A small version that is said to be there; pages show the whole image instead."""
+    """A thumbnail that is recorded but missing; pages show the whole image instead."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong, where, and what to do about it."""
+    """A problem, its place, and the remedy."""
 
     kind: FindingKind
     reason: str
     remedy: str
     run: int | None = None
     seq: int | None = None
-    """The event in question, or the one that the row follows from."""
+    """The event with the problem, or the one from which the row follows."""
     image: str = ""
-    """Key of the image in question."""
+    """Key of the image."""
 
     def __str__(self) -> str:
         places = [

@@ -1,6 +1,6 @@
-"""Whether the file of each image is there and holds the pixels that its key names; and files that belong to nothing.
+"""Check that the file of each image exists and has the pixels that its key names; and count files without an image.
 
-How a file becomes a key is the laboratory's to say: it decodes images, the web process does not.
+The caller passes the function from a file to its key, since workers decode images and the web process does not.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from experiments.keeping.findings import Finding, FindingKind
 from experiments.models import Image
 
 KeyOf = Callable[[bytes], str]
-"""The key of the image in a file. Raises ValueError or OSError, with the reason, where there is none."""
+"""Returns the key of the image in a file. Raises ValueError or OSError, with the reason, if there is none."""
 Progress = Callable[[str, int, int], None]
 
 THREADS = 4
-"""Files that are looked at beside each other: decoding and hashing hold no lock of the interpreter."""
+"""Files that are checked in parallel: decoding and hashing release the interpreter's lock."""
 CHUNK = 500
 _RESTORE = "Restore its file from a backup, or have nobody refer to it."
 
 
 @dataclass(frozen=True)
 class Orphans:
-    """What belongs to nothing: no fault, since a worker may be about to refer to it; `manage.py prune` removes it."""
+    """Images and files that nothing refers to. They are no fault, since a worker may be about to refer to them;
+    `manage.py prune` removes them."""
 
     files: int = 0
-    """Files in the store whose image is not known."""
+    """Files in the store whose image is unknown."""
 
 
 def check_images(key_of: KeyOf, progress: Progress, sample: int | None = None) -> Iterator[Finding]:
-    """What is wrong with the files of all images, or of `sample` of them drawn by lot."""
+    """Yield problems with the files of all images, or of a random `sample`."""
     if isinstance(kept := storages["default"], Bucket):
         kept.look_past_cache()
     total = Image.objects.count()
@@ -51,7 +52,7 @@ def check_images(key_of: KeyOf, progress: Progress, sample: int | None = None) -
 
 
 def _list_chunks(wanted: int, *, is_sample: bool) -> Iterator[list[tuple[str, bool]]]:
-    """Keys, and whether there are thumbnails. Keys are hashes: those that follow one drawn by lot are drawn by lot."""
+    """Yield keys, and whether there are thumbnails. Keys are hashes, so the keys after a random one are random too."""
     first = start = secrets.token_hex(32) if is_sample else ""
     wrapped = not is_sample
     while wanted > 0:
@@ -69,7 +70,7 @@ def _list_chunks(wanted: int, *, is_sample: bool) -> Iterator[list[tuple[str, bo
 
 
 def _check_image(key_of: KeyOf, row: tuple[str, bool]) -> list[Finding]:
-    """What is wrong with one image."""
+    """Return the problems of one image."""
     key, has_thumbnails = row
     found = []
     if reason := _explain_file(key_of, key):
@@ -82,7 +83,7 @@ def _check_image(key_of: KeyOf, row: tuple[str, bool]) -> list[Finding]:
 
 
 def _explain_file(key_of: KeyOf, key: str) -> str:
-    """What is wrong with the file of an image, in a sentence; "" for nothing."""
+    """Explain the problem of an image's file in a sentence; "" for none."""
     try:
         with default_storage.open(Image.path_of(key)) as file:
             data = file.read()
@@ -94,7 +95,7 @@ def _explain_file(key_of: KeyOf, key: str) -> str:
 
 
 def explain_data(key_of: KeyOf, key: str, data: bytes) -> str:
-    """What is wrong with what the file of an image holds, in a sentence; "" for nothing."""
+    """Explain the problem of a file's content in a sentence; "" for none."""
     try:
         really = key_of(data)
     except (ValueError, OSError) as error:
@@ -103,7 +104,7 @@ def explain_data(key_of: KeyOf, key: str, data: bytes) -> str:
 
 
 def count_orphans(progress: Progress) -> Orphans:
-    """Go through the store."""
+    """Count orphans by going through the store."""
     files = 0
     folders = sorted(each for each in _list_folders() if len(each) == 2)
     for done, folder in enumerate(folders, 1):

@@ -1,9 +1,9 @@
-"""What nobody needs any more: images that nothing refers to, files of images that nobody knows, drafts and deliveries
-of webhooks of long ago.
+"""Remove data that is no longer needed: unreferenced images, files without an image, old drafts and webhook
+deliveries.
 
-An image goes in two steps, a day apart, since a worker may be about to refer to one that it knows. First it is marked;
-whoever comes upon it again takes the mark away (`Image.claim`). What is still marked a day later, and referred to by
-nothing, goes: row and file in one transaction.
+An image is removed in two steps, a day apart, since a worker may be about to refer to one that it knows. First it
+is marked; a worker that uses it again removes the mark (`Image.claim`). If a day later it is still marked and
+unreferenced, row and file are removed in one transaction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from experiments.models import DeliveryStatus, HumanReply, Image, Review, Webhoo
 from experiments.models.review import ReviewState
 
 GRACE = timedelta(days=1)
-"""Between the two steps: longer than any round takes."""
+"""Time between the two steps: longer than any round takes."""
 _AT_ONCE = 500
 _KEYS = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _TEXTS = (models.CharField, models.TextField, models.JSONField)
@@ -37,22 +37,22 @@ _TEXTS = (models.CharField, models.TextField, models.JSONField)
 
 @dataclass(frozen=True)
 class Pruned:
-    """What there was to do, and was done unless it was only looked at. Bytes are of images without thumbnails."""
+    """What was removed, or would be in a dry run. Bytes are of images without thumbnails."""
 
     marked: int = 0
-    """Images that go a day from now, if nothing refers to them until then."""
+    """Images that will be removed a day from now, if nothing refers to them until then."""
     removed: int = 0
     size: int = 0
     files: int = 0
-    """Files in the folder that belong to no known image."""
+    """Files in the folder without a known image."""
     drafts: int = 0
     deliveries: int = 0
-    """Of webhooks, delivered or given up."""
+    """Deliveries of webhooks, done or given up."""
 
 
 def prune(days: float, progress: Progress, *, dry: bool) -> Pruned:
-    """Remove what is older than so many days; only count it where it is `dry`. Raises BackupError while a backup is
-    under way."""
+    """Remove what is older than so many days; with `dry`, only count it. Raises BackupError while a backup is in
+    progress."""
     now = timezone.now()
     before = now - timedelta(days=days)
     with hold_lock():
@@ -73,7 +73,8 @@ def prune(days: float, progress: Progress, *, dry: bool) -> Pruned:
 
 
 def _list_unused(before: datetime, progress: Progress) -> list[str]:
-    """Keys of images stored before that moment to which nothing refers, directly or by an image that is used."""
+    """Return the keys of images stored before that moment to which nothing refers, directly or through an image in
+    use."""
     old = set(Image.objects.filter(created__lt=before).values_list("key", flat=True))
     used: set[str] = set()
     sources = list(_list_sources())
@@ -94,7 +95,8 @@ def _list_unused(before: datetime, progress: Progress) -> list[str]:
 
 
 def _list_sources() -> Iterator[tuple[type[models.Model], list[str]]]:
-    """Every model but images, with its columns that may hold a key: as it is, or anywhere in a text or in JSON."""
+    """Yield every model except images, with its columns that may hold a key: alone, or anywhere in a text or in
+    JSON."""
     for model in apps.get_models(include_auto_created=True):
         if model is Image:
             continue
@@ -110,7 +112,7 @@ def _may_hold_key(column: models.Field[object, object]) -> bool:
 
 
 def _find_keys(model: type[models.Model], columns: Iterable[str]) -> Iterator[str]:
-    """All that look like keys of images in these columns of a model's rows."""
+    """Yield all texts that look like keys of images in these columns of a model's rows."""
     texts = {f"text_{place}": Cast(name, models.TextField()) for place, name in enumerate(columns)}
     rows = model._default_manager.order_by().annotate(**texts).values_list(*texts)
     for row in rows.iterator(chunk_size=_AT_ONCE):
@@ -137,7 +139,8 @@ def _unmark(keys: Iterable[str]) -> None:
 
 
 def _remove(keys: list[str], now: datetime, progress: Progress) -> list[str]:
-    """Each in a transaction of its own: whoever stores it again meanwhile waits for its end, or comes first."""
+    """Remove each image in its own transaction: a process that stores it again meanwhile waits for the end, or
+    comes first."""
     gone = []
     for done, key in enumerate(keys, 1):
         progress("Removing images", done, len(keys))
@@ -151,7 +154,7 @@ def _remove(keys: list[str], now: datetime, progress: Progress) -> list[str]:
 
 
 def _prune_files(before: datetime, *, dry: bool) -> int:
-    """Files of no image that is known, in the folder; a bucket does not say when somebody last stored one."""
+    """Remove files without a known image from the folder; a bucket does not say when a file was last stored."""
     kept = storages["default"]
     if not isinstance(kept, WholeFileStorage):
         return 0
@@ -169,7 +172,7 @@ def _prune_files(before: datetime, *, dry: bool) -> int:
 
 
 def _remove_if_old(path: Path, old: float) -> None:
-    """Whoever stores it again replaces it: then it is new."""
+    """Remove the file unless it is new: storing it again replaces it."""
     with suppress(FileNotFoundError):
         if path.stat().st_mtime < old:
             path.unlink()
@@ -180,7 +183,7 @@ def _key_of(path: Path) -> str:
 
 
 def _prune_drafts(before: datetime, *, dry: bool) -> int:
-    """Replies that nobody sent and reviews that nobody handed in, untouched since."""
+    """Remove replies that were not sent and reviews that were not submitted, unchanged since."""
     drafts: list[models.QuerySet[HumanReply] | models.QuerySet[Review]] = [
         HumanReply.objects.filter(sent=None, saved__lt=before),
         Review.objects.filter(state=ReviewState.DRAFT, reserved_until__lt=before),
@@ -193,6 +196,6 @@ def _prune_drafts(before: datetime, *, dry: bool) -> int:
 
 
 def _prune_deliveries(before: datetime, *, dry: bool) -> int:
-    """What webhooks were told before, or could not be told."""
+    """Remove deliveries that were sent before, or could not be sent."""
     ended = WebhookDelivery.objects.filter(created__lt=before).exclude(status=DeliveryStatus.WAITING)
     return ended.count() if dry else ended.delete()[0]

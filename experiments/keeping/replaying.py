@@ -1,6 +1,6 @@
-"""A run's events gone through once more, in memory, by the projections that wrote its rows; what of the rows differs.
+"""Replay a run's events in memory through the projections that wrote its rows, and find rows that differ.
 
-Read while the installation runs: what changes meanwhile is read again, so that a finding is of one moment.
+This works while the installation runs: what changes meanwhile is read again, so that a finding is of one moment.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from workers.record.events import ExperimentEnded, Payload, Replied, Started
 from workers.record.statuses import Status
 
 TRIES = 5
-"""Times that a run is read again because it went on meanwhile."""
+"""How often a run is read again because it continued meanwhile."""
 AT_ONCE = 500
-"""Keys that one query looks for."""
+"""Keys per query."""
 RESTORE = "Restore it from a backup (manage.py restore into an empty installation), or delete the run."
 
 _ASKED = (
     *("id", "owner_id", "created", "question", "task", "system_kind", "model", "layer", "unit", "options", "toolset"),
     *("backbone", "backbone_model", "limits", "seed", "parent_id", "fork_round", "fork_plan"),
 )
-"""Columns of the query, which no event tells."""
+"""Columns of the query, which no event contains."""
 _RUN = (
     *("rounds", "experiment_count", "observation_count", "prompt_tokens", "completion_tokens", "cost", "unpriced"),
     *("exemplar_mean", "best_activation", "versions", "conclusion", "reason", "backbone", "backbone_model", "limits"),
@@ -47,18 +47,18 @@ _HYPOTHESIS = ("text", "status", "reason")
 
 
 class _Rows(Bulk):
-    """The rows that follow from events, without the passages of search."""
+    """The rows that follow from events, without the search's passages."""
 
     def titles(self, number: int) -> list[Text]:
         del number
         return []
 
     def add_passages(self, rows: Sequence[SearchText]) -> None:
-        """Search is not compared."""
+        """Do nothing: the search is not compared."""
 
 
 def check_run(key: int) -> list[Finding]:
-    """What is wrong with a run's events, and with the rows that follow from them; nothing of a run that is gone."""
+    """Return problems of a run's events and of the rows that follow from them; none for a deleted run."""
     found: list[Finding] = []
     for _ in range(TRIES):
         row = Run.objects.filter(pk=key).first()
@@ -71,7 +71,7 @@ def check_run(key: int) -> list[Finding]:
 
 
 class _Replay:
-    """One run, gone through again."""
+    """The replay of one run."""
 
     def __init__(self, row: Run) -> None:
         self.row = row
@@ -85,7 +85,7 @@ class _Replay:
 
     def compare(self) -> list[Finding]:
         if wrong := list(self._go_through()):
-            return wrong  # rows are not compared with what is not there
+            return wrong  # rows are not compared with missing events
         return [
             *self._compare_run(),
             *self._compare_experiments(),
@@ -96,7 +96,7 @@ class _Replay:
         ]
 
     def _go_through(self) -> Iterator[Finding]:
-        """Replay the events; what is wrong with them. After the first that does not fit, the rest is not looked at."""
+        """Replay the events and yield their problems. After the first event that does not fit, the rest is skipped."""
         for due, event in enumerate(self.row.events.order_by("seq").iterator(), 1):
             if event.seq != due:
                 yield self._wrong(FindingKind.EVENTS, f"event {due} is missing; the next is {event.seq}.", due)
@@ -112,7 +112,7 @@ class _Replay:
             yield self._wrong(FindingKind.EVENTS, reason, self.run.last_seq)
 
     def _replay(self, event: Event) -> str:
-        """Keep what follows from an event; why it does not fit what stands before it, "" if it does."""
+        """Apply an event; return why it does not fit the events before it, "" if it does."""
         self.run.last_seq, event.run = event.seq, self.run
         match event.content:
             case Replied() as reply:
@@ -131,7 +131,7 @@ class _Replay:
         changed = self.row.events.filter(kind="limits").exists()
         columns = _RUN if changed else tuple(name for name in _RUN if name != "limits")
         yield from self._differences("the run", self.run, self.row, columns, self.row.last_seq)
-        # A worker that claims a run says so in its row alone
+        # A worker that claims a run records this only in the run's row.
         alike = {Status.QUEUED, Status.RUNNING}
         if self.row.status != self.run.status and not {self.row.status, self.run.status} <= alike:
             yield self._differs("the run", "status", self.run.status, self.row.status, self.row.last_seq)
@@ -198,14 +198,14 @@ class _Replay:
 
 
 def _list_images(payload: Payload) -> Iterator[str]:
-    """The keys of the images that an event shows."""
+    """Yield the keys of the images in an event."""
     shown = payload.observations if isinstance(payload, ExperimentEnded) else getattr(payload, "images", ())
     for each in shown:
         yield from filter(None, (each.image, each.masked, each.map.image if each.map else None))
 
 
 def _is_same(due: Any, there: Any) -> bool:
-    """Whether two values of a column are one, as JSON and floats go."""
+    """True if two values of a column are equal, up to the precision of JSON and floats."""
     if isinstance(due, float) and isinstance(there, float | int):
         return math.isclose(due, there, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(due) and math.isnan(there))
     if isinstance(due, dict | list | tuple):

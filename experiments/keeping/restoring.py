@@ -1,5 +1,7 @@
-"""A backup brought into an empty installation: everything is looked at before anything is written, and the rows come in
-one transaction. The file is read as input that may be hostile: no name in it is ever used as a path.
+"""Restore a backup into an empty installation.
+
+Everything is checked before anything is written, and the rows come in one transaction. The file may be hostile: no
+name in it is ever used as a path.
 """
 
 from __future__ import annotations
@@ -51,19 +53,19 @@ _ANEW = "Name an empty place (MAIA_STATE, MAIA_DATABASE_URL), run manage.py migr
 
 @dataclass(frozen=True)
 class Restored:
-    """What was in the file, and what of it is not back."""
+    """What the file contained, and what of it was not restored."""
 
     manifest: Manifest
     left_out: list[str]
-    """Images that are not what their key says, each with the reason in a sentence. One that was damaged before the
-    backup keeps nobody from all the rest."""
+    """Images that do not match their key, each with the reason in a sentence. One that was damaged before the
+    backup does not block the rest."""
 
 
 def restore_backup(path: Path, progress: Progress, key_of: KeyOf) -> Restored:
-    """Bring back all that is in the file. `key_of` is `workers.jobs.images.key_of_file`.
+    """Restore everything in the file. `key_of` is `workers.jobs.images.key_of_file`.
 
-    Raises BackupError for a file that is cut, changed, of another version or none at all, and for a database that
-    holds something: nothing is written then. OSError where the file cannot be read.
+    Raises BackupError for a file that is cut off, changed, of another version or no backup, and for a database that
+    is not empty: nothing is written then. Raises OSError if the file cannot be read.
     """
     _refuse_full_database()
     with hold_lock(), _open(path) as tar:
@@ -93,11 +95,11 @@ def _open(path: Path) -> Iterator[tarfile.TarFile]:
         raise BackupError(f"{path} is no backup of MAIA Web, or it was cut or changed: {error}.") from None
 
 
-# --- looking, before anything is written ---------------------------------------------------------------
+# --- checks, before anything is written ----------------------------------------------------------------
 
 
 def _check(tar: tarfile.TarFile, progress: Progress) -> Manifest:
-    """Every name, and every byte against its hash."""
+    """Check every name, and every byte against its hash."""
     members = _list_members(tar)
     _check_head(tar, members)
     if MANIFEST not in members:
@@ -191,8 +193,8 @@ def _digest(file: IO[bytes], digest: Any) -> None:
 
 
 def _write_images(tar: tarfile.TarFile, manifest: Manifest, progress: Progress, key_of: KeyOf) -> list[str]:
-    """Write those that are what their key says; the others, with the reason. Files that no row knows yet harm nobody,
-    should the rows not come after them."""
+    """Write images that match their key; return the others, with the reason. If the rows are not written
+    afterwards, files without a row are harmless."""
     done, left_out = 0, []
     for member in tar.getmembers():
         if found := IMAGES.fullmatch(member.name):
@@ -212,7 +214,7 @@ def _write_tables(tar: tarfile.TarFile, manifest: Manifest, progress: Progress) 
     tables = list_tables()
     for done, model in enumerate(tables, 1):
         name = str(model._meta.db_table)
-        if model._base_manager.exists():  # what migrations and workers wrote down of what there is
+        if model._base_manager.exists():  # rows that migrations and workers wrote about what exists
             with connection.cursor() as cursor:
                 cursor.execute(f"DELETE FROM {connection.ops.quote_name(name)}")  # noqa: S608 - a name of ours
         file = _extract(tar, tar.getmember(f"rows/{name}.jsonl.gz"))
@@ -222,12 +224,12 @@ def _write_tables(tar: tarfile.TarFile, manifest: Manifest, progress: Progress) 
             raise BackupError(f"{name} has {count:,} rows in the file, of {manifest.rows[name]:,}.")
         progress("Tables", done, len(tables))
     if manifest.images is not None:
-        Image.objects.update(has_thumbnails=False)  # they are not in the file: workers make them again
+        Image.objects.update(has_thumbnails=False)  # thumbnails are not in the file: workers make them again
     _reset_sequences(tables)
 
 
 def _read_lines(lines: gzip.GzipFile, model: type[Model]) -> Iterator[bytes]:
-    """The rows of a table, a line each. Raises BackupError if they are of other columns, or one is too long."""
+    """Yield the rows of a table, a line each. Raises BackupError if they have other columns, or one is too long."""
     name = model._meta.db_table
     try:
         columns = parse_line(lines.readline(SMALL))
@@ -247,7 +249,7 @@ def _read_lines(lines: gzip.GzipFile, model: type[Model]) -> Iterator[bytes]:
 
 
 def _reset_sequences(tables: list[type[Model]]) -> None:
-    """PostgreSQL counts on from where the rows end; SQLite does so by itself."""
+    """Make PostgreSQL continue its keys after the rows; SQLite does so by itself."""
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), tables):
             cursor.execute(statement)

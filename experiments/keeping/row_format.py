@@ -1,6 +1,6 @@
-"""Rows as lines of JSON, and back: the same lines from SQLite and from PostgreSQL.
+"""Write rows as lines of JSON and read them back: the same lines from SQLite and from PostgreSQL.
 
-JSON columns are written as the text that is stored, so that what has not the shape that its readers want is kept too.
+JSON columns are written as the stored text, so that values of an unexpected shape are kept too.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from experiments.keeping.backup_format import BackupError
 from experiments.models import SearchText
 
 AT_ONCE, BYTES_AT_ONCE = 1_000, 32 << 20
-"""Rows that are read or written together, and the bytes of their lines: no further row is added to so many."""
+"""Rows that are read or written together, and the bytes of their lines from which no further row is added."""
 PLAIN = 64 << 10
-"""Bytes of a row outside its texts, at most: a short list of numbers. Brackets unfold to forty times their bytes."""
+"""Maximum bytes of a row outside its texts: a short list of numbers. Nested brackets expand to forty times their
+bytes."""
 REASON_CHARS = 200
 UNREADABLE = (ValueError, RecursionError)
-"""What a line raises that is no JSON, or too deep."""
+"""Errors of a line that is no JSON, or nested too deep."""
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
@@ -37,7 +38,7 @@ def columns_of(model: type[Model]) -> list[str]:
 
 
 def read_rows(model: type[Model]) -> Iterator[list[Any]]:
-    """Every row, by its key, as plain JSON; in the order of `columns_of`."""
+    """Yield every row, by its key, as plain JSON; in the order of `columns_of`."""
     fields = model._meta.local_concrete_fields
     texts = {f"text_of_{each.attname}": Cast(each.attname, TextField()) for each in fields if _is_json(each)}
     names = [f"text_of_{each.attname}" if _is_json(each) else each.attname for each in fields]
@@ -47,9 +48,9 @@ def read_rows(model: type[Model]) -> Iterator[list[Any]]:
 
 
 def write_rows(model: type[Model], lines: Iterable[bytes]) -> int:
-    """Insert rows in the transaction under way, keys and all; they are found by search. Returns how many.
+    """Insert rows with their keys in the transaction under way, and index them for the search. Return their number.
 
-    Raises BackupError for a row that is none of this table. What refers to what is checked by the database, at the end.
+    Raises BackupError for a row that does not fit the table. The database checks foreign keys at the end.
     """
     fields, count = model._meta.local_concrete_fields, 0
     statement = _insertion_of(model, fields)
@@ -71,14 +72,14 @@ def write_rows(model: type[Model], lines: Iterable[bytes]) -> int:
 
 
 def parse_line(line: bytes) -> Any:
-    """What a line holds. Raises one of UNREADABLE."""
+    """Parse a line. Raises one of UNREADABLE."""
     if len(line) > PLAIN and len(_TEXTS.sub(b"", line)) > PLAIN:
         raise ValueError(f"it has more than {PLAIN:,} bytes outside its texts")
     return json.loads(line)
 
 
 def _split_by_size(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """In lists that are not too long, and not too large."""
+    """Yield lists that are neither too long nor too large."""
     some: list[bytes] = []
     size = 0
     for line in lines:
@@ -110,7 +111,8 @@ def _encode(value: Any) -> Any:
 
 
 def _decode_row(fields: Sequence[Field[Any, Any]], row: Any) -> list[Any]:
-    """The values as the database takes them. Raises ValueError, TypeError or ValidationError for what it does not."""
+    """Return the values as the database takes them. Raises ValueError, TypeError or ValidationError for invalid
+    ones."""
     if not isinstance(row, list):
         raise TypeError("it is no list")
     return [_decode(field, value) for field, value in zip(fields, row, strict=True)]
@@ -120,7 +122,7 @@ def _decode(field: Field[Any, Any], value: Any) -> Any:
     if value is None:
         return None
     if _is_json(field):
-        json.loads(value)  # whether it is JSON at all
+        json.loads(value)  # raises for text that is no JSON
         return value
     if isinstance(field, BinaryField):
         value = base64.b64decode(value, validate=True)

@@ -1,4 +1,4 @@
-"""Whether what an installation keeps is whole: transcripts, the rows that follow from them, images. Changes nothing."""
+"""Verify an installation's data: transcripts, the rows that follow from them, images. Changes nothing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from experiments.models import Image, Run
 
 
 def _ignore(what: str, done: int, total: int) -> None:
-    """The report nobody listens to."""
+    """Ignore the progress report."""
 
 
 def find_problems(key_of: KeyOf | None, *, sample: int | None = None, progress: Progress = _ignore) -> list[Finding]:
-    """All that is wrong; an empty list where everything is right. Works while others write.
+    """Return all problems; an empty list if there are none. Works while others write.
 
-    `key_of` is `workers.jobs.images.key_of_file`; without it no image is looked at. `sample` images are drawn by lot,
-    all of them for None.
+    `key_of` is `workers.jobs.images.key_of_file`; without it images are not checked. `sample` images are chosen at
+    random; None checks all.
     """
     found = list(_check_runs(progress))
     if key_of is not None:
@@ -34,7 +34,7 @@ def _check_runs(progress: Progress) -> Iterator[Finding]:
 
 
 def request_thumbnails(found: list[Finding]) -> int:
-    """Have workers make the thumbnails anew that are missing. Returns of how many images."""
+    """Ask workers to make missing thumbnails again. Return the number of images."""
     keys = {each.image for each in found if each.kind == FindingKind.THUMBNAIL}
     for key in keys:
         Image.objects.filter(key=key).update(has_thumbnails=False)

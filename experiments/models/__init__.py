@@ -1,4 +1,4 @@
-"""What people see and keep: one module per noun, and what its columns choose from."""
+"""The tables of the database, one module per noun, with the choices of their columns."""
 
 from experiments.models.api_token import ApiToken, IdempotencyKey, TokenScope
 from experiments.models.audit import AuditEntry

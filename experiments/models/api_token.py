@@ -1,4 +1,4 @@
-"""Personal tokens: what a script shows instead of signing in; and requests that it may send twice for one thing."""
+"""Personal tokens, which scripts use instead of signing in, and keys of requests that may be sent twice."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from django.utils import timezone
 from experiments.models.login_link import digest
 
 PREFIX = "maia_"
-"""So that a token that leaked is recognised for what it is."""
+"""Prefix of all tokens, so that a leaked one is recognised."""
 SHOWN = 11
-"""Characters of a token that stay readable, to tell one from another."""
+"""Characters of a token that stay readable, to tell tokens apart."""
 DAYS = 90
 MOST_DAYS = 366
 USED_EVERY = timedelta(minutes=1)
-"""How exact `last_used` is: a token that is used all the time costs one write a minute."""
+"""Precision of `last_used`: a token in constant use costs one write a minute."""
 
 
 KEPT = timedelta(hours=24)
@@ -28,7 +28,7 @@ KEPT = timedelta(hours=24)
 
 
 class TokenScope(models.IntegerChoices):
-    """Each scope may do everything the ones before may; never more than the person's role."""
+    """Each scope allows everything that the ones before it allow, but never more than the person's role."""
 
     READ = 1, "Read"
     RUN = 2, "Read and run"
@@ -36,7 +36,7 @@ class TokenScope(models.IntegerChoices):
 
 
 class ApiToken(models.Model):
-    """Only a hash is kept: who reads the database cannot use it."""
+    """A token. Only its hash is stored, so that readers of the database cannot use it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
@@ -62,7 +62,7 @@ class ApiToken(models.Model):
     def issue(
         cls, user: User, name: str, scope: TokenScope = TokenScope.READ, days: int = DAYS
     ) -> tuple[ApiToken, str]:
-        """A new token and its text, which is told once."""
+        """Create a token; return it with its text, which is shown once."""
         text = PREFIX + secrets.token_urlsafe(32)
         expires = timezone.now() + timedelta(days=days)
         row = cls.objects.create(
@@ -72,7 +72,7 @@ class ApiToken(models.Model):
 
     @classmethod
     def find(cls, text: str) -> ApiToken | None:
-        """The token, if it is good and its person may still sign in; notes that it was used."""
+        """Return the token if it is valid and its person may still sign in, and record its use."""
         token = cls.objects.select_related("user").filter(hash=digest(text), user__is_active=True).first()
         if token is None or not token.is_good:
             return None
@@ -83,12 +83,12 @@ class ApiToken(models.Model):
         return token
 
     def revoke(self) -> None:
-        """From now on it opens nothing."""
+        """Make the token invalid."""
         ApiToken.objects.filter(pk=self.pk, revoked=None).update(revoked=timezone.now())
 
 
 class IdempotencyKey(models.Model):
-    """A key that a client chose, the request it came with, and the answer, so that a second one makes nothing new."""
+    """A key that a client chose, its request, and the answer, so that a repeated request creates nothing new."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     key = models.CharField(max_length=200)

@@ -1,4 +1,5 @@
-"""Questions that are asked once, whoever asks again: a worker writes the answer, and a job tells how far it is."""
+"""Questions that are measured only once, however often they are asked. A worker writes the answer; a job has the
+progress."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from experiments.models.job import JobStatus
 
 
 class AskedOnce(models.Model):
-    """What all such questions have."""
+    """Base of all such questions."""
 
     key = models.CharField(max_length=64, unique=True, help_text="hash of all that the answer depends on")
     created = models.DateTimeField(default=timezone.now)
@@ -28,7 +29,7 @@ class AskedOnce(models.Model):
 
     @property
     def status(self) -> str:
-        """That of its job; "done" once it is measured."""
+        """Return the status of its job; "done" once it is measured."""
         return "done" if self.measured else self.job.status if self.job else "stopped"
 
     @property
@@ -41,10 +42,10 @@ class AskedOnce(models.Model):
 
     @property
     def problem(self) -> str:
-        """Why it was stopped or failed; "" otherwise."""
+        """Return why it was stopped or failed; "" otherwise."""
         return self.job.result if self.job and self.status in ("stopped", "failed") else ""
 
 
 def hash_question(*of: Any) -> str:
-    """The key of a question, of plain JSON."""
+    """Return the key of a question, given as plain JSON."""
     return hashlib.sha256(json.dumps(of).encode()).hexdigest()

@@ -1,4 +1,5 @@
-"""Who did what, when, to which row, from where. Written by `experiments.core.audit` alone, and never changed."""
+"""The audit log: who did what to which row, when and from where. Only `experiments.core.audit` writes it; entries
+never change."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ NAME_CHARS, VERB_CHARS, KIND_CHARS, WORDS_CHARS, AGENT_CHARS = 150, 60, 60, 200,
 
 
 class AppendOnly(Exception):
-    """Raised when somebody tries to change or remove what is recorded. The database refuses it too."""
+    """An attempt to change or remove an audit entry. The database refuses it too."""
 
 
 class AuditEntries(models.QuerySet["AuditEntry"]):
-    """Entries that are only ever added."""
+    """Entries that are only added."""
 
     def update(self, **kwargs: Any) -> NoReturn:  # noqa: ARG002 - Django's signature
         raise AppendOnly("What is recorded is not changed.")
@@ -28,9 +29,9 @@ class AuditEntries(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """One thing that somebody did. Names and words are kept as they were, so that they outlive what they name.
+    """One recorded action. Names and words are kept as they were, so that they outlive what they name.
 
-    People, tokens and rows are told by their keys without a constraint: they may be deleted, and this stays.
+    People, tokens and rows are stored as keys without a constraint: they may be deleted, and the entry stays.
     """
 
     time = models.DateTimeField(default=timezone.now)
@@ -62,7 +63,7 @@ class AuditEntry(models.Model):
         return f"{self.name or 'system'} {self.verb} {self.row_words}".strip()
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Raises AppendOnly for an entry that is recorded already."""
+        """Raises AppendOnly for an entry that is already recorded."""
         if not self._state.adding:
             raise AppendOnly("What is recorded is not changed.")
         super().save(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What exists to be studied: models, their layers and units, written by workers; and labels of units, from anywhere."""
+"""Models, their layers and units, which workers write; and labels of units, from anywhere."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NOUNS = {
     CIRCUIT: ("circuit", "circuits"),
     tasks.FUNCTION: ("function", "functions"),
 }
-"""Kind of a layer -> what one of its units is called before its number, and what several are."""
+"""Kind of a layer -> what one of its units is called before its number, and the plural."""
 
 
 class VisionModelRow(PluginRow):
-    """A vision model of the registry, or one that somebody added; its layers are known once a worker has loaded it."""
+    """A vision model of the registry, or one that an admin added. Its layers are known once a worker has loaded it."""
 
     name = models.CharField(
         max_length=200, unique=True, help_text="its key in the registry, as hf:microsoft/resnet-152"
@@ -45,29 +45,29 @@ class VisionModelRow(PluginRow):
 
     @property
     def other_name(self) -> str:
-        """What a page adds to the name it shows: the key of one that was added, else the label."""
+        """Return what a page shows beside the name: the key of an added model, else the label."""
         return self.name if self.added else self.label
 
     @property
     def weights(self) -> str:
-        """Which weights it has; if units of publications mean others here, that."""
+        """Return which weights it has; a warning if publications mean other weights by this name."""
         return registry.weights_warning(self.name) or self.about
 
     @property
     def note(self) -> str:
-        """What the form says beside its name."""
+        """Return the form's note beside the name."""
         return " · ".join(each for each in (self.other_name, self.weights) if each)
 
 
 class _ListedLayers(models.Manager["Layer"]):
-    """The layers of a network. What its circuits are studied as is no layer of it."""
+    """The layers of a network, without those that its circuits are studied as."""
 
     def get_queryset(self) -> models.QuerySet[Layer]:
         return super().get_queryset().exclude(kind=CIRCUIT)
 
 
 class Layer(models.Model):
-    """A named place in a model; `name` is stable, `path` is where it is in the network."""
+    """A named place in a model; `name` is stable, `path` is its place in the network."""
 
     model = models.ForeignKey(VisionModelRow, models.CASCADE, related_name="layers")
     position = models.PositiveIntegerField()
@@ -98,17 +98,17 @@ class Layer(models.Model):
 
     @property
     def measure(self) -> str:
-        """What the activation of its units is, where that needs saying."""
+        """Return what the activation of its units measures, if that needs an explanation."""
         return registry.SCALES.get(self.scale, "")
 
     @property
     def noun(self) -> str:
-        """What one of its units is called before its number."""
+        """Return what one of its units is called before its number."""
         return _NOUNS.get(self.kind, ("unit", "units"))[0]
 
     @property
     def plural(self) -> str:
-        """What several of its units are called."""
+        """Return what several of its units are called."""
         return _NOUNS.get(self.kind, ("unit", "units"))[1]
 
     @property
@@ -117,18 +117,18 @@ class Layer(models.Model):
         return self.kind != tasks.FUNCTION
 
     def spec(self, number: int, dataset: str = "") -> SystemSpec:
-        """The system that one of its units is studied as, over a dataset where one is named."""
+        """Return the system of one of its units, over a dataset if one is given."""
         options = {"dataset": dataset} if dataset else {}
         return SystemSpec(registry.system_of(self.kind), self.model.name, self.name, number, options)
 
     def name_of(self, number: int) -> str:
-        """The class or concept of a unit; "" if it has none."""
+        """Return the class or concept of a unit; "" if it has none."""
         names: list[Any] = self.names
         return str(names[number]) if 0 <= number < len(names) else ""
 
 
 class Unit(models.Model):
-    """One channel, neuron, logit or synthetic neuron. The row appears when somebody first asks about it."""
+    """One channel, neuron, logit or synthetic neuron. The row is created when the unit is first asked about."""
 
     layer = models.ForeignKey(Layer, models.CASCADE, related_name="unit_set")
     number = models.PositiveIntegerField()
@@ -149,13 +149,13 @@ class Unit(models.Model):
         return f"{self.layer} / unit {self.number}"
 
     def spec(self, dataset: str = "") -> SystemSpec:
-        """The system that it is studied as, over a dataset where one is named."""
+        """Return its system, over a dataset if one is given."""
         spec = self.layer.spec(self.number, dataset)
         return spec if self.members is None else replace(spec, options={**spec.options, "members": self.members})
 
 
 class Label(models.Model):
-    """A short text that says what a unit responds to, and who says so."""
+    """A short text that says what a unit responds to, with its source."""
 
     units = models.ManyToManyField("experiments.Unit", related_name="labels")
     text = models.TextField()

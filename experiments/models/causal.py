@@ -1,4 +1,4 @@
-"""Causal checks: what becomes of a model's own output when units of a layer are ablated or scaled."""
+"""Causal checks: how a model's output changes when units of a layer are ablated or scaled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workers.record.causal import CausalQuestion
 
 
 class CausalCheck(AskedOnce):
-    """What a person asks of units of one layer; `result` is a workers.record.causal.CausalReport."""
+    """A causal question about units of one layer; `result` is a workers.record.causal.CausalReport."""
 
     layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="causal_checks")
     dataset = models.ForeignKey("experiments.Dataset", models.CASCADE, related_name="causal_checks")
@@ -45,7 +45,7 @@ class CausalCheck(AskedOnce):
 
     @staticmethod
     def key_of(layer: Layer, dataset: Dataset, question: CausalQuestion) -> str:
-        """The same for the same question of the same weights and images."""
+        """Return a key that is equal for the same question about the same weights and images."""
         of = [layer.pk, layer.model.revision, dataset.key, dataset.revision]
         asked = [list(question.units), float(question.factor), question.reference, question.seed]
         return hash_question(*of, *asked)

@@ -12,7 +12,7 @@ from workers.record.circuits import CircuitMember
 
 
 class Circuit(models.Model):
-    """Units of one network, and latents of auto-encoders laid over it, under a name."""
+    """A named set of units of one network, and latents of auto-encoders on top of it."""
 
     name = models.CharField(max_length=80)
     network = models.CharField(max_length=200, help_text="key of the model; it outlives the model")
@@ -35,7 +35,7 @@ class Circuit(models.Model):
 
 
 class CircuitMemberRow(models.Model):
-    """A member of a circuit. What it is called stays when its unit, layer or model is deleted."""
+    """A member of a circuit. Its name stays when its unit, layer or model is deleted."""
 
     circuit = models.ForeignKey(Circuit, models.CASCADE, related_name="members")
     position = models.PositiveIntegerField()
@@ -59,14 +59,14 @@ class CircuitMemberRow(models.Model):
 
     @property
     def place(self) -> tuple[Layer, int] | None:
-        """Its layer and number; None where the catalogue has no such unit any more."""
+        """Return its layer and number; None if the catalogue no longer has the unit."""
         if self.unit is None or self.unit.number >= self.unit.layer.units:
             return None
         return self.unit.layer, self.unit.number
 
     @property
     def member(self) -> CircuitMember:
-        """What it is called now; what it was called, where it is gone."""
+        """Return its current name, or its stored name if it was deleted."""
         if self.place is None:
             return CircuitMember(self.model, self.layer, self.number)
         layer, number = self.place

@@ -1,4 +1,4 @@
-"""Graphs of circuits: what each member does to a class and to the members of later layers."""
+"""Graphs of circuits: the effect of each member on a class and on the members of later layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workers.record.circuits import CircuitMember
 
 
 class CircuitGraph(AskedOnce):
-    """Asked of a circuit; `result` is a workers.record.circuit_graphs.CircuitGraphReport."""
+    """A question about a circuit; `result` is a workers.record.circuit_graphs.CircuitGraphReport."""
 
     circuit = models.ForeignKey("experiments.Circuit", models.CASCADE, related_name="graphs")
     dataset = models.ForeignKey("experiments.Dataset", models.CASCADE, related_name="circuit_graphs")
@@ -41,7 +41,7 @@ class CircuitGraph(AskedOnce):
 
     @staticmethod
     def key_of(circuit: Circuit, members: Sequence[CircuitMemberRow], dataset: Dataset, target: str) -> str:
-        """The same for the same question of the same members, weights and images."""
+        """Return a key that is equal for the same question about the same members, weights and images."""
         places = [(each.member, each.place[0].model.revision if each.place else "") for each in members]
         asked = [[each.model, each.layer, each.unit, revision] for each, revision in places]
         base = circuit.base.revision if circuit.base else ""

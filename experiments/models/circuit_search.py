@@ -1,4 +1,4 @@
-"""Circuits that are looked for: the units or latents of a layer that a class rests on."""
+"""Searches for circuits: the units or latents of a layer that a class depends on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.models.dataset import Dataset
 
 
 class CircuitSearch(AskedOnce):
-    """What is looked for, and where; `result` is a workers.record.circuits.CircuitReport."""
+    """What to search for, and where; `result` is a workers.record.circuits.CircuitReport."""
 
     layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="circuit_searches")
     dataset = models.ForeignKey("experiments.Dataset", models.CASCADE, related_name="circuit_searches")
@@ -33,6 +33,6 @@ class CircuitSearch(AskedOnce):
 
     @staticmethod
     def key_of(layer: Layer, dataset: Dataset, **asked: Any) -> str:
-        """The same for the same question of the same weights and images."""
+        """Return a key that is equal for the same question about the same weights and images."""
         of = [layer.pk, layer.model.revision, dataset.key, dataset.revision]
         return hash_question(*of, *sorted(asked.items()))

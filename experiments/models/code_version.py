@@ -1,4 +1,4 @@
-"""Which version of the code the database was last migrated by."""
+"""The version of the code that last migrated the database."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class CodeVersion(models.Model):
-    """One row, written by `manage.py migrate`: workers of another version refuse to claim."""
+    """One row, written by `manage.py migrate`. Workers of another version do not claim runs."""
 
     version = models.CharField(max_length=40)
     schema = models.CharField(max_length=120, help_text="the newest migration")

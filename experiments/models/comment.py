@@ -1,4 +1,4 @@
-"""What people say to each other about a run: threads, each hung on something, and the comments in them."""
+"""Discussion of a run: threads, each attached to something, and their comments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 TEXT_CHARS = 10_000
-"""Longest comment."""
+"""Maximum length of a comment."""
 QUOTE_CHARS = 600
-"""Longest stretch of text that a thread hangs on."""
+"""Maximum length of the text that a thread is attached to."""
 NEARBY_CHARS = 60
-"""Of the text before and after it, so much is kept to tell it from the same words elsewhere."""
+"""Characters kept of the text before and after it, to tell it from the same words elsewhere."""
 
 
 class On(models.TextChoices):
@@ -33,11 +33,11 @@ NEEDS: dict[str, tuple[str, ...]] = {
     On.IMAGE: ("experiment", "observation"),
     On.WORDS: ("seq",),
 }
-"""What a thread hangs on -> the columns that name it; the others are empty."""
+"""What a thread is attached to -> the columns that identify it; the others are empty."""
 
 
 def _hangs_somewhere() -> Q:
-    """That exactly the columns which name the place are filled."""
+    """Return the condition that exactly the columns which identify the place are filled."""
     condition = Q()
     for on, needed in NEEDS.items():
         empty: dict[str, Any] = {f"{name}__isnull": name not in needed for name in ("seq", "experiment", "observation")}
@@ -46,7 +46,7 @@ def _hangs_somewhere() -> Q:
 
 
 class Thread(models.Model):
-    """Comments on one thing. Of words, the text around them tells where they stand: an event may be drawn anew."""
+    """Comments on one thing. A quote is kept with the text around it, which finds it again when an event is redrawn."""
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="threads")
     on = models.CharField(max_length=10, choices=On.choices)
@@ -70,7 +70,7 @@ class Thread(models.Model):
 
 
 class Comment(models.Model):
-    """One thing that a person said. Of one that was deleted only who and when stay."""
+    """A person's comment. Of a deleted comment only author and time remain."""
 
     thread = models.ForeignKey(Thread, models.CASCADE, related_name="comments")
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="comments")
@@ -91,7 +91,7 @@ class Comment(models.Model):
 
 
 class Wording(models.Model):
-    """What a comment said before its author changed it."""
+    """The text of a comment before its author changed it."""
 
     comment = models.ForeignKey(Comment, models.CASCADE, related_name="wordings")
     text = models.TextField()

@@ -1,4 +1,4 @@
-"""Datasets, and what each says of the units that somebody asked about. Written by workers, read by pages."""
+"""Datasets, and what each shows of the units that were asked about. Workers write, pages read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workers.record.figures import figure
 
 
 class Dataset(PluginRow):
-    """Images in a fixed order that exemplars are taken from."""
+    """Images in a fixed order from which exemplars are taken."""
 
     key = models.CharField(
         max_length=500, unique=True, help_text="as in the registry: toybox, folder:/path, saved:/path"
@@ -39,7 +39,7 @@ class Dataset(PluginRow):
 
 
 class LayerIndex(models.Model):
-    """A layer whose units have all been measured over a dataset; the figures lie in the state folder."""
+    """A layer whose units have all been measured over a dataset; the figures are in the state folder."""
 
     dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="indexes")
     layer = models.ForeignKey("experiments.Layer", models.CASCADE, related_name="indexes")
@@ -58,7 +58,8 @@ class LayerIndex(models.Model):
 
 
 class UnitProfile(models.Model):
-    """One unit over one dataset. The row appears when somebody first asks; the figures follow with its exemplars."""
+    """One unit over one dataset. The row is created when the unit is first asked about; the figures come with its
+    exemplars."""
 
     unit = models.ForeignKey("experiments.Unit", models.CASCADE, related_name="profiles")
     dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="profiles")

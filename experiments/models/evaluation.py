@@ -1,4 +1,4 @@
-"""Label checks on images that their authors never saw, and evaluations: what was to be measured, and each item."""
+"""Label checks on images that the label's authors never saw, and evaluations with their items."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ class CheckStatus(models.TextChoices):
 
 
 PROBE, DEVELOPMENT = "probe", "development"
-"""Splits of a dataset (`workers.lab.splits`): on one a label is checked, on the other it is tried while its run goes
-on."""
+"""Splits of a dataset (`workers.lab.splits`): labels are checked on the first, and tried on the second during a run."""
 OPEN_CHECKS = frozenset({CheckStatus.QUEUED, CheckStatus.RUNNING, CheckStatus.UNFINISHED})
 
 
 class LabelCheck(models.Model):
-    """One label of one unit, tested. The same label, unit and ways of testing are tested once, whoever asks."""
+    """The check of one label of one unit. The same label, unit and methods are checked only once."""
 
     key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of all that decides what is measured")
     unit = models.ForeignKey("experiments.Unit", models.CASCADE, related_name="checks")
@@ -55,7 +54,7 @@ class LabelCheck(models.Model):
     completion_tokens = models.PositiveBigIntegerField(default=0)
     cost = models.FloatField(default=0.0, help_text="US dollars, as far as prices are known")
 
-    # The headline, for lists; all else is in `result`
+    # The main figures, for lists; `result` has the rest.
     pearson = models.FloatField(null=True, help_text="r of activation and presence on natural images")
     pearson_low = models.FloatField(null=True)
     pearson_high = models.FloatField(null=True)
@@ -93,7 +92,7 @@ class LabelCheck(models.Model):
 
 
 class Evaluation(models.Model):
-    """A measurement of how right labels are. What it plans is in its items; how it stands, in its job."""
+    """A measurement of how right labels are. Its plan is in its items, its progress in its job."""
 
     kind = models.CharField(max_length=10, help_text="a key of `workers.record.evaluation_kinds.KINDS`")
     name = models.CharField(max_length=120)
@@ -125,7 +124,7 @@ class Evaluation(models.Model):
 
     @property
     def row_of_kind(self) -> KindRow:
-        """What is known of its kind."""
+        """Return the properties of its kind."""
         return find_kind(self.kind)
 
 
@@ -138,7 +137,7 @@ class ItemStatus(models.TextChoices):
 
 
 class EvaluationItem(models.Model):
-    """One unit by one source: the run or label, its check, and what it scored."""
+    """One unit by one source: the run or label, its check, and its score."""
 
     evaluation = models.ForeignKey(Evaluation, models.CASCADE, related_name="items", db_index=False)
     position = models.PositiveIntegerField(help_text="counts the evaluation's items from 1, in the order they are done")
@@ -173,7 +172,7 @@ class EvaluationItem(models.Model):
 
 
 class GeneratedImage(models.Model):
-    """An image that was generated for checks: the same generator, prompt and seed are drawn once."""
+    """An image that was generated for checks: the same generator, prompt and seed are drawn only once."""
 
     generator = models.CharField(max_length=300, help_text="key and revision")
     prompt_hash = models.CharField(max_length=64, help_text="SHA-256 of the prompt")

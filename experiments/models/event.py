@@ -1,6 +1,6 @@
-"""One thing that happened in a run. Append-only; written by `transcript.append` alone.
+"""Events of runs. Append-only; written only by `transcript.append`.
 
-Kinds and the fields of each payload are the dataclasses of `workers/record/events.py`.
+The dataclasses of `workers/record/events.py` define the kinds and the fields of each payload.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from workers.record.events import Kind, Payload, kind_of
 
 
 class Event(models.Model):
-    """`seq` counts a run's events from 1 without gaps. Images appear in the payload as keys only.
+    """One event. `seq` counts a run's events from 1 without gaps. The payload holds images as keys only.
 
-    `payload` is the JSON as it is stored; everybody reads `content`.
+    `payload` is the JSON as stored; read `content` instead.
     """
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="events")
@@ -35,27 +35,27 @@ class Event(models.Model):
 
     @cached_property
     def content(self) -> Payload:
-        """What the event says, decoded. It has every field of its kind."""
+        """The decoded event, with every field of its kind."""
         return self._read[0]
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether some of what is stored is not what its kind holds: empty fields of `content` then stand for it."""
+        """True if part of the stored payload does not fit its kind; `content` then has empty fields instead."""
         return not self._read[1]
 
     @property
     def row(self) -> Kind:
-        """What holds for events of this kind."""
+        """Return the properties of events of this kind."""
         return kind_of(self.kind)
 
     @property
     def round(self) -> int | None:
-        """The round that it belongs to; None for one of the run as a whole."""
+        """Return the event's round; None if it belongs to the run as a whole."""
         return getattr(self.content, "round", None)
 
     @property
     def number(self) -> int:
-        """Which experiment it starts or ends; 0 for other events."""
+        """Return the experiment that it starts or ends; 0 for other events."""
         return getattr(self.content, "number", 0)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What goes out and comes in: exports, imports, and where imported runs come from. The work itself is a `Job`."""
+"""Exports, imports, and the origin of imported runs. A `Job` does the work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 from experiments.models import stored
 
 KEPT = timedelta(days=7)
-"""How long the file of an export can be downloaded."""
+"""How long an export's file can be downloaded."""
 
 
 class ExportSubject(models.TextChoices):
@@ -111,12 +111,12 @@ class Export(models.Model):
 
     @property
     def place(self) -> str:
-        """Where the file lies, as `core.transfers` names it."""
+        """Return the name of the file in `core.transfers`."""
         return f"exports/{self.pk}.{self._ending}"
 
     @property
     def file_name(self) -> str:
-        """What a browser saves it as."""
+        """Return the name under which a browser saves it."""
         name = "runs" if self.what == ExportSubject.BUNDLE else self.what
         of = f"-{self.format}" if self.format in _ENDINGS else ""
         return f"maia-{name}{of}-{self.pk}.{self._ending}"
@@ -127,7 +127,7 @@ class Export(models.Model):
 
 
 class Import(models.Model):
-    """A file that a person brought; it is removed once it has been read."""
+    """A file that a person uploaded; it is removed once it has been read."""
 
     job = models.OneToOneField("experiments.Job", models.CASCADE, related_name="import_of")
     kind = models.CharField(max_length=8, choices=ImportKind.choices)
@@ -142,12 +142,12 @@ class Import(models.Model):
 
     @property
     def place(self) -> str:
-        """Where the file lies until then, as `core.transfers` names it."""
+        """Return the name of the file in `core.transfers`, until it is removed."""
         return f"imports/{self.pk}"
 
 
 class ImportedOpinions(models.Model):
-    """What people said of an imported run where it took place. Their names are words here: they have no accounts."""
+    """What people said of an imported run at its origin. Their names are text: they have no accounts here."""
 
     run = models.OneToOneField("experiments.Run", models.CASCADE, related_name="opinions")
     threads = models.JSONField(default=list, blank=True)
@@ -163,7 +163,7 @@ class ImportedOpinions(models.Model):
 
 
 class ImportedRun(models.Model):
-    """Where an imported run comes from. Its identity is the same wherever the run is."""
+    """The origin of an imported run. Its identity is the same on every installation."""
 
     run = models.OneToOneField("experiments.Run", models.CASCADE, related_name="imported_run")
     upload = models.ForeignKey(Import, models.SET_NULL, null=True, related_name="imported_runs")

@@ -1,4 +1,4 @@
-"""Experiments (programs that ran), observations (images they logged) and hypotheses. Kept in step with events."""
+"""Experiments (programs that ran), observations (images they logged) and hypotheses. Updated with events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workers.record.figures import figure
 
 
 class Experiment(models.Model):
-    """One program, and what came of it."""
+    """One program and its outcome."""
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="experiments")
     number = models.PositiveIntegerField(help_text="counts the run's experiments from 1")
@@ -24,7 +24,7 @@ class Experiment(models.Model):
     calls = stored.ShapedJSONField(shape=list[stored.Call], default=list, blank=True)
     state = models.BinaryField(default=b"", blank=True)
 
-    # Kept in step, so that lists neither join nor count.
+    # Updated with events, so that lists neither join nor count.
     seq = models.PositiveIntegerField(default=0, help_text="the event that holds its result, or its start until then")
     observation_count = models.PositiveIntegerField(default=0)
     best_activation = models.FloatField(null=True)
@@ -39,7 +39,7 @@ class Experiment(models.Model):
 
 
 class Observation(MappedImage):
-    """One image an experiment logged."""
+    """One image that an experiment logged."""
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="observations", db_index=False)
     experiment = models.ForeignKey(Experiment, models.CASCADE, related_name="observations", db_index=False)
@@ -66,7 +66,8 @@ class Observation(MappedImage):
     class Meta:
         ordering = ["experiment", "position"]
         constraints = [models.UniqueConstraint(fields=["experiment", "position"], name="one_observation_per_position")]
-        # One for each order of the gallery, holding all that its filters compare: a page is found without the rows.
+        # One index for each order of the gallery, with all columns that its filters compare: a page is found without
+        # the rows.
         indexes = [
             models.Index(fields=["image", "run"], name="observations_of_an_image"),
             models.Index(fields=["run", "activation", "id", "origin"], name="observations_of_a_run"),
@@ -103,7 +104,7 @@ class Observation(MappedImage):
 
 
 class Hypothesis(models.Model):
-    """One line of the agent's list in one round, with what the agent says of it."""
+    """One line of the agent's list in one round, with the agent's comment on it."""
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="hypotheses")
     round = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Flows: whose runs take turns at the workers."""
+"""Queues whose runs take turns at the workers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from django.conf import settings
 from django.db import models
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
-"""Of a flow that was never visited: it is the next."""
+"""Last visit of a queue that was never visited, so that it is next."""
 
 
 class Flow(models.Model):
-    """The runs of one person, or of one sweep, as one queue among others. Workers visit flows in turn; see
+    """The runs of one person or one sweep, as one queue among others. Workers visit queues in turn; see
     `workers.jobs.turns`."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="flows")

@@ -1,4 +1,4 @@
-"""What a person writes in a round: kept while it is written, and read by the worker once it is sent."""
+"""What a person writes in a round: saved as a draft, and read by the worker once it is sent."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ WRITTEN = ("what", "hypotheses", "prose", "program", "description", "labels", "r
 
 
 class ReplyPurpose(models.TextChoices):
-    """What a reply is for; only that part of it is sent."""
+    """The purpose of a reply; only its part is sent."""
 
     EXPERIMENT = "experiment", "Experiment"
     CONCLUSION = "conclusion", "Conclusion"
 
 
 class HumanReply(models.Model):
-    """The reply of one round, by one person. Drafts are as many as people; one alone is sent."""
+    """One person's reply in one round. Several people may write drafts; only one reply is sent."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="human_replies")
     round = models.PositiveIntegerField()
@@ -55,7 +55,7 @@ class HumanReply(models.Model):
 
     @property
     def values(self) -> dict[str, Any]:
-        """What was written, by the names of the fields."""
+        """Return what was written, by field name."""
         return {name: getattr(self, name) for name in WRITTEN}
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Images, each stored once under the key of its pixels, with what the laboratory remembers of it."""
+"""Images, each stored once under a key of its pixels, and measurements that belong to them."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ class Image(models.Model):
 
     @classmethod
     def claim(cls, keys: Iterable[str]) -> None:
-        """Say that these are about to be referred to: none of them that is there is removed within the next day."""
+        """Record that rows are about to refer to these images, so that existing ones are not removed within the
+        next day."""
         cls.objects.filter(key__in=list(keys)).exclude(unused_since=None).update(unused_since=None)
 
     @staticmethod
     def path_of(key: str) -> str:
-        """Where the file of an image lies in the store."""
+        """Return the path of an image's file in the store."""
         return f"{key[:2]}/{key[2:]}.png"
 
     @staticmethod
     def thumbnail_of(key: str, size: int) -> str:
-        """Where its thumbnail lies, if there is one."""
+        """Return the path of its thumbnail, which may not exist."""
         return f"thumbnails/{size}/{key[:2]}/{key[2:]}.webp"

@@ -1,6 +1,6 @@
-"""Rows made ready for the database before anything is locked, then inserted at once.
+"""Prepare rows before anything is locked, then insert them at once.
 
-`bulk_create` works out each value of each row while others wait to write: of a long run that is most of the time.
+`bulk_create` computes each value of each row while others wait to write; in a long run that takes most of the time.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from django.db.models import Model
 
 
 class Prepared:
-    """New rows of one model as the database takes them. Columns named in `late` are told when they are inserted.
+    """New rows of one model as database values. The columns in `late` get their values on insertion.
 
-    Nothing is kept of the rows given, and they get no keys. Raises ValueError, TypeError or ValidationError for values
-    that their fields do not take.
+    The given rows are not kept, and get no keys. Raises ValueError, TypeError or ValidationError for values that
+    their fields do not accept.
     """
 
     def __init__(self, model: type[Model], rows: Iterable[Model], late: Sequence[str]) -> None:
@@ -37,7 +37,7 @@ class Prepared:
         return len(self.rows)
 
     def insert(self, *late: Sequence[Any]) -> None:
-        """Write them in order, in the transaction under way; `late` are the values of each late column, by row."""
+        """Insert the rows in order, in the transaction under way; `late` has the values of each late column, by row."""
         for place, values in zip(self.late, late, strict=True):
             for row, value in zip(self.rows, values, strict=True):
                 row[place] = value

@@ -1,4 +1,4 @@
-"""Links that make a newcomer one of the team, in the role that an admin chose."""
+"""Links by which a new person joins the team, in the role that an admin chose."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from experiments.models.login_link import digest
 from experiments.models.member import Role
 
 LASTS = timedelta(days=7)
-"""How long an invitation that nobody took stays good."""
+"""How long an unused invitation stays valid."""
 NOTE_CHARS = 200
 
 State = Literal["open", "taken", "revoked", "expired"]
 
 
 class Invitation(models.Model):
-    """Good for one newcomer. Only a hash is kept: who reads the database cannot join with it."""
+    """An invitation for one person. Only its hash is stored, so that readers of the database cannot join with it."""
 
     hash = models.CharField(max_length=64, unique=True)
     role = models.PositiveSmallIntegerField(choices=Role.choices, default=Role.RESEARCHER)
@@ -50,14 +50,15 @@ class Invitation(models.Model):
 
     @classmethod
     def issue(cls, made_by: User | None, role: Role, note: str = "") -> tuple[Invitation, str]:
-        """A new invitation and its token, which goes into the address `/join/<token>/` and is told once."""
+        """Create an invitation; return it with its token, which goes into the address `/join/<token>/` and is shown
+        once."""
         token = secrets.token_urlsafe(32)
         expires = timezone.now() + LASTS
         return cls.objects.create(made_by=made_by, role=role, note=note, hash=digest(token), expires=expires), token
 
     @classmethod
     def find(cls, token: str) -> Invitation | None:
-        """The invitation, whatever has become of it."""
+        """Return the invitation, whether valid or not."""
         return cls.objects.filter(hash=digest(token)).first()
 
     @classmethod
@@ -65,9 +66,9 @@ class Invitation(models.Model):
         return cls.objects.filter(taken=None, revoked=None, expires__gt=timezone.now())
 
     def take(self, user: User) -> bool:
-        """Whether it was still good; from now on it is not. Of two at the same moment one succeeds."""
+        """Use the invitation; return True if it was still valid. Of two simultaneous calls one succeeds."""
         return bool(Invitation.still_open().filter(pk=self.pk).update(taken=timezone.now(), taken_by=user))
 
     def revoke(self) -> bool:
-        """Whether it was still good; from now on it is not."""
+        """Revoke the invitation; return True if it was still valid."""
         return bool(Invitation.still_open().filter(pk=self.pk).update(revoked=timezone.now()))

@@ -1,4 +1,4 @@
-"""Long work that a person asked of a worker: looking at a model or a dataset, an index, an export, an import, a
+"""Long work that a person asked a worker to do: reading a model or a dataset, an index, an export, an import, a
 training."""
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ MOVING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING})
 
 
 class Job(models.Model):
-    """One piece of work. Whoever sets it from queued to running does it; `beat` tells that they are alive."""
+    """One piece of work. The worker that sets it from queued to running does it; `beat` shows that the worker is
+    alive."""
 
     kind = models.CharField(max_length=10, choices=JobKind.choices)
     subject = models.CharField(max_length=500, help_text="key or path of the model or dataset")
@@ -71,5 +72,5 @@ class Job(models.Model):
 
     @property
     def topic(self) -> str:
-        """Where `notify` keeps how far it is."""
+        """Return the topic under which `notify` keeps its progress."""
         return f"job:{self.pk}"

@@ -1,4 +1,4 @@
-"""One-time links that sign a person in without a password, as `make run` prints on the terminal."""
+"""One-time links that sign a person in without a password; `make run` prints one on the terminal."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from django.db import models
 from django.utils import timezone
 
 LASTS = timedelta(hours=24)
-"""How long a link that nobody used stays good."""
+"""How long an unused link stays valid."""
 
 
 class LoginLink(models.Model):
-    """Good for one sign-in. Only a hash is kept: who reads the database cannot sign in with it."""
+    """A link for one sign-in. Only its hash is stored, so that readers of the database cannot sign in with it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="login_links")
     hash = models.CharField(max_length=64, unique=True)
@@ -31,20 +31,21 @@ class LoginLink(models.Model):
 
     @classmethod
     def issue(cls, user: User, made_by: User | None = None) -> str:
-        """A new token for this user; it goes into the address `/enter/<token>/` and is told to nobody else."""
+        """Create a token for this user and return it; it goes into the address `/enter/<token>/` and is not shown
+        elsewhere."""
         token = secrets.token_urlsafe(32)
         cls.objects.create(user=user, hash=digest(token), made_by=made_by)
         return token
 
     @classmethod
     def find(cls, token: str) -> LoginLink | None:
-        """The link with its user, if the token is good. Looking does not spend it."""
+        """Return the link with its user, if the token is valid. This does not use it up."""
         fresh = cls.objects.filter(hash=digest(token), used=None, created__gt=timezone.now() - LASTS)
         return fresh.select_related("user").filter(user__is_active=True).first()
 
     @classmethod
     def redeem(cls, token: str) -> User | None:
-        """The user, if the token is good; from then on it is not. Of two at the same moment one succeeds."""
+        """Return the user if the token is valid, and use it up. Of two simultaneous calls one succeeds."""
         link = cls.find(token)
         if link is None or not cls.objects.filter(pk=link.pk, used=None).update(used=timezone.now()):
             return None
@@ -52,5 +53,5 @@ class LoginLink(models.Model):
 
 
 def digest(token: str) -> str:
-    """A plain hash is enough: the token is random and long."""
+    """Return the hash. A plain one suffices: the token is random and long."""
     return hashlib.sha256(token.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Columns of what an image was measured with: where it drives the system."""
+"""Columns for an image's activation map: where it activates the system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workers.record.experiments import ActivationMap
 
 
 class MappedImage(models.Model):
-    """A row with the activation map of its image; all empty where none was kept."""
+    """A row with the activation map of its image; all columns are empty if none was kept."""
 
     map = models.ForeignKey(
         "experiments.Image", models.PROTECT, null=True, related_name="+", help_text="where it drives the system, grey"
@@ -34,7 +34,7 @@ MAP_COLUMNS = ("map", "map_low", "map_high", "map_threshold")
 
 
 def list_map_columns(known: ActivationMap | None) -> dict[str, Any]:
-    """The columns that hold a map."""
+    """Return the columns of a map with their values."""
     if known is None:
         return {}
     return {"map_id": known.image, "map_low": known.low, "map_high": known.high, "map_threshold": known.threshold}

@@ -1,4 +1,4 @@
-"""Who belongs to the team of this installation, and in which role."""
+"""Members of the installation's team, and their roles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class Role(models.IntegerChoices):
-    """Each role may do everything the ones before it may."""
+    """Each role may do everything that the ones before it may."""
 
     VIEWER = 1, "Viewer"
     RESEARCHER = 2, "Researcher"
@@ -16,7 +16,7 @@ class Role(models.IntegerChoices):
 
 
 class Member(models.Model):
-    """A user with a role. A user without one is a stranger and sees nothing."""
+    """A user with a role. A user without one sees nothing."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="member")
     role = models.PositiveSmallIntegerField(choices=Role.choices, default=Role.VIEWER)

@@ -1,4 +1,4 @@
-"""What a person should know of: a few words, and where they lead."""
+"""Notifications of a person: a few words and a link."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NotificationKind(models.TextChoices):
 
 
 class Notification(models.Model):
-    """Made by `notifications.notify_person`."""
+    """A notification, created by `notifications.notify_person`."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications", db_index=False)
     kind = models.CharField(max_length=20, choices=NotificationKind.choices)
@@ -38,7 +38,7 @@ class Notification(models.Model):
 
     @property
     def address(self) -> str:
-        """Where it leads, as pages and the API say it."""
+        """Return the address of the link, for pages and the API."""
         return settings.PREFIX + self.url if self.url else ""
 
     def __str__(self) -> str:

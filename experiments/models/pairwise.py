@@ -1,4 +1,4 @@
-"""Pairwise trials: labels of two sources side by side and blind, who judges them and how they voted."""
+"""Pairwise trials: labels of two sources side by side and blind, their judges and votes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Answer(models.TextChoices):
 
 
 class PairwiseTrial(models.Model):
-    """Labels of several sources, compared two at a time. Which is whose is hidden until it is closed, for good."""
+    """A comparison of labels of several sources, two at a time. Sources are hidden until it is closed for good."""
 
     name = models.CharField(max_length=80)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="trials")
@@ -66,7 +66,8 @@ class PairwiseTrial(models.Model):
 
 
 class Pair(models.Model):
-    """Two labels for one unit, as they were when the trial was made. Of a known-answer check `a` is the right one."""
+    """Two labels for one unit, as they were when the trial was created. In a known-answer check `a` is the right
+    one."""
 
     trial = models.ForeignKey(PairwiseTrial, models.CASCADE, related_name="pairs", db_index=False)
     position = models.PositiveIntegerField(help_text="counts the trial's pairs from 1, in the order they are judged")
@@ -92,7 +93,7 @@ class Pair(models.Model):
 
 
 class Judge(models.Model):
-    """Who judges in a trial: a person, or a backbone with what it may and did cost."""
+    """A judge in a trial: a person, or a backbone with its cost limit and cost."""
 
     trial = models.ForeignKey(PairwiseTrial, models.CASCADE, related_name="judges", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
@@ -109,7 +110,7 @@ class Judge(models.Model):
 
     @property
     def known_cost(self) -> float | None:
-        """US dollars; None where the price is not known."""
+        """US dollars; None if the price is unknown."""
         return None if self.unpriced else self.cost
 
     class Meta:
@@ -130,7 +131,7 @@ class Judge(models.Model):
 
 
 class Vote(models.Model):
-    """Which label of a pair a judge chose. `swapped`: b was shown first."""
+    """A judge's choice in a pair. `swapped`: b was shown first."""
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="votes")
     judge = models.ForeignKey(Judge, models.CASCADE, related_name="votes", db_index=False)

@@ -1,4 +1,4 @@
-"""Plug-ins as pages see them: whether a worker can use one, and how to get what it lacks. Written by workers."""
+"""Plug-ins: whether a worker can use each, and how to get what it lacks. Workers write these rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from experiments.models import stored
 
 
 class PluginRow(models.Model):
-    """What a worker found out about one plug-in when it last looked."""
+    """What a worker found out about one plug-in at its last check."""
 
     label = models.CharField(max_length=200, blank=True)
     available = models.BooleanField(default=True)
@@ -20,7 +20,7 @@ class PluginRow(models.Model):
 
 
 class Backbone(PluginRow):
-    """What writes the replies."""
+    """A source of replies."""
 
     key = models.CharField(max_length=100, unique=True)
     model_names = stored.ShapedJSONField(
@@ -35,12 +35,12 @@ class Backbone(PluginRow):
 
     @property
     def priced(self) -> list[tuple[str, list[float] | None]]:
-        """Each model with its prices, None where they are not known."""
+        """Return each model with its prices, None if they are unknown."""
         return [(name, self.prices.get(name)) for name in self.model_names]
 
     @property
     def unpriced(self) -> list[str]:
-        """The models whose price is not known."""
+        """Return the models whose price is unknown."""
         return [name for name in self.model_names if name not in self.prices]
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Backbone(PluginRow):
 
 
 class Toolset(PluginRow):
-    """A generator, an editor and a describer that go together."""
+    """A generator, an editor and a describer that work together."""
 
     key = models.CharField(max_length=100, unique=True)
     model_names = stored.ShapedJSONField(

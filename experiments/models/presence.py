@@ -1,4 +1,4 @@
-"""Natural images that people are asked about for the label check, and what each person said of each."""
+"""Natural images that people judge for the label check, and their answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class PresenceChoice(models.TextChoices):
 
 
 class PresenceQuestion(models.Model):
-    """Does this image show what the label says? Natural images of a weighted sample, and known cases among them."""
+    """Does this image show what the label says? Natural images of a weighted sample, mixed with known cases."""
 
     label_check = models.ForeignKey("experiments.LabelCheck", models.CASCADE, related_name="questions", db_index=False)
     position = models.PositiveIntegerField(help_text="counts the check's questions from 1, in an order drawn by lot")
@@ -37,7 +37,7 @@ class PresenceQuestion(models.Model):
 
 
 class PresenceAnswer(models.Model):
-    """What one person said of one image, once."""
+    """One person's answer about one image, given once."""
 
     question = models.ForeignKey(PresenceQuestion, models.CASCADE, related_name="answers", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="presence_answers")

@@ -1,4 +1,4 @@
-"""Settings of a new run under a name."""
+"""Named settings for new runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from experiments.models import stored
 
 
 class Preset(models.Model):
-    """A named set of settings, for its owner or for the whole team: task, model, layer, backbone, toolset, limits.
-    `settings` has the fields of the form New run as it sends them, without question and unit."""
+    """Named settings of its owner or the whole team: task, model, layer, backbone, toolset, limits.
+
+    `settings` has the fields of the New run form as it sends them, without question and unit.
+    """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="presets")
     name = models.CharField(max_length=60)

@@ -1,4 +1,4 @@
-"""Review: queues of runs, their items, and what each reviewer says of an item by the lines of the rubric."""
+"""Reviews: queues of runs, their items, and each reviewer's opinion by the lines of the rubric."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ReviewState(models.TextChoices):
 
 
 class ReviewQueue(models.Model):
-    """Runs that are to be reviewed, as they were chosen. Whom `reviewers` names may review them; nobody named: all."""
+    """A selection of runs to review. If `reviewers` names people, only they may review them."""
 
     name = models.CharField(max_length=80)
     note = models.TextField(blank=True, help_text="what reviewers are to look at")
@@ -49,7 +49,7 @@ class ReviewQueue(models.Model):
 
 
 class ReviewItem(models.Model):
-    """One run of a queue. `complete` is kept in step: as many opinions as the queue asks for are submitted."""
+    """One run of a queue. `complete` is true once as many opinions as the queue asks for are submitted."""
 
     queue = models.ForeignKey(ReviewQueue, models.CASCADE, related_name="items", db_index=False)
     run = models.ForeignKey("experiments.Run", models.CASCADE, related_name="review_items")
@@ -76,15 +76,15 @@ class ReviewItem(models.Model):
 
 
 def score() -> models.PositiveSmallIntegerField[int | None, int | None]:
-    """One line of the rubric: 1 (not at all) to 5 (fully); empty while it is a draft."""
+    """Return a column for one line of the rubric: 1 (not at all) to 5 (fully); empty in a draft."""
     return models.PositiveSmallIntegerField(null=True, blank=True)
 
 
 class Review(models.Model):
-    """What one reviewer says of one item. An item has slots 1 to `reviewers_per_item`.
+    """One reviewer's opinion on one item. An item has slots 1 to `reviewers_per_item`.
 
-    A draft holds its slot until `reserved_until`; then another reviewer may take the slot, and the draft stays without
-    one. What is submitted without a slot is an additional opinion.
+    A draft holds its slot until `reserved_until`; then another reviewer may take the slot, and the draft stays
+    without one. An opinion submitted without a slot is an additional one.
     """
 
     item = models.ForeignKey(ReviewItem, models.CASCADE, related_name="reviews", db_index=False)
@@ -131,7 +131,7 @@ class Review(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Without the verdict: the audit and logs keep these words, and their readers may still be to review."""
+        """Without the verdict: audit and logs keep this text, and their readers may have yet to review."""
         return f"review of item {self.item_id} by {self.reviewer_id}: {self.state}"
 
     @property
@@ -139,7 +139,7 @@ class Review(models.Model):
         return self.state == ReviewState.SUBMITTED and self.slot is None
 
     def holds(self, now: datetime | None = None) -> bool:
-        """Whether the slot is the reviewer's: submitted there, or a draft whose reservation has not lapsed."""
+        """True if the slot belongs to the reviewer: submitted there, or a draft whose reservation has not expired."""
         if self.slot is None:
             return False
         if self.state == ReviewState.SUBMITTED:
@@ -148,8 +148,10 @@ class Review(models.Model):
 
 
 class Adjudication(models.Model):
-    """The final verdict on an item, given by one person who has read its opinions. A later one stands in its place;
-    the earlier ones are kept."""
+    """The final verdict on an item, by one person who has read its opinions.
+
+    A later one replaces it; the earlier ones are kept.
+    """
 
     item = models.ForeignKey(ReviewItem, models.CASCADE, related_name="adjudications")
     adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")

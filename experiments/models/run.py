@@ -1,4 +1,4 @@
-"""A run: one execution of the agent on a query; and lists of runs that somebody keeps under a name."""
+"""Runs, each one execution of the agent on a query; and saved views of lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workers.record.statuses import ACTIVE, ENDED, Status
 
 
 class Outcome(models.TextChoices):
-    """What reviewers made of a run's conclusion: as `review.ReviewVerdict`, or that they do not agree."""
+    """What reviewers made of a run's conclusion: as `review.ReviewVerdict`, or that they disagree."""
 
     ACCEPT = "accept", "Accepted"
     REVISE = "revise", "To be revised"
@@ -27,24 +27,24 @@ class Outcome(models.TextChoices):
 
 
 def limits() -> dict[str, int | float]:
-    """The limits of a new run."""
+    """Return the limits of a new run."""
     return dict(USUAL)
 
 
 VERDICT_COLUMNS = ("verdict", "verdict_final", "verdict_opinions", "verdict_agreeing")
-"""What reviewers made of a run; written by `experiments.reviews.projection` alone."""
+"""The reviewers' verdict on a run; written only by `experiments.reviews.projection`."""
 
 
 class Run(models.Model):
-    """What was asked, how it stands, who works on it, what it took and what came of it.
+    """A run: its query, its status, its worker, what it used and what it found.
 
-    The transcript is in `Event`; everything here from `rounds` down is kept in step with it by `transcript.append`.
+    The transcript is in `Event`; `transcript.append` updates all columns from `rounds` down with it.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="runs")
     created = models.DateTimeField(default=timezone.now, db_index=True)
 
-    # The query. Names rather than keys: a run outlives the catalogue it was picked from.
+    # The query. Names rather than keys: a run outlives the catalogue rows it was chosen from.
     question = models.TextField()
     task = models.CharField(max_length=20)
     system_kind = models.CharField(max_length=20, default="unit")
@@ -63,7 +63,7 @@ class Run(models.Model):
         default=dict, blank=True, help_text="who forked it, up to which event of its parent, with which changes"
     )
 
-    # How it stands.
+    # Its status.
     status = models.CharField(max_length=20, choices=Status.choices(), default=Status.QUEUED.value, db_index=True)
     reason = models.TextField(blank=True)
     cancel_requested = models.BooleanField(default=False)
@@ -71,7 +71,7 @@ class Run(models.Model):
         max_length=310, blank=True, help_text="who wants it paused before its next round"
     )
 
-    # Where it waits for a worker: in its person's flow or its sweep's; none while whoever asked plays it.
+    # Where it waits for a worker: in the queue of its person or its sweep; in none while it runs in the foreground.
     sweep = models.ForeignKey("experiments.Sweep", models.PROTECT, null=True, blank=True, related_name="runs")
     sweep_place = models.PositiveIntegerField(
         default=0, db_default=0, help_text="in the order in which its sweep asks, from 1; 0 outside sweeps"
@@ -80,14 +80,14 @@ class Run(models.Model):
     due = models.DateTimeField(default=timezone.now, help_text="when it may be claimed")
     held_up = models.TextField(blank=True, help_text="the outage for whose end it waits, no fault of its own")
 
-    # Who works on it: a worker holds the lease until it expires; every claim raises the fence.
+    # Its worker, which holds the lease until it expires; every claim raises the fence.
     lease_worker = models.CharField(max_length=100, blank=True)
     lease_expires = models.DateTimeField(null=True, blank=True)
     taken = models.DateTimeField(null=True, blank=True, help_text="when its worker took it up")
     fence = models.PositiveIntegerField(default=0)
     claims = models.PositiveIntegerField(default=0, help_text="claims since the last event")
 
-    # What it took.
+    # What it used.
     last_seq = models.PositiveIntegerField(default=0)
     rounds = models.PositiveIntegerField(default=0)
     experiment_count = models.PositiveIntegerField(default=0)
@@ -105,7 +105,7 @@ class Run(models.Model):
     started = models.DateTimeField(null=True, blank=True)
     ended = models.DateTimeField(null=True, blank=True)
 
-    # What came of it.
+    # What it found.
     versions = stored.ShapedJSONField(shape=dict[str, str], default=dict, blank=True)
     conclusion = stored.ShapedJSONField(shape=stored.StoredConclusion, default=dict, blank=True)
     score = stored.ShapedJSONField(
@@ -115,34 +115,36 @@ class Run(models.Model):
         shape=list[stored.StoredBias], default=list, blank=True, help_text="the biases it states, tested"
     )
 
-    # What reviewers made of it. Kept in step by `review.verdicts`; not for everybody's eyes, see there.
+    # The reviewers' verdict, kept by `review.verdicts`, which says who may see it.
     verdict = models.CharField(max_length=8, choices=Outcome.choices, blank=True)
     verdict_final = models.BooleanField(default=False, help_text="whether one person settled it, with a reason")
     verdict_opinions = models.PositiveSmallIntegerField(default=0, help_text="submitted opinions of the run")
     verdict_agreeing = models.PositiveSmallIntegerField(default=0, help_text="of these, those with this verdict")
 
-    # How its conclusion did on images that the agent never saw. Kept in step by `workers.jobs.label_checks`.
+    # The score of its label on images that the agent never saw, kept by `workers.jobs.label_checks`.
     label_check = models.ForeignKey(
         "experiments.LabelCheck", models.SET_NULL, null=True, blank=True, related_name="runs"
     )
 
     class Meta:
         ordering = ["-created", "-pk"]
-        # How the runs of a unit stand, and its newest: neither reads a row too many, however often it was asked about.
+        # For the statuses of a unit's runs, and its newest run: neither query reads extra rows, however many runs
+        # there are.
         indexes = [
             models.Index(fields=["model", "layer", "unit", "status"], name="runs_of_a_unit"),
             models.Index(fields=["model", "layer", "unit", "-created", "-id"], name="newest_runs_of_a_unit"),
             models.Index(fields=["verdict", "-id"], condition=~models.Q(verdict=""), name="reviewed_runs"),
-            # What a worker may claim: of a flow, those under way first, and those of a model that it holds. Not of
-            # active runs alone: SQLite cannot tell that a query with parameters asks for no others.
+            # For runs that a worker may claim: in a queue, runs under way first, and runs of a model that it holds.
+            # The index is not limited to active runs, since SQLite cannot tell that a query with parameters needs
+            # only those.
             models.Index(fields=["flow", "-status", "sweep_place", "id"], name="claimable_runs"),
             models.Index(fields=["flow", "model", "-status", "sweep_place", "id"], name="claimable_runs_of_a_model"),
             models.Index(fields=["sweep", "status"], name="runs_of_a_sweep"),
         ]
 
     def __str__(self) -> str:
-        """With the number of a synthetic neuron: the audit and logs keep these words, and their readers may still be to
-        judge what its name tells."""
+        """With the number of a synthetic neuron: audit and logs keep this text, and their readers may have yet to
+        judge what its name reveals."""
         blind = registry.blind_name(self.system_kind, self.model, self.layer, self.unit)
         return f"run {self.pk}: {blind or self.system}"
 
@@ -157,12 +159,12 @@ class Run(models.Model):
 
     @property
     def short_system(self) -> str:
-        """The same without the model."""
+        """Return the system without the model."""
         return self.circuit_name if self.system_kind == CIRCUIT else f"{self.layer} / {self.unit}"
 
     @property
     def circuit_name(self) -> str:
-        """The circuit that it studies: its name when the run was asked, else how many members it has."""
+        """Return the name that its circuit had when the run was asked, else the number of its members."""
         name, count = self.options.get("circuit_name"), len(self.options.get("members", ()))
         return f"circuit “{name}”" if name else f"circuit of {count} member{'' if count == 1 else 's'}"
 
@@ -177,12 +179,12 @@ class Run(models.Model):
 
     @property
     def is_pausing(self) -> bool:
-        """Whether somebody wants it paused and its worker has not come to the end of the round."""
+        """True if a person asked for a pause and the worker has not finished the round."""
         return bool(self.pause_requested) and self.status in ACTIVE
 
     @property
     def known_cost(self) -> float | None:
-        """US dollars; None where the price of something it took is not known."""
+        """US dollars; None if the price of something it used is unknown."""
         return None if self.unpriced else self.cost
 
     @property
@@ -195,16 +197,16 @@ class Run(models.Model):
 
     @property
     def statement(self) -> str:
-        """What it concluded, in prose."""
+        """Return its conclusion in prose."""
         return str(self.conclusion.get("description") or self.conclusion.get("bias") or "")
 
     def is_leased(self, now: datetime | None = None) -> bool:
-        """Whether a worker holds the run at this moment."""
+        """True if a worker holds the run at this moment."""
         return self.lease_expires is not None and self.lease_expires > (now or timezone.now())
 
 
 class ViewedList(models.TextChoices):
-    """The lists whose states are kept; each value is the name of its address."""
+    """Lists whose views can be saved; each value is a URL name."""
 
     RUNS = "runs", "Runs"
     EXPERIMENTS = "experiments", "Experiments"
@@ -217,8 +219,10 @@ class ViewedList(models.TextChoices):
 
 
 class SavedView(models.Model):
-    """The state of a list, for its owner or for the whole team; `query` is the query string of the list's address,
-    without the number of the page."""
+    """A saved view of a list, for its owner or the whole team.
+
+    `query` is the query string of the list's address, without the page number.
+    """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")
     list = models.CharField(max_length=12, choices=ViewedList.choices, default=ViewedList.RUNS)

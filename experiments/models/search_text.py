@@ -1,4 +1,4 @@
-"""Passages: every piece of text that search looks in, with where it stands. Written by `experiments.search` alone."""
+"""Passages: every text that can be searched, with its place. Written only by `experiments.search`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class TextKind(models.TextChoices):
 
 
 OPINIONS = (TextKind.COMMENT, TextKind.REVIEW, TextKind.FINAL)
-"""What is not for everybody at every moment: see `search.permissions`."""
+"""Passages that not everyone may see at all times: see `search.permissions`."""
 
 
 class SearchText(models.Model):
-    """A text of a run or on it, or of a label from elsewhere; long texts are several, each overlapping the next.
+    """A text of a run, on a run, or of a label from elsewhere. A long text is several passages, each overlapping
+    the next.
 
-    `normalized` is what is compared: see `core.search_index.normalize`. The system stands here again so that a search
-    within one unit
-    reads nothing else.
+    `normalized` is what is compared: see `core.search_index.normalize`. The system is repeated here, so that a
+    search within one unit reads no other table.
     """
 
     run = models.ForeignKey("experiments.Run", models.CASCADE, null=True, related_name="search_texts", db_index=False)
@@ -65,9 +65,9 @@ class SearchText(models.Model):
 
 
 class RunSummary(models.Model):
-    """What one remembers a run by: its question, system, labels and description, normalized. Lists of runs look in it.
+    """A run's question, system, labels and description, normalized, for lists of runs with a filter for words.
 
-    A row for each run, and short: all can be compared one by one while a page is drawn.
+    One short row for each run, so that a page can compare them all.
     """
 
     run = models.OneToOneField("experiments.Run", models.CASCADE, primary_key=True, related_name="summary")

@@ -1,5 +1,5 @@
-"""Sessions of browsers, in a table that knows whose they are, written by `experiments.core.sessions` alone; and
-tries to sign in that had no success yet, written by `experiments.accounts.throttle` alone."""
+"""Browser sessions with their users, written only by `experiments.core.sessions`; and failed sign-in attempts,
+written only by `experiments.accounts.throttle`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import models
 
 
 class Session(AbstractBaseSession):
-    """One browser that is, or was, signed in. Without its row it is signed out."""
+    """A browser's session. Without its row the browser is signed out."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="sessions")
 
@@ -26,7 +26,7 @@ class Session(AbstractBaseSession):
 
 
 class SignInAttempts(models.Model):
-    """Tries that are counted together: those on an account, from an address, or both. The key is a hash."""
+    """Attempts counted together: on an account, from an address, or both. The key is a hash."""
 
     key = models.CharField(max_length=64, unique=True)
     count = models.PositiveIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""Links by which somebody without an account reads one run or one study, until they expire or are revoked."""
+"""Links by which people without an account read one run or one study, until they expire or are revoked."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from experiments.models.run import Run
 from experiments.models.study import Study
 
 LONGEST = timedelta(days=366)
-"""No link is good for longer."""
+"""Maximum lifetime of a link."""
 
 
 class Share(models.Model):
-    """Only a hash of its token is kept: who reads the database cannot open it."""
+    """A link. Only the hash of its token is stored, so that readers of the database cannot open it."""
 
     run = models.ForeignKey(Run, models.CASCADE, null=True, related_name="shares")
     study = models.ForeignKey(Study, models.CASCADE, null=True, related_name="shares")
@@ -48,7 +48,7 @@ class Share(models.Model):
 
     @property
     def shared(self) -> Run | Study:
-        """What it shows."""
+        """The run or study that it shows."""
         found = self.run or self.study
         assert found is not None, "a constraint of the table sees to that"
         return found
@@ -61,7 +61,7 @@ class Share(models.Model):
     def issue(
         cls, shared: Run | Study, by: User, expires: datetime, *, names: bool, comments: bool
     ) -> tuple[Share, str]:
-        """A new share and its token of 256 bits, which is told once."""
+        """Create a share; return it with its token of 256 bits, which is shown once."""
         token = secrets.token_urlsafe(32)
         row = cls.objects.create(
             run=shared if isinstance(shared, Run) else None,
@@ -76,14 +76,14 @@ class Share(models.Model):
 
     @classmethod
     def find(cls, token: str) -> Share | None:
-        """The share with what it shows, if it is good. The same one query whatever the token is."""
+        """Return the share with what it shows, if valid. Always the same single query, whatever the token."""
         good = cls.objects.filter(token_hash=digest(token), revoked=None, expires__gt=timezone.now())
         return good.select_related("run__owner", "study__owner").first()
 
     def note_view(self) -> None:
-        """Somebody has opened its page."""
+        """Record that its page was opened."""
         Share.objects.filter(pk=self.pk).update(views=F("views") + 1, last_viewed=timezone.now())
 
     def revoke(self) -> bool:
-        """From now on it opens nothing; False if that was so before."""
+        """Revoke the link; return False if it was revoked before."""
         return bool(Share.objects.filter(pk=self.pk, revoked=None).update(revoked=timezone.now()))

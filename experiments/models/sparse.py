@@ -1,4 +1,4 @@
-"""Sparse auto-encoders of this installation, as far as pages show them. Written by workers; the weights are files."""
+"""Sparse auto-encoders, as far as pages show them. Workers write these rows; the weights are files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from experiments.models import stored
 
 
 class SparseAutoencoderRow(models.Model):
-    """One that was trained or added; its model is "sae:NAME", whose units are the latents."""
+    """An auto-encoder that was trained or added; its model is "sae:NAME", whose units are the latents."""
 
     model = models.OneToOneField("experiments.VisionModelRow", models.CASCADE, related_name="autoencoder")
     card = stored.ShapedJSONField(
@@ -26,7 +26,7 @@ class SparseAutoencoderRow(models.Model):
 
     @property
     def kind_words(self) -> str:
-        """What papers call its kind."""
+        """Return the name of its kind in papers."""
         kind = str(self.card.get("kind", ""))
         return {
             "topk": "TopK",

@@ -1,4 +1,4 @@
-"""JSON that has a shape. What a row holds in another shape is left out when it is read, so that no page meets it."""
+"""JSON fields with a shape. Stored values of another shape are left out on reading, so that no page meets them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Scalar = str | bool | int | float | None
 
 
 class StoredLimits(TypedDict, total=False):
-    """What a run may use; null is no limit."""
+    """Limits of a run; null is no limit."""
 
     rounds: Measure
     tokens: Measure
@@ -37,19 +37,19 @@ class Options(TypedDict, total=False):
     exemplars: int
     reflections: int
     ablation: bool
-    """Whether programs may change the unit inside its model."""
+    """True if programs may change the unit inside its model."""
     members: list[StoredMember]
-    """Of a circuit: what it was made of when the run was asked."""
+    """Of a circuit: its members when the run was asked."""
     circuit: int
     """The key of the circuit, of a run asked here."""
     circuit_name: str
-    """What it was called then."""
+    """The circuit's name at that time."""
     hints: bool
-    """Of a function: whether the agent is given some inputs with their outputs to begin with."""
+    """Of a function: whether the agent is given some inputs with their outputs at the start."""
 
 
 class Selection(TypedDict, total=False):
-    """Which units a sweep asks about: as they were chosen, where what counts depends on `kind`, and which these are."""
+    """The units of a sweep: how they were chosen (the fields used depend on `kind`), and which they are."""
 
     kind: str
     model: str
@@ -59,11 +59,11 @@ class Selection(TypedDict, total=False):
     sample: int
     below: float
     units: dict[str, str]
-    """Name of a layer -> its units as stretches: "0-11,40"."""
+    """Name of a layer -> its units as ranges: "0-11,40"."""
 
 
 class Variant(TypedDict):
-    """Who asks: a backbone, and a toolset."""
+    """An agent: a backbone and a toolset."""
 
     backbone: str
     backbone_model: str
@@ -71,7 +71,7 @@ class Variant(TypedDict):
 
 
 class EvaluationOptions(TypedDict, total=False):
-    """What an evaluation is about; which of these count depends on its kind."""
+    """Options of an evaluation; the fields used depend on its kind."""
 
     units: int
     model: str
@@ -110,7 +110,7 @@ class StoredScore(TypedDict, total=False):
 
 
 class StoredBias(TypedDict, total=False):
-    """What the test of a stated bias came to; see `workers.record.bias_tests.BiasTest`."""
+    """The result of the test of a stated bias; see `workers.record.bias_tests.BiasTest`."""
 
     text: str
     context: str
@@ -157,7 +157,7 @@ class Call(TypedDict):
 
 
 class Neighbours(TypedDict, total=False):
-    """The units most like one: rows of layer, number, likeness and shared exemplars."""
+    """The units most similar to one: rows of layer, number, similarity and shared exemplars."""
 
     measure: str
     images: int
@@ -188,7 +188,7 @@ class JobOptions(TypedDict, total=False):
 
 
 class SparseQuality(TypedDict):
-    """How well an auto-encoder rebuilds activations of held-out images."""
+    """How well an auto-encoder reconstructs activations of held-out images."""
 
     unexplained: float
     active: float
@@ -197,7 +197,7 @@ class SparseQuality(TypedDict):
 
 
 class PublishedSparse(TypedDict, total=False):
-    """What earlier cards of auto-encoders lack."""
+    """Fields that earlier auto-encoder cards lack."""
 
     source: str
     normalisation: str
@@ -205,7 +205,7 @@ class PublishedSparse(TypedDict, total=False):
 
 
 class StoredSparseCard(PublishedSparse):
-    """What is known of an auto-encoder, as the card in its file."""
+    """The card in an auto-encoder's file."""
 
     name: str
     kind: str
@@ -230,7 +230,7 @@ class StoredSparseCard(PublishedSparse):
 
 
 class Origin(TypedDict, total=False):
-    """Where an imported run was forked from."""
+    """The run from which an imported run was forked."""
 
     identity: str
     number: int
@@ -238,7 +238,8 @@ class Origin(TypedDict, total=False):
 
 
 class ShapedJSONField(models.JSONField):
-    """`shape` is a TypedDict, `list[...]`, `dict[str, ...]`, or `tuple[..., ...]` for a list whose places count.
+    """A JSON field with a shape: `shape` is a TypedDict, `list[...]`, `dict[str, ...]`, or `tuple[..., ...]` for a
+    list with fixed positions.
 
     For the database it is any JSON field.
     """
@@ -257,7 +258,7 @@ class ShapedJSONField(models.JSONField):
 
 
 def _keep_shape(value: Any, shape: Any) -> Any:
-    """`value` without the keys and items that are not of this shape; empty if it is none at all."""
+    """Return `value` without the keys and items of another shape; empty if its own type is wrong."""
     if is_typeddict(shape):
         hints, known = get_type_hints(shape, include_extras=True), value if isinstance(value, dict) else {}
         fitting = {key: each for key, each in known.items() if key not in hints or fits(each, hints[key])}

@@ -1,4 +1,4 @@
-"""Studies: chosen units and runs in an order, with a title, a text and captions, to be published."""
+"""Studies to publish: chosen units and runs in order, with a title, a text and captions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from experiments.models.catalogue import Layer
 
 
 class Study(models.Model):
-    """What somebody publishes of the work of the team."""
+    """A study."""
 
     title = models.CharField(max_length=120)
     text = models.TextField(blank=True)
@@ -32,7 +32,7 @@ class Study(models.Model):
 
 
 class StudyItem(models.Model):
-    """A run, or a unit. What a unit is called stays when it, its layer or its model is deleted."""
+    """A run or a unit of a study. The unit's name stays when it, its layer or its model is deleted."""
 
     study = models.ForeignKey(Study, models.CASCADE, related_name="items")
     position = models.PositiveIntegerField()
@@ -60,7 +60,7 @@ class StudyItem(models.Model):
 
     @property
     def place(self) -> tuple[Layer, int] | None:
-        """Layer and number of its unit; None for a run, and where the catalogue has no such unit any more."""
+        """Return layer and number of its unit; None for a run, or if the catalogue no longer has the unit."""
         if self.unit is None or self.unit.number >= self.unit.layer.units:
             return None
         return self.unit.layer, self.unit.number

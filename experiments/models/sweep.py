@@ -19,7 +19,7 @@ class SweepStatus(models.TextChoices):
 
 
 class SweepPriority(models.IntegerChoices):
-    """How large its share of the work is beside another sweep's."""
+    """A sweep's share of the work compared with other sweeps."""
 
     LOW = 1, "Low"
     NORMAL = 2, "Normal"
@@ -27,16 +27,16 @@ class SweepPriority(models.IntegerChoices):
 
 
 class Sweep(models.Model):
-    """One question of many units, for one or several agents: its runs, what they may take, and what they took.
+    """One question about many units, for one or several agents: its runs, its budget, and what it used.
 
-    The runs are laid out by a job, some at a time. What they took is kept in step by `core.sweep_totals`.
+    A job creates the runs, some at a time. `core.sweep_totals` updates what they used.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="sweeps")
     created = models.DateTimeField(default=timezone.now, db_index=True)
     name = models.CharField(max_length=120)
 
-    # What is asked, of which units, by which agents
+    # The question, its units and its agents
     question = models.TextField(blank=True, help_text="with {unit}, {name}, {layer}, {model}; empty for the task's own")
     task = models.CharField(max_length=20)
     selection = stored.ShapedJSONField(shape=stored.Selection, help_text="which units, as they were chosen")
@@ -53,7 +53,7 @@ class Sweep(models.Model):
         help_text="whose items its runs label; it steers the sweep",
     )
 
-    # How it stands
+    # Its status
     status = models.CharField(max_length=14, choices=SweepStatus.choices, default=SweepStatus.RUNNING, db_index=True)
     reason = models.TextField(blank=True, help_text="why it stands still")
     priority = models.PositiveSmallIntegerField(choices=SweepPriority.choices, default=SweepPriority.NORMAL)
@@ -70,7 +70,7 @@ class Sweep(models.Model):
     seconds_limit = models.FloatField(null=True, blank=True, help_text="seconds of work, all runs together")
     unpriced = models.BooleanField(default=False, help_text="whether a backbone without a known price may be asked")
 
-    # What it took so far
+    # What it used so far
     cost = models.FloatField(default=0.0, help_text="US dollars, as far as prices are known")
     tokens = models.PositiveBigIntegerField(default=0)
     seconds = models.FloatField(default=0.0, help_text="seconds of work, waits left out")

@@ -1,4 +1,4 @@
-"""Addresses outside that are told what happened here, and the outbox of what each of them is told."""
+"""Webhooks, and the outbox of what is sent to each of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - what Standard Webhooks has a secret beg
 
 
 class WebhookEvent(models.TextChoices):
-    """What a webhook may be told of."""
+    """Events that a webhook can subscribe to."""
 
     RUN_CONCLUDED = "run.concluded", "A run concluded"
     RUN_ENDED = "run.ended", "A run ended without a conclusion: limit reached, cancelled or failed"
@@ -33,7 +33,7 @@ class WebhookEvent(models.TextChoices):
 
 
 TEST_EVENT = "test"
-"""The kind of a delivery that an admin asks for to try a webhook."""
+"""The kind of a test delivery, which an admin asks for."""
 
 
 class WebhookShape(models.TextChoices):
@@ -48,7 +48,7 @@ class DeliveryStatus(models.TextChoices):
 
 
 class StoredPayload(TypedDict, total=False):
-    """The body of a delivery, as the shape “JSON” sends it."""
+    """The body of a delivery in the format “JSON”."""
 
     type: str
     timestamp: str
@@ -71,7 +71,7 @@ class Webhook(models.Model):
         ordering = ["pk"]
 
     def __str__(self) -> str:
-        """Without the path: that of a Slack address is a password, and the audit keeps these words."""
+        """Without the path: a Slack address's path is a password, and the audit keeps this text."""
         return f"webhook to {self.host}"
 
     @property
@@ -80,12 +80,12 @@ class Webhook(models.Model):
 
     @property
     def key(self) -> bytes:
-        """What its deliveries are signed with."""
+        """Return the key that signs its deliveries."""
         return salted_hmac("experiments.models.Webhook", self.nonce, algorithm="sha256").digest()
 
     @property
     def secret(self) -> str:
-        """The key as receivers are given it."""
+        """Return the key in the form that receivers are given."""
         return SECRET_PREFIX + base64.b64encode(self.key).decode()
 
     @property
@@ -94,9 +94,10 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """One event for one webhook, written in the transaction of what it tells of, and sent by a worker.
+    """One event for one webhook, written in the transaction of the change that it reports, and sent by a worker.
 
-    It is due once `next_attempt` is over. Who sends it moves that ahead first, so that nobody else does meanwhile.
+    It is due once `next_attempt` is over. The sender moves `next_attempt` ahead first, so that no other worker
+    sends it meanwhile.
     """
 
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_index=False)

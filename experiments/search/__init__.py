@@ -1,1 +1,1 @@
-"""Search over all that was asked, thought, programmed, printed, shown and concluded: substrings, in any language."""
+"""Search everything that was asked, thought, programmed, printed, shown and concluded: substrings, in any language."""

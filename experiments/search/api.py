@@ -1,4 +1,4 @@
-"""Search over everything that was asked, thought, programmed, printed, shown, concluded, and said of it."""
+"""Search everything that was asked, thought, programmed, printed, shown, concluded, and said of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = Router(tags=["Search"])
 
 
 class HitOut(Schema):
-    """One text that holds all the words."""
+    """A text that contains all the words."""
 
     kind: str
     run: int | None
@@ -35,7 +35,7 @@ class HitOut(Schema):
 
 
 class Hits(Schema):
-    """A page of hits: the best first where few hold the words, else the newest."""
+    """A page of hits: best first if few texts contain the words, else newest first."""
 
     items: list[HitOut]
     ranked: bool
@@ -57,7 +57,7 @@ class Asked(Schema):
 
 @router.get("/search", response=Hits, summary="Search")
 def search_all(request: HttpRequest, asked: Query[Asked], paging: Query[Paging]) -> Hits:
-    """Every word, and every “quoted phrase”, must occur; parts of words count, in any language."""
+    """Every word and “quoted phrase” must occur; parts of words count, in any language."""
     user = allow(request)
     read = words.parse_words(asked.q)
     if read.problem:
@@ -83,7 +83,7 @@ def _describe_hit(row: SearchText, url: str, names: Names) -> HitOut:
 
 
 class WordOut(Schema):
-    """A word of the site and what it means."""
+    """A glossary word and its meaning."""
 
     word: str
     meaning: str
@@ -92,7 +92,7 @@ class WordOut(Schema):
 
 @router.get("/glossary", response=list[WordOut], summary="Read the glossary")
 def read_glossary(request: HttpRequest) -> list[WordOut]:
-    """Words that pages, API and commands share."""
+    """Read the words that pages, API and commands share."""
     allow(request)
     return [
         WordOut(word=entry.word, meaning=entry.meaning, section=section.title)

@@ -1,7 +1,8 @@
-"""Passages that hold all terms: few are ranked, many come in order of time. Never reads or ranks all of a common word.
+"""Find passages that contain all terms: few are ranked, many come newest first. A common word never makes it read
+or rank all.
 
-The newest passages of the scope are compared one by one. If a page of them matches, the word is common and that is the
-page. Else the index is asked, and what it finds is ranked unless it is still too much.
+The newest passages in the scope are compared one by one. If they fill a page, the word is common, and they are the
+result. Otherwise the index is used, and its results are ranked unless they are too many.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from experiments.search import permissions
 WALKED = 5_000
 """Newest passages that are compared one by one."""
 RANKED = 500
-"""Most passages that are ranked."""
+"""Maximum passages that are ranked."""
 PER_PAGE = 30
 ALL = 2**62
-"""A key above all."""
+"""A key above all others."""
 SALT = "experiments.search"
 WEIGHTS = {
     TextKind.LABEL: 24,
@@ -44,16 +45,16 @@ WEIGHTS = {
     TextKind.TITLE: 12,
     TextKind.REPLY: 8,
 }
-"""What a kind of text adds to a rank; programs and their output nothing."""
+"""Weight of each kind of text in a rank; programs and their output add nothing."""
 
 
 class WrongCursor(ValueError):
-    """Raised for a cursor that is not one of ours."""
+    """The cursor is invalid."""
 
 
 @dataclass(frozen=True)
 class SearchScope:
-    """Where to look; an empty field means everywhere."""
+    """Where to search; an empty field means everywhere."""
 
     kind: str = ""
     model: str = ""
@@ -73,18 +74,19 @@ class Found:
     keys: Sequence[int]
     ranked: bool = False
     total: int | None = None
-    """How many there are in all, where that is known."""
+    """The total, if known."""
     cursor: str = ""
     kinds: Mapping[str, int] | None = None
-    """How many of each kind there are, where all are known."""
+    """The number of each kind, if all are known."""
     gave_up: bool = False
-    """Whether it stopped looking before the page was full; the cursor leads on from there."""
+    """True if the search stopped before the page was full; the cursor continues from there."""
 
 
 def find(
     terms: Sequence[str], scope: SearchScope, cursor: str = "", limit: int = PER_PAGE, *, viewer: User | None = None
 ) -> Found:
-    """A page of what holds all terms and this person may see; nobody in particular sees what no rule is about.
+    """Return a page of passages that contain all terms and that this person may see; without a person, those that
+    no rule hides.
 
     Raises WrongCursor.
     """
@@ -115,8 +117,8 @@ def search(terms: Sequence[str], scope: SearchScope, cursor: str, limit: int, vi
 def count_kinds(
     found: Found, terms: Sequence[str], scope: SearchScope, viewer: User | None
 ) -> Mapping[str, int] | None:
-    """How many passages of each kind hold all terms and may be seen, whichever kind the scope names under which this
-    was `found`; None where they are too many to be counted."""
+    """Count the visible passages of each kind that contain all terms, even if the scope of `found` names one kind;
+    None if they are too many to count."""
     if not scope.kind:
         return found.kinds
     keys, _, whole = find_newest(terms, replace(scope, kind=""), ALL, RANKED + 1, RANKED, viewer)
@@ -128,10 +130,10 @@ def count_kinds(
 def find_newest(
     terms: Sequence[str], scope: SearchScope, before: int, limit: int, enough: int, viewer: User | None = None
 ) -> tuple[list[int], int | None, bool]:
-    """Keys of the newest matches below `before` that this person may see, at most `limit`, but at least `enough` if
-    there are so many.
+    """Return the keys of the newest matches below `before` that this person may see: at most `limit`, and at least
+    `enough` if there are so many.
 
-    Also the key at which the index gave up, if it did, and whether fewer than `limit` are all there are.
+    Also return the key at which the index gave up, if it did, and whether fewer than `limit` are all there are.
     """
     passages = scope.passages().filter(pk__lt=before).order_by("-pk")
     if viewer and (scope.model or scope.layer or scope.unit is not None):
@@ -146,13 +148,14 @@ def find_newest(
 
 
 def images(terms: Sequence[str]) -> QuerySet[SearchText, int | None]:
-    """Keys of all observations with these words in their titles and prompts, a subquery for `filter(pk__in=…)`."""
+    """Return the keys of all observations with these words in titles and prompts, as a subquery for
+    `filter(pk__in=…)`."""
     matching = _compare_terms(SearchScope(kind=TextKind.TITLE).passages(), terms)
     return backend.here().filter_matches(matching, terms).order_by().values_list("anchor", flat=True)
 
 
 def _compare_terms(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
-    """Those with all terms, compared one by one; every character counts as it is."""
+    """Return the passages with all terms, compared one by one; every character is literal."""
     for term in terms:
         passages = passages.alias(place=StrIndex("normalized", Value(term))).filter(place__gt=0)
     return passages
@@ -165,7 +168,7 @@ def _by_time(keys: Sequence[int], frontier: int | None, limit: int) -> Found:
 
 
 def score(terms: Sequence[str], kind: str, normalized: str) -> int:
-    """Higher for whole words, for texts of little else, for what people and agents concluded."""
+    """Return a score, which is higher for whole words, for short texts, and for conclusions of people and agents."""
     whole = 0
     for term in terms:
         if re.search(rf"\b{re.escape(term)}\b", normalized):
@@ -181,7 +184,7 @@ def _write_cursor(top: int, last: Sequence[int] | None = None) -> str:
 
 
 def _read_cursor(cursor: str) -> tuple[int, list[int] | None]:
-    """The key to look below, and in a ranked list the last one shown."""
+    """Return the key below which to look, and in a ranked list the last one shown."""
     if not cursor:
         return ALL, None
     try:

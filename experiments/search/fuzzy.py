@@ -1,5 +1,5 @@
-"""How well a name fits a few words, so that half a word and a slip of the finger find it. `js/display/fuzzy.js` is the
-same for what the browser knows by itself."""
+"""Score how well a name matches a few words, so that half a word or a typing error finds it. `js/display/fuzzy.js`
+does the same in the browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EQUAL, BEGINS, HOLDS, LETTERS, SLIP = 100, 80, 50, 30, 25
 
 
 def score_name(name: str, terms: Sequence[str]) -> int:
-    """How well; 0 where a term fits no word of the name. Names of fewer words are a little better."""
+    """Return the score; 0 if a term matches no word of the name. Names of fewer words score slightly higher."""
     whole = normalize(name)
     words = WORD.findall(whole)
     terms = [term for term in terms if WORD.search(term)]
@@ -31,13 +31,13 @@ def _score_word(word: str, term: str) -> int:
     if len(term) < 3 or word[:1] != term[0]:
         return 0
     letters = iter(word)
-    if all(letter in letters for letter in term):  # in this order, others between them
+    if all(letter in letters for letter in term):  # in this order, perhaps with others between them
         return LETTERS
     return SLIP if len(term) > 4 and _is_one_slip(word[: len(term) + 1], term) else 0
 
 
 def _is_one_slip(word: str, term: str) -> bool:
-    """Whether the beginning of a word is the term but for one letter: another, missing, too many, or two swapped."""
+    """True if the beginning of a word is the term with one error: a letter replaced, missing, added, or two swapped."""
     at = next((place for place, (one, other) in enumerate(zip(word, term, strict=False)) if one != other), len(term))
     rest, typed = word[at:], term[at:]
     swapped = rest[1:2] + rest[:1] + rest[2:]

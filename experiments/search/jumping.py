@@ -1,4 +1,4 @@
-"""What Ctrl+K offers for a few words: pages, runs, units, models, and the first passages that hold them."""
+"""List what Ctrl+K offers for a few words: pages, runs, units, models, and the first passages with the words."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from experiments.search.runs import runs_matching
 
 T = TypeVar("T")
 FEW = 5
-"""Of each sort so many are offered."""
+"""Maximum options of each kind."""
 LISTED = 400
 """Queues, trials and layers that are compared, the newest."""
 AGREEMENT = frozenset({"agree", "agreement"})
 SHORT = 90
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 FILLING = frozenset({"unit", "layer", "run", "#"})
-"""Words that say what a number is, and nothing of where."""
+"""Words that say what a number is, and do not identify a place."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A line of the palette; `note` stands at its end, the picture under the address `image` before it."""
+    """A line of the palette; `note` is at its end, the picture with the address `image` at its start."""
 
     pieces: Sequence[Piece]
     url: str
@@ -56,7 +56,7 @@ class Option:
 
 
 def sections(typed: str, user: User, role: Role) -> list[tuple[str, list[Option]]]:
-    """The sections with something in them, by name, in the order in which they stand."""
+    """Return the sections that are not empty, by name, in order."""
     if not typed.strip():
         latest = list(_list_latest(user))
         return [("Your latest runs", latest)] if latest else []
@@ -81,7 +81,7 @@ def _cut_plain(text: str, terms: Sequence[str] = ()) -> list[Piece]:
 
 
 def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
-    """Those that this role opens and whose names fit the words, the best first."""
+    """Yield the pages that this role may open and whose names match the words, best first."""
     ask = layout.MenuEntry("query", "New run", "n", words="query ask question start", least=Role.RESEARCHER)
     places = [place for place in [ask, *layout.MENU, *layout.ELSEWHERE] if place.url and role >= place.least]
     for place in _rank(places, lambda place: f"{place.label} {place.words}", terms):
@@ -89,13 +89,14 @@ def pages(terms: Sequence[str], role: Role) -> Iterator[Option]:
 
 
 def _rank(rows: Iterable[T], name: Callable[[T], str], terms: Sequence[str]) -> list[T]:
-    """Those whose names fit the words, the best first."""
+    """Return the rows whose names match the words, best first."""
     scored = [(score_name(name(row), terms), row) for row in rows]
     return [row for points, row in sorted(scored, key=lambda pair: -pair[0]) if points]
 
 
 def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
-    """The newest queues and trials of this name; with the word "agreement", how far reviewers of a queue agree."""
+    """Yield the newest queues and trials with this name; with the word "agreement", the agreement of a queue's
+    reviewers."""
     queues = _rank(ReviewQueue.objects.all()[:LISTED], lambda each: f"{each.name} agreement queue", terms)
     for queue in queues[:FEW]:
         if not set(terms) & AGREEMENT:
@@ -109,7 +110,7 @@ def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
 
 
 def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
-    """The run of this number, and the newest that the words fit."""
+    """Yield the run of this number, and the newest runs that match the words."""
     numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
     keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:FEW])
@@ -120,7 +121,7 @@ def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
 
 
 def _list_latest(user: User) -> Iterator[Option]:
-    """What stands there before anything is typed: the person's newest runs."""
+    """Yield the person's newest runs, which are listed before any input."""
     yield from _offer_runs(list(visible_to(Run.objects.filter(owner=user)).order_by("-pk")[:FEW]))
 
 
@@ -133,7 +134,7 @@ def _offer_runs(rows: Sequence[Run], terms: Sequence[str] = ()) -> Iterator[Opti
 
 
 def units(terms: Sequence[str]) -> Iterator[Option]:
-    """Units of this number in layers that the other words name; "layer4 122" is one."""
+    """Yield units of this number in layers that the other words name, as in "layer4 122"."""
     numbers = [int(term) for term in terms if NUMBER.fullmatch(term)]
     others = [term for term in terms if not NUMBER.fullmatch(term) and term not in FILLING]
     if len(numbers) != 1 or not (others or "unit" in terms):
@@ -151,14 +152,14 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
 
 
 def models(terms: Sequence[str]) -> Iterator[Option]:
-    """Models whose names or labels hold the words; they lead to the runs on them."""
+    """Yield models whose names or labels contain the words; they link to the runs on them."""
     for model in _rank(VisionModelRow.objects.all(), lambda each: f"{each.name} {each.label}", terms):
         url = f"{reverse('runs')}?{urlencode({'model': model.name})}"
         yield Option(_cut_plain(model.name, terms), url, "its runs")
 
 
 def _find_passages(terms: Sequence[str], user: User) -> Iterator[Option]:
-    """The first few that a search gives; questions stand among the runs."""
+    """Yield the first results of a search; questions are listed with the runs."""
     keys = find(terms, SearchScope(), limit=2 * FEW, viewer=user).keys
     rows = SearchText.objects.select_related("run").exclude(kind=TextKind.QUESTION).in_bulk(keys)
     few = [rows[key] for key in keys if key in rows][:FEW]

@@ -1,4 +1,4 @@
-"""Search: a page of passages for some words, and what Ctrl+K offers while one types."""
+"""Pages of the search: its results, and the options of Ctrl+K."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_NAME = 200
 
 @require_safe
 def page(request: HtmxRequest) -> HttpResponse:
-    """The page; htmx is sent the results alone, or those that follow."""
+    """Show the page; htmx gets the results alone, or the next ones."""
     user = access.require(request)
     typed = request.GET.get("q", "")
     asked = words.parse_words(typed)
@@ -63,7 +63,7 @@ def page(request: HtmxRequest) -> HttpResponse:
         context["alone"] = target == "found"
         response = render(request, TEMPLATES[target], context)
         if target == "found":
-            # While one types, the address stays that of what the page shows, fields left empty left out of it
+            # During input, the address is that of what the page shows, without empty fields.
             given = {name: value for name, value in request.GET.items() if value}
             response["HX-Replace-Url"] = f"{request.path}?{urlencode(given)}" if given else request.path
         return response
@@ -73,8 +73,8 @@ def page(request: HtmxRequest) -> HttpResponse:
 
 
 def _list_facets(kinds: Mapping[str, int] | None, chosen: str) -> list[tuple[str, str, int | None]]:
-    """Kind, its words and how many there are, of those that there are any of; of all, without a number, where they are
-    too many to be counted."""
+    """Return the kinds that have hits: kind, words and number; if they are too many to count, all kinds without a
+    number."""
     if kinds is None:
         return [(value, str(label), None) for value, label in TextKind.choices]
     some = [(value, str(label), kinds.get(value, 0)) for value, label in TextKind.choices]
@@ -82,11 +82,11 @@ def _list_facets(kinds: Mapping[str, int] | None, chosen: str) -> list[tuple[str
 
 
 TEMPLATES = {"found": "search/found.html", "found-next": "search/more.html"}
-"""Id of the element that htmx fills -> what it is filled with."""
+"""Id of the element that htmx fills -> its template."""
 
 
 def _scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]:
-    """Where to look, and what of it makes no sense and is left out."""
+    """Return where to search, and messages on invalid parts, which are left out."""
     notes = []
     fields: dict[str, Any] = {name: given.get(name, "").strip()[:LONGEST_NAME] for name in ("kind", "model", "layer")}
     if fields["kind"] and fields["kind"] not in TextKind.values:
@@ -103,7 +103,7 @@ def _scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]
 
 @require_safe
 def jump(request: HttpRequest) -> HttpResponse:
-    """Options for the palette, a few of each sort."""
+    """Return options for the palette, a few of each kind."""
     user = access.require(request)
     role = access.role_in(request) or Role.VIEWER
     typed = request.GET.get("q", "")
@@ -113,6 +113,6 @@ def jump(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def glossary(request: HttpRequest) -> HttpResponse:
-    """What the words of the site mean; the list behind "?" takes its entries from here."""
+    """Show the glossary; the list behind "?" loads its entries from here."""
     access.require(request)
     return render(request, "search/glossary.html", {"sections": SECTIONS})

@@ -1,7 +1,9 @@
-"""Who finds what people said of a run: asked of `core.blindness` whenever somebody looks, never when it is written.
+"""Decide who finds what people said of a run: `core.blindness` decides on each search, not when the index is
+written.
 
-Comments are hidden from who is still to review their run unseen, as on its page. Reviews of others and final verdicts
-also from who may still take back a review of their own of it: that nothing is found would tell of opinions too.
+Comments are hidden from people who have yet to review their run blind, as on its page. Reviews of others and final
+verdicts are hidden also from people who may still take back their own review of it: even an empty result would
+reveal something.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from experiments.models.search_text import OPINIONS, TextKind
 
 
 def seen_by(viewer: User | None) -> Q:
-    """Of passages: those for this person's eyes now. Nobody in particular sees no opinion."""
+    """Return a filter for passages that this person may see now. Without a person: no opinions."""
     facts = ~Q(kind__in=OPINIONS)
     if viewer is None:
         return facts
@@ -30,7 +32,8 @@ def seen_by(viewer: User | None) -> Q:
 
 
 def readable(viewer: User) -> QuerySet[Review]:
-    """Submitted reviews: their own, and those of others that they may read and that no longer sway theirs."""
+    """Return the submitted reviews that the viewer may find: their own, and those of others that they may read and
+    that no longer influence their own."""
     others = Q(pk__in=blindness.visible(viewer).order_by().values("pk")) & ~Q(item__run__in=_list_hidden_runs(viewer))
     return Review.objects.filter(others | Q(reviewer=viewer), state=ReviewState.SUBMITTED).order_by()
 
@@ -40,7 +43,8 @@ def _list_hidden_runs(viewer: User) -> QuerySet[Run, int]:
 
 
 def note_shown(viewer: User | None, keys: Sequence[int]) -> None:
-    """Keep that this person was shown these passages, where they are reviews: their own of the same items stand."""
+    """Record that this person was shown these passages; if they are reviews, the person's own of the same items can
+    no longer be taken back."""
     if viewer is None:
         return
     reviews = SearchText.objects.filter(pk__in=keys, kind=TextKind.REVIEW).order_by().values_list("anchor", flat=True)

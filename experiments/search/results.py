@@ -1,5 +1,5 @@
-"""A page of passages as it is shown: gathered by run, each with its snippet and a link to where it stands: addresses of
-events, units and pictures. Pages that do not exist have none."""
+"""Show a page of passages, grouped by run, each with its snippet and a link to its event, unit or picture. Missing
+pages get no link."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ THUMBNAIL = 160
 SHOWN = 6
 """Hits of one run on a page; the others are counted."""
 LENGTH, BEFORE = 280, 60
-"""Characters of a snippet; of them before its first hit."""
+"""Characters of a snippet, and of those before its first hit."""
 MOST = 40
-"""Hits marked in one snippet."""
+"""Maximum marked hits in one snippet."""
 
 Span = tuple[int, int]
 Piece = tuple[str, bool]
@@ -29,7 +29,7 @@ Piece = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Hit:
-    """One passage. `image` is the address of the picture it is the title of."""
+    """One passage. `image` is the address of the picture whose title it is."""
 
     kind: str
     label: str
@@ -41,7 +41,7 @@ class Hit:
 
 @dataclass
 class HitGroup:
-    """The hits in one run, or the labels of one unit that no run has given."""
+    """The hits in one run, or the labels of one unit that are not from runs."""
 
     passage: SearchText
     hits: list[Hit] = field(default_factory=list)
@@ -57,11 +57,11 @@ class HitGroup:
 
     @property
     def pictures(self) -> list[Hit]:
-        """The hits that are the words of an image."""
+        """Return the hits that are text about an image."""
         return [hit for hit in self.hits if hit.image]
 
     def add(self, hit: Hit) -> None:
-        """Titles of many images may read the same: one of them stands for all."""
+        """Add a hit. Many images may have the same title: one represents all."""
         known = [(other.kind, other.place, other.pieces) for other in self.hits]
         if (hit.kind, hit.place, hit.pieces) in known or len(known) >= SHOWN:
             self.more += 1
@@ -70,7 +70,7 @@ class HitGroup:
 
 
 def group_hits(found: Found, terms: Sequence[str]) -> list[HitGroup]:
-    """The groups of a page, in the order of their first hits."""
+    """Return the groups of a page, in the order of their first hits."""
     rows = SearchText.objects.select_related("run").in_bulk(found.keys)
     passages = [rows[key] for key in found.keys if key in rows]
     places = of_passages(passages)
@@ -84,8 +84,8 @@ def group_hits(found: Found, terms: Sequence[str]) -> list[HitGroup]:
 
 
 def find_images(passages: Iterable[SearchText]) -> Mapping[int, str]:
-    """By key of the passage the address of a thumbnail of the image that it is the title or a tag of; as it was, not
-    masked: it is shown small."""
+    """Return by key of the passage the thumbnail address of the image whose title or tag it is; raw, not masked,
+    since it is shown small."""
     anchors = {row.pk: row.anchor for row in passages if row.kind in OF_IMAGES and row.anchor}
     logged = dict(Observation.objects.filter(pk__in=anchors.values()).values_list("pk", "image_id"))
     found = {pk: logged.get(anchor) for pk, anchor in anchors.items()}
@@ -99,7 +99,7 @@ def _hit_of(passage: SearchText, terms: Sequence[str], images: Mapping[int, str]
 
 
 def _place_of(passage: SearchText) -> str:
-    """Where in the run it stands, in words."""
+    """Return its place in the run, in words."""
     if passage.kind == TextKind.TAG:
         return "of an image" if passage.anchor else "of an experiment" if passage.seq else "of the run"
     if passage.kind in {TextKind.REPLY, TextKind.HYPOTHESIS, TextKind.NOTE} and passage.anchor:
@@ -109,11 +109,11 @@ def _place_of(passage: SearchText) -> str:
     return ""
 
 
-# --- where it stands --------------------------------------------------------------------------------
+# --- links to passages ------------------------------------------------------------------------------
 
 
 def address(name: str, *arguments: object) -> str:
-    """A page's address; "" while there is no such page."""
+    """Return a page's address; "" if there is no such page."""
     try:
         return reverse(name, args=arguments)
     except NoReverseMatch:
@@ -121,8 +121,8 @@ def address(name: str, *arguments: object) -> str:
 
 
 def of_passages(passages: Iterable[SearchText]) -> Mapping[int, str]:
-    """By key where each stands: its event; for a label that no run has given, its unit; for what somebody said of a
-    run, the comment, or the item that was reviewed. Passages come with their runs."""
+    """Return by key the address of each passage: its event; for a label from no run, its unit; for an opinion on a
+    run, the comment or the reviewed item. Passages must be loaded with their runs."""
     rows = list(passages)
     items = _items_of(rows)
     return {row.pk: items.get((row.kind, row.anchor)) or _of_passage(row) for row in rows}
@@ -133,15 +133,15 @@ def _of_passage(passage: SearchText) -> str:
         return address("unit", passage.model, passage.layer, passage.unit)
     if passage.kind == TextKind.COMMENT and passage.anchor:
         return address("comment", passage.anchor)
-    if passage.kind in OPINIONS:  # what came with an import stands among the comments
+    if passage.kind in OPINIONS:  # imported opinions are listed with the comments
         return f"{passage.run.get_absolute_url()}?tab=comments"
-    # The event on its run's page, also where the page of a long run shows a part; the page for a question
+    # The event on its run's page, even if the page of a long run shows only a part; the page itself for a question
     page = passage.run.get_absolute_url()
     return f"{page}?at={passage.seq}#e{passage.seq}" if passage.seq else page
 
 
 def _items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None], str]:
-    """Kind and key of reviews and final verdicts -> the page of their items."""
+    """Return kind and key of reviews and final verdicts -> the page of their items."""
     keys = {(row.kind, row.anchor) for row in passages}
     found: dict[tuple[str, int | None], str] = {}
     for kind, model in ((TextKind.REVIEW, Review), (TextKind.FINAL, Adjudication)):
@@ -151,11 +151,11 @@ def _items_of(passages: Iterable[SearchText]) -> Mapping[tuple[str, int | None],
     return found
 
 
-# --- the part where the terms occur; templates escape it ---------------------------------------------
+# --- snippets; templates escape them -----------------------------------------------------------------
 
 
 def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece]:
-    """Pieces of the text, each with whether it is a hit; "…" where something is left out."""
+    """Return pieces of the text, each with true for a hit; "…" marks omitted parts."""
     spans = list(merge_spans(hits(text, terms)))
     start, end = window(text, spans[0][0] if spans else 0, length)
     pieces = _mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MOST], start, end)
@@ -163,7 +163,7 @@ def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece
 
 
 def hits(text: str, terms: Sequence[str]) -> Iterator[Span]:
-    """Where the terms occur in the text as it was written, however it was written."""
+    """Yield the positions of the terms in the original text, in any spelling."""
     normalized, places = normalized_with_places(text)
     for term in terms:
         at = normalized.find(term)
@@ -173,12 +173,13 @@ def hits(text: str, terms: Sequence[str]) -> Iterator[Span]:
 
 
 def _next_place(places: Sequence[int], last: int) -> int:
-    """Where the letter ends that the last normalized character comes from; one letter may normalize to several."""
+    """Return the end of the letter from which the last normalized character comes; one letter may normalize to
+    several."""
     return next(place for place in places[last + 1 :] if place > places[last])
 
 
 def merge_spans(spans: Iterator[Span]) -> Iterator[Span]:
-    """In order, those that touch as one."""
+    """Yield the spans in order; those that touch are merged."""
     waiting: Span | None = None
     for start, end in sorted(spans):
         if waiting and start <= waiting[1]:
@@ -192,7 +193,7 @@ def merge_spans(spans: Iterator[Span]) -> Iterator[Span]:
 
 
 def window(text: str, first: int, length: int) -> Span:
-    """The part to show: around the first hit, at words' ends where some are near."""
+    """Return the part to show: around the first hit, at word boundaries if some are near."""
     if len(text) <= length:
         return 0, len(text)
     start = max(0, min(first - min(BEFORE, length // 3), len(text) - length))

@@ -1,4 +1,4 @@
-"""Runs by words: what was asked and concluded, the system, and their numbers. For lists of runs and their filters."""
+"""Filter lists of runs by words: question, conclusion, system and number."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from experiments.models import RunSummary
 
 
 def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary, int]:
-    """Keys of the runs in whose question, description, labels, model, layer or number every word occurs; all for none.
-    What `names` hide of a run does not count.
+    """Return the keys of the runs in whose question, description, labels, model, layer or number every word occurs;
+    all for no words. What `names` hide of a run does not count.
 
-    A subquery for `filter(pk__in=…)`. Empty for words that cannot be looked for: `words.parse_words` says why.
+    The result is a subquery for `filter(pk__in=…)`. Empty for words that cannot be searched: `words.parse_words`
+    says why.
     """
     asked = words.parse_words(typed)
     summaries = RunSummary.objects.none() if asked.problem and typed.strip() else RunSummary.objects.all()
@@ -33,7 +34,7 @@ def runs_matching(typed: str, names: Names | None = None) -> QuerySet[RunSummary
 
 
 def _without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case:
-    """The normalized text of a summary; of the hidden ones without the line that names the system."""
+    """Return the normalized text of a summary; for hidden systems, without the line that names the system."""
     text: Any = F("normalized")
     for line in sorted({normalize(f"{model} {layer}") for model, layer, _ in systems}):
         text = Replace(text, Value(f"\n{line}"), Value(""))
@@ -41,7 +42,7 @@ def _without_systems(hidden: Q, systems: Iterable[tuple[str, str, int]]) -> Case
 
 
 def _filter_by_number(term: str, hidden: Q | None) -> Q:
-    """Runs with this number, or on the unit with it."""
+    """Return a filter for runs with this number, or on the unit with it."""
     if (number := parse_number(term)) is None:
         return Q()
     unit = Q(run__unit=number)

@@ -1,4 +1,4 @@
-"""Addresses of search."""
+"""Addresses of the search."""
 
 from __future__ import annotations
 

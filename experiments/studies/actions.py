@@ -1,4 +1,4 @@
-"""What may be done with studies: create, add items, edit as a whole, remove items, delete."""
+"""Actions on studies: create, add items, edit as a whole, remove items, delete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TARGET = Target("study", "title", MAX_TITLE, "Study")
 
 @dataclass(frozen=True)
 class ItemEdit:
-    """An item as its study keeps it, by its key, with its new caption."""
+    """An item of a study by its key, with its new caption."""
 
     item: int
     caption: str
@@ -33,7 +33,7 @@ class ItemEdit:
 
 @transaction.atomic
 def create_study(actor: Actor, title: str, drafts: Sequence[ItemDraft], text: str = "") -> Study:
-    """A new study of the actor's own. Raises InvalidInput."""
+    """Create a study of the actor's own. Raises InvalidInput."""
     actor.require(CHANGES)
     fresh = find_fresh(drafts, ())
     check_size(len(fresh))
@@ -45,7 +45,7 @@ def create_study(actor: Actor, title: str, drafts: Sequence[ItemDraft], text: st
 
 @transaction.atomic
 def add_items(actor: Actor, pk: int, drafts: Sequence[ItemDraft]) -> int:
-    """Add those that are not in the study yet, and say how many these are. Raises InvalidInput, PermissionDenied."""
+    """Add those that are not in the study yet, and return their number. Raises InvalidInput, PermissionDenied."""
     row = lock_study(actor, pk)
     there = list(row.items.all())
     fresh = find_fresh(drafts, {key_of(each) for each in there})
@@ -60,8 +60,8 @@ def add_items(actor: Actor, pk: int, drafts: Sequence[ItemDraft]) -> int:
 
 @transaction.atomic
 def edit_study(actor: Actor, pk: int, title: str, text: str, edits: Sequence[ItemEdit]) -> Study:
-    """Give a study a title and a text, and its items captions and an order: those of `edits`, in theirs. Items that are
-    not in `edits` are removed. Raises InvalidInput."""
+    """Set a study's title and text, and its items' captions and order to those of `edits`. Items that are not in
+    `edits` are removed. Raises InvalidInput."""
     row = lock_study(actor, pk)
     items = {each.pk: each for each in row.items.all()}
     kept = [(items[each.item], each.caption) for each in edits if each.item in items]
@@ -79,7 +79,7 @@ def edit_study(actor: Actor, pk: int, title: str, text: str, edits: Sequence[Ite
 def change_study(
     actor: Actor, pk: int, title: str | None, text: str | None, drafts: Sequence[ItemDraft] | None
 ) -> Study:
-    """Give a study what is not None; `drafts` take the place of all items. Raises InvalidInput."""
+    """Change what is not None; `drafts` replace all items. Raises InvalidInput."""
     row = lock_study(actor, pk)
     row.title = row.title if title is None else _check_title(title)
     row.text = row.text if text is None else _check_text(text)
@@ -95,7 +95,7 @@ def change_study(
 
 @transaction.atomic
 def remove_items(actor: Actor, pk: int, chosen: Collection[int]) -> int:
-    """Remove the items with these keys, and say how many were there."""
+    """Remove the items with these keys, and return how many existed."""
     row = lock_study(actor, pk)
     count, _ = row.items.filter(pk__in=chosen).delete()
     if count:
@@ -110,14 +110,15 @@ def remove_items(actor: Actor, pk: int, chosen: Collection[int]) -> int:
 
 @transaction.atomic
 def delete_study(actor: Actor, pk: int) -> None:
-    """Its units and runs stay; links to it open nothing any more. Raises PermissionDenied for another person's."""
+    """Delete a study. Its units and runs stay; links to it become invalid. Raises PermissionDenied for another
+    person's."""
     row = lock_study(actor, pk)
     audit.record(actor, Verb.STUDY_DELETED, row, items=row.items.count())
     row.delete()
 
 
 def lock_study(actor: Actor, pk: int) -> Study:
-    """A study that the actor may change in this transaction. Raises Http404, PermissionDenied."""
+    """Lock a study that the actor may change in this transaction. Raises Http404, PermissionDenied."""
     actor.require(CHANGES)
     row = Study.objects.select_for_update().filter(pk=pk).first()
     if row is None:

@@ -26,7 +26,7 @@ from experiments.studies.drafts import ItemDraft
 
 router = Router(tags=["Studies"])
 Typed = Annotated[str, Field(max_length=100_000, pattern=NO_NUL)]
-"""A text whose length the action judges, with a message that says how much a study takes."""
+"""A text whose length the action checks, with a message that names the maximum."""
 
 
 class StudyItemIn(Body):
@@ -46,7 +46,7 @@ class StudyIn(Body):
 
 
 class StudyChange(Body):
-    """What is left out stays."""
+    """Fields that are left out stay unchanged."""
 
     title: Typed | None = None
     text: Typed | None = None
@@ -115,7 +115,7 @@ def _item_out(item: StudyItem) -> StudyItemOut:
 
 
 def _draft(items: Sequence[StudyItemIn]) -> list[ItemDraft]:
-    """The items as drafts; so many queries, however many. Raises InvalidInput for what is not there."""
+    """Return the items as drafts, in a constant number of queries. Raises InvalidInput for missing ones."""
     runs = visible_to(Run.objects.filter(pk__in=[each.run for each in items if each.run])).in_bulk()
     models, layers = {each.model for each in items}, {each.layer for each in items}
     rows = Layer.objects.select_related("model").filter(model__name__in=models, name__in=layers)
@@ -142,21 +142,21 @@ def _draft_item(item: StudyItemIn, runs: dict[int, Run], layers: dict[tuple[str,
 
 @router.get("/studies", response=ListPage[StudyOut], summary="List studies")
 def list_studies(request: HttpRequest, filters: Query[StudyFilters], paging: Query[Paging]) -> ListPage[StudyOut]:
-    """The newest first. `POST /exports` with `study` writes one as a folder."""
+    """Newest first. `POST /exports` with `study` writes one as a folder."""
     allow(request)
     return page(request, lists.list_studies(filters.q or ""), ["-pk"], paging, _study_out)
 
 
 @router.get("/studies/{pk}", response=StudyDetail, summary="Read a study")
 def read_study(request: HttpRequest, pk: Id) -> StudyDetail:
-    """With its items in their order."""
+    """Read a study with its items in order."""
     names = Names(allow(request))
     return _study_detail(find(lists.list_studies(), pk=pk), names)
 
 
 @router.post("/studies", response={201: StudyDetail}, summary="Create a study")
 def create_study(request: HttpRequest, study: StudyIn, response: HttpResponse) -> Status[dict[str, Any]]:
-    """At most 200 units and runs."""
+    """Create a study of at most 200 units and runs."""
     user = allow(request, actions.CHANGES, TokenScope.WRITE)
 
     def make() -> tuple[StudyDetail, str]:
@@ -169,7 +169,7 @@ def create_study(request: HttpRequest, study: StudyIn, response: HttpResponse) -
 
 @router.patch("/studies/{pk}", response=StudyDetail, summary="Change a study")
 def change_study(request: HttpRequest, pk: Id, changed: StudyChange) -> StudyDetail:
-    """Your own; an admin may change any. Needs its ETag in If-Match, so that no other change is lost."""
+    """Change your own study; admins may change any. Needs its ETag in If-Match, so that no other change is lost."""
     actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
     names = Names(actor.user)
     with transaction.atomic():
@@ -181,7 +181,7 @@ def change_study(request: HttpRequest, pk: Id, changed: StudyChange) -> StudyDet
 
 @router.post("/studies/{pk}/items", response=StudyDetail, summary="Add items to a study")
 def add_study_items(request: HttpRequest, pk: Id, added: StudyItemsIn) -> StudyDetail:
-    """At its end; those that are in it already stay as they are."""
+    """Add items at the end; those that it already has stay as they are."""
     actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
     row = find(lists.list_studies(), pk=pk)
     actions.add_items(actor, pk, _draft(added.items))
@@ -191,7 +191,7 @@ def add_study_items(request: HttpRequest, pk: Id, added: StudyItemsIn) -> StudyD
 
 @router.delete("/studies/{pk}/items/{number}", response={204: None}, summary="Remove an item of a study")
 def remove_study_item(request: HttpRequest, pk: Id, number: Id) -> Status[None]:
-    """By the `id` of the item. Its unit or run stays."""
+    """Remove an item by its `id`. Its unit or run stays."""
     actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
     row = find(Study.objects.all(), pk=pk)
     find(row.items.all(), pk=number)
@@ -201,7 +201,7 @@ def remove_study_item(request: HttpRequest, pk: Id, number: Id) -> Status[None]:
 
 @router.delete("/studies/{pk}", response={204: None}, summary="Delete a study")
 def delete_study(request: HttpRequest, pk: Id) -> Status[None]:
-    """Your own; an admin may delete any. Its units and runs stay. Needs its ETag too."""
+    """Delete your own study; admins may delete any. Its units and runs stay. Needs its ETag too."""
     actor = Actor.behind(request, allow(request, actions.CHANGES, TokenScope.WRITE))
     with transaction.atomic():
         _lock_as_read(request, actor, pk, Names(actor.user))
@@ -210,6 +210,6 @@ def delete_study(request: HttpRequest, pk: Id) -> Status[None]:
 
 
 def _lock_as_read(request: HttpRequest, actor: Actor, pk: int, names: Names) -> None:
-    """Raises Refusal if it has changed since the client read it, PermissionDenied for another person's."""
+    """Raise Refusal if the study has changed since the client read it, PermissionDenied for another person's."""
     find(Study.objects.all(), pk=pk)
     must_match(request, _study_detail(actions.lock_study(actor, pk), names))

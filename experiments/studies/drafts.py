@@ -1,4 +1,4 @@
-"""Items of a study as people choose them, checked, and as rows."""
+"""Check the items that people choose for a study, and turn them into rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from experiments.units.chosen import read_places
 MAX_ITEMS = 200
 MAX_CAPTION = 1_000
 MAX_CHOSEN = 1_000
-"""Runs that are read of an address or a form."""
+"""Maximum runs that are read from an address or a form."""
 Place = tuple[Layer, int]
 Key = tuple[int | None, str, str, int | None]
-"""What tells an item from others: its run, or model, layer and number."""
+"""What identifies an item: its run, or model, layer and number."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ def key_of(item: StudyItem) -> Key:
 
 
 def read_drafts(given: QueryDict) -> list[ItemDraft]:
-    """The units and runs that a form or an address names, each once: units as `read_places` reads them, runs as `run`,
-    one or several between commas. What is not there, or hidden, is left out."""
+    """Return the units and runs that a form or an address names, each once. Units as `read_places` reads them; runs
+    as `run`, one or several separated by commas. Missing and hidden ones are left out."""
     typed = [each for text in given.getlist("run") for each in text.split(",")][:MAX_CHOSEN]
     keys = list(dict.fromkeys(filter(None, map(parse_key, typed))))
     known = visible_to(Run.objects.filter(pk__in=keys)).in_bulk()
@@ -54,12 +54,12 @@ def read_drafts(given: QueryDict) -> list[ItemDraft]:
 
 
 def find_fresh(drafts: Iterable[ItemDraft], there: Collection[Key]) -> list[ItemDraft]:
-    """Those that are not there yet, each once."""
+    """Return those that are not there yet, each once."""
     return list({each.key: each for each in drafts if each.key not in there}.values())
 
 
 def build_items(drafts: Sequence[ItemDraft], after: int = 0) -> list[StudyItem]:
-    """Rows without their study, at the positions that follow. Raises InvalidInput."""
+    """Return rows without their study, at the positions that follow. Raises InvalidInput."""
     units = _find_units([each.place for each in drafts if each.place])
     return [_build_item(each, position, units) for position, each in enumerate(drafts, after + 1)]
 
@@ -74,20 +74,20 @@ def _build_item(draft: ItemDraft, position: int, units: dict[tuple[int, int], Un
 
 
 def _find_units(places: Sequence[Place]) -> dict[tuple[int, int], Unit]:
-    """The rows of these units by layer and number; those that nobody asked about before are made."""
+    """Return the rows of these units by layer and number; missing rows are created."""
     Unit.objects.bulk_create([Unit(layer=layer, number=number) for layer, number in places], ignore_conflicts=True)
     rows = Unit.objects.filter(layer__in={layer.pk for layer, _ in places}, number__in={number for _, number in places})
     return {(row.layer_id, row.number): row for row in rows}
 
 
 def check_size(count: int) -> None:
-    """Raises InvalidInput for more items than a study takes."""
+    """Raise InvalidInput for more items than the maximum."""
     if count > MAX_ITEMS:
         raise InvalidInput(f"A study has at most {MAX_ITEMS} items, not {count:,}.", "items")
 
 
 def check_caption(text: str) -> str:
-    """Raises InvalidInput for one that is too long."""
+    """Raise InvalidInput for a caption that is too long."""
     caption = clean_text(text).strip()
     if len(caption) > MAX_CAPTION:
         words = f"A caption has {len(caption):,} characters; an item takes at most {MAX_CAPTION:,}."

@@ -1,8 +1,7 @@
-"""A study as a folder of files that any web server serves and that opens from a disk: index.html, a page for each run,
-one style sheet, and each image once. Addresses are relative, and nothing runs.
+"""Write a study as a folder of files for any web server or a disk: index.html, a page for each run, one style
+sheet, and each image once. Addresses are relative, and there are no scripts.
 
-All that is said in it is untrusted. Templates escape it, and the policy at the head of each page lets nothing run and
-nothing be fetched but style and images.
+All its text is untrusted. Templates escape it, and the policy of each page allows only style and images.
 """
 
 from __future__ import annotations
@@ -38,22 +37,22 @@ POLICY = (
     "default-src 'none'; style-src 'self' file:; img-src 'self' file:; form-action 'none'; base-uri 'none'; "
     "script-src 'none'"
 )
-"""Of a page that is opened from a disk some browsers take its neighbours for 'self', others for file: alone."""
+"""For a page opened from a disk, some browsers count its neighbours as 'self', others only as file:."""
 AT_ONCE = 20
 """Events, and parts, that are drawn together."""
 Progress = Callable[[str, int, int], object]
-"""What is being done, how much of it, of how much. It may raise, to stop the work."""
+"""Called with the step, how much of it is done, and of how much. It may raise to stop the work."""
 
 
 class Sink(Protocol):
-    """Where files go."""
+    """Where files are written."""
 
     def add(self, name: str, chunks: Iterable[bytes], *, deflated: bool = True) -> None: ...
 
 
 @dataclass(frozen=True)
 class FolderSink:
-    """A folder on a disk, which any user may read, so that a web server can."""
+    """A folder on a disk that any user may read, so that a web server can."""
 
     root: Path
 
@@ -71,13 +70,13 @@ class FolderSink:
 
 @dataclass
 class FolderImages:
-    """The images that pages show, by key with the files that they come from: the largest small version that is there,
-    else the whole image. Those that the store has lost have "" for it."""
+    """The images of pages, by key with their source files: the largest thumbnail that exists, else the whole image.
+    Images missing from the store have ""."""
 
     files: dict[str, str] = field(default_factory=dict)
 
     def name(self, key: str) -> str:
-        """The name of its file in the folder; "" if the store has lost it."""
+        """Return the name of its file in the folder; "" if it is missing from the store."""
         if key not in self.files:
             paths = [*(Image.thumbnail_of(key, size) for size in reversed(SIZES[1:])), Image.path_of(key)]
             self.files[key] = next((path for path in paths if default_storage.exists(path)), "")
@@ -86,7 +85,7 @@ class FolderImages:
 
 @dataclass(frozen=True)
 class PageImages:
-    """The same for one page, which is so far from the top."""
+    """The same for one page at this depth below the top."""
 
     images: FolderImages
     top: str = ""
@@ -101,7 +100,7 @@ class PageImages:
 
 
 def write_study(study: Study, sink: Sink, progress: Progress, *, show_names: bool = False, folder: str = "") -> None:
-    """Write all files; `folder` ends in "/" or is empty. What is hidden from anybody is left out."""
+    """Write all files; `folder` ends in "/" or is empty. What is hidden from any person is left out."""
     images, names = FolderImages(), Names(None)
     items = list_items(study, names)
     keys = [each.run_id for each in items if each.run_id]
@@ -121,7 +120,7 @@ def write_study(study: Study, sink: Sink, progress: Progress, *, show_names: boo
 
 
 def _read_styles() -> str:
-    """The one style sheet."""
+    """Return the one style sheet."""
     sources = Path(settings.BASE_DIR) / "static" / "css"
     return "\n".join((sources / f"{name}.css").read_text() for name in STYLES)
 
@@ -131,7 +130,7 @@ def _encode(pieces: Iterable[str]) -> Iterator[bytes]:
 
 
 def _read_image(path: str, key: str) -> Iterator[bytes]:
-    """Raises ExchangeError if the store has lost it meanwhile."""
+    """Raises ExchangeError if the image is missing from the store by now."""
     if path == Image.path_of(key):
         yield from pixels(key)
         return
@@ -153,7 +152,7 @@ CLOSE = "</main>\n</body>\n</html>\n"
 
 
 def _draw_index(study: Study, images: FolderImages, *, show_names: bool) -> Iterator[str]:
-    """The page of the study, with all its parts."""
+    """Draw the page of the study, with all its parts."""
     names, pictures = Names(None), PageImages(images)
     reader = parts.StudyReader(names, Audience.LINK, lambda run: f"runs/{run.pk}.html", pictures)
     yield _open_page(study.title, "")
@@ -171,7 +170,7 @@ def _draw_index(study: Study, images: FolderImages, *, show_names: bool) -> Iter
 
 
 def _draw_run(study: Study, run: Run, images: FolderImages, *, show_names: bool) -> Iterator[str]:
-    """A run with its whole transcript, piece by piece."""
+    """Draw a run with its whole transcript, piece by piece."""
     names, pictures = Names(None), PageImages(images, "../")
     yield _open_page(run.question[:120], "../")
     head = run_html.head(run) | {"names": names}

@@ -1,4 +1,4 @@
-"""Studies as lists show them, and which of their items a reader sees."""
+"""List studies, and the items of a study that a reader may see."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from experiments.models import Exemplar, Layer, Role, Run, Study, StudyItem
 from experiments.units.tiles import read_tiles
 
 OFFERED_STUDIES = 200
-"""Studies that a form offers, the newest."""
+"""Maximum studies that a form offers, the newest."""
 ROW_PICTURES = 4
-"""Items of a study whose picture its row in the list shows."""
+"""Items of a study whose pictures are in its row of the list."""
 
 
 @dataclass(frozen=True)
@@ -30,25 +30,25 @@ class StudySummary:
 
 
 def list_studies(words: str = "") -> QuerySet[Study]:
-    """The newest first; with these words in the title, where given."""
+    """Return studies, newest first; if `words` are given, those with them in the title."""
     rows = Study.objects.select_related("owner").annotate(size=Count("items"))
     return rows.filter(title__icontains=words) if words else rows
 
 
 def list_studies_for(user: User, role: Role | None) -> QuerySet[Study]:
-    """Those that a user may change."""
+    """Return the studies that a user may change."""
     rows = list_studies()
     return (rows if role == Role.ADMIN else rows.filter(owner=user))[:OFFERED_STUDIES]
 
 
 def list_studies_of(layer: Layer, number: int) -> QuerySet[Study]:
-    """Those that a unit is in, the newest."""
+    """Return the studies that contain a unit, newest first."""
     rows = Study.objects.filter(items__unit__layer=layer, items__unit__number=number)
     return rows.distinct()[:OFFERED_STUDIES]
 
 
 def draw_rows(rows: Iterable[Study], names: Names) -> list[StudySummary]:
-    """As many queries for a page as for one."""
+    """Return rows of the list, with the same number of queries for a page as for one."""
     some = list(rows)
     items = StudyItem.objects.filter(study__in=some, position__lte=ROW_PICTURES)
     shown = _hold_back(list(items.select_related("unit__layer__model").order_by("study", "position", "pk")), names)
@@ -63,7 +63,7 @@ def _choose(row: Study, items: Sequence[StudyItem], pictures: dict[int, str]) ->
 
 
 def find_item_pictures(items: Sequence[StudyItem], names: Names) -> dict[int, str]:
-    """By key of the item the image that stands for it: the first exemplar of a unit, masked; the strongest of a run."""
+    """Return by key of the item its picture: the first exemplar of a unit, masked; the strongest image of a run."""
     runs = find_pictures(each.run_id for each in items if each.run_id)
     tiles = read_tiles(list(dict.fromkeys(each.place for each in items if each.place)), names)
     units = {(each.layer.pk, each.number): each.pictures[0].masked for each in tiles if each.pictures}
@@ -77,16 +77,16 @@ def find_item_pictures(items: Sequence[StudyItem], names: Names) -> dict[int, st
     return found
 
 
-# --- what a reader sees ---
+# --- visible items ---
 
 
 def list_items(study: Study, names: Names) -> list[StudyItem]:
-    """The items of a study in their order, without those that are hidden from who reads these names."""
+    """Return the items of a study in order, without those that are hidden from the reader of these names."""
     return _hold_back(list(study.items.select_related("unit__layer__model")), names)
 
 
 def _hold_back(items: Sequence[StudyItem], names: Names) -> list[StudyItem]:
-    """The same items without hidden runs, and without units whose name is the answer that somebody is to judge."""
+    """Leave out hidden runs, and units whose name is an answer that people have yet to judge."""
     keys = {each.run_id for each in items if each.run_id}
     visible = set(visible_to(Run.objects.filter(pk__in=keys)).order_by().values_list("pk", flat=True))
     return [each for each in items if (each.run_id in visible if each.run_id else not _is_held_back(each, names))]
@@ -99,18 +99,18 @@ def _is_held_back(item: StudyItem, names: Names) -> bool:
 
 
 def find_run(study: Study, pk: int) -> Run | None:
-    """A run of a study, for its readers."""
+    """Return a run of a study, for its readers."""
     rows = Run.objects.filter(pk=pk, study_items__study=study).select_related("owner")
     return visible_to(rows).first()
 
 
 def list_runs(study: Study) -> QuerySet[Run]:
-    """The runs of a study that its readers see."""
+    """Return the runs of a study that its readers may see."""
     return visible_to(Run.objects.filter(study_items__study=study).order_by())
 
 
 def has_exemplar(study: Study, key: str, names: Names) -> bool:
-    """Whether an image is an exemplar, raw, masked or as a map, of a unit that readers of a study see."""
+    """True if the image is an exemplar, raw, masked or as a map, of a unit in the study that readers may see."""
     units = [each.unit_id for each in list_items(study, names) if each.unit_id]
     same = Q(image=key) | Q(masked=key) | Q(map=key)
     return Exemplar.objects.filter(same, profile__unit__in=units).exists()

@@ -1,4 +1,4 @@
-"""Studies: the list, a study as its readers see it, its form; adding units and runs that were chosen, deleting."""
+"""Pages of studies: the list, a study as its readers see it, its form; adding chosen units and runs, deleting."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from workers.record.events import Audience
 
 PAGE_SIZE = 50
 TYPED = 30_000
-"""Characters that are shown again of a field of a form."""
+"""Maximum characters of a form field that are shown again."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All studies, the newest first."""
+    """Show all studies, newest first."""
     names = Names(access.require(request))
     rows = lists.list_studies(clean_text(request.GET.get("q", ""), 200))
     page = Page.of(request.GET.dict(), rows.count(), PAGE_SIZE, "q")
@@ -48,7 +48,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def study(request: HttpRequest, pk: int) -> HttpResponse:
-    """A study as its readers see it, page by page."""
+    """Show a study as its readers see it, page by page."""
     user = access.require(request)
     row, names = get_object_or_404(lists.list_studies(), pk=pk), Names(user)
     items = lists.list_items(row, names)
@@ -69,12 +69,12 @@ def study(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "studies/study.html", context)
 
 
-# --- what is done there ---
+# --- actions ---
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponse:
-    """Ask which study the chosen units and runs go to; sent a title, or a study, put them there."""
+    """Ask which study the chosen units and runs go to; with a title or a study, add them there."""
     actor = Actor.of(request, actions.CHANGES)
     given = request.POST if request.method == "POST" else request.GET
     drafts = read_drafts(given)
@@ -88,7 +88,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 
 def _put_together(request: HttpRequest, actor: Actor, drafts: list[ItemDraft]) -> Study | None:
-    """The study that now has these items; None where the form does not say which."""
+    """Return the study that now has these items; None if the form does not say which."""
     return put_together(
         request,
         actions.TARGET,
@@ -107,7 +107,7 @@ def _render_add(
     problem: str,
     status: int = 200,
 ) -> HttpResponse:
-    """The units and runs that were chosen, each to be left out again, and which studies there are for them."""
+    """Show the chosen units and runs, each of which can be left out, and the studies for them."""
     shown, names = drafts[:MAX_ITEMS], Names(actor.user)
     runs = [each.run for each in shown if each.run]
     pictures = find_pictures(run.pk for run in runs)
@@ -127,7 +127,7 @@ def _render_add(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Title, text, captions and order; what is ticked to be removed goes."""
+    """Edit title, text, captions and order; remove the ticked items."""
     actor, row = Actor.of(request, actions.CHANGES), get_object_or_404(Study, pk=pk)
     actor.require_own("created this study", row.owner_id)
     if request.method != "POST":
@@ -145,7 +145,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _read_edits(given: QueryDict, items: Sequence[StudyItem]) -> list[actions.ItemEdit]:
-    """The items that stay, in the order of the numbers that were typed; those of one number as they stood."""
+    """Return the remaining items, in the order of the typed numbers; items with the same number keep their order."""
     removed = {parse_key(typed) for typed in given.getlist("remove")}
     kept = [each for each in items if each.pk not in removed]
 
@@ -164,7 +164,7 @@ def _render_edit(
     captions: dict[int, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """`typed` is what the form held, and the problem with it."""
+    """Render the form; `typed` is the content of a refused one, with its problem."""
     names = Names(actor.user)
     items = lists.list_items(row, names)
     pictures = lists.find_item_pictures(items, names)

@@ -1,5 +1,5 @@
-"""The parts of a study as its readers see them: a unit with its exemplars, its label and the check of that; a run with
-its answer. The same for the team, under a link and in files."""
+"""Show the parts of a study: a unit with its exemplars, its label and the label check; a run with its answer. The
+same for the team, by link and in files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RunAddress = Callable[[Run], str]
 
 @dataclass(frozen=True)
 class UnitPart:
-    """`check` is that of the label that stands for the unit; `dataset` is what the exemplars are of."""
+    """A unit. `check` is that of its current label; `dataset` is the source of the exemplars."""
 
     tile: UnitTile
     check: LabelCheck | None
@@ -45,24 +45,24 @@ class RunPart:
     system: str
     task: str
     address: str
-    """Of its transcript."""
+    """Address of its transcript."""
     check: LabelCheck | None
 
 
 @dataclass(frozen=True)
 class StudyPart:
-    """An item of a study; without `unit` and `run` its unit is not in the catalogue any more."""
+    """An item of a study; without `unit` and `run`, its unit is no longer in the catalogue."""
 
     item: StudyItem
     number: int
     picture: str
-    """Address of the small picture that stands for it; "" if it has none."""
+    """Address of its small picture; "" if it has none."""
     unit: UnitPart | None = None
     run: RunPart | None = None
 
     @property
     def label(self) -> str:
-        """What it was found to respond to; "" if that is not known."""
+        """Return its label; "" if unknown."""
         if self.run:
             labels = self.run.run.labels
             return labels[0] if labels else ""
@@ -70,25 +70,25 @@ class StudyPart:
 
     @property
     def check(self) -> LabelCheck | None:
-        """Of the label."""
+        """Return the check of its label."""
         part = self.run or self.unit
         return part.check if part else None
 
 
 @dataclass(frozen=True)
 class StudyReader:
-    """Who reads a study, and where they find what belongs to it; of the team, images are at their own addresses."""
+    """The reader of a study, and the source of its images; for the team, images are at their own addresses."""
 
     names: Names
     audience: Audience
     find_run_address: RunAddress
     pictures: ImageSource | None = None
     hides_checks: frozenset[int] = frozenset()
-    """Runs whose label check is not for these eyes yet."""
+    """Runs whose label check is hidden from the reader."""
 
 
 def draw_parts(items: Sequence[StudyItem], reader: StudyReader, first: int = 1) -> list[StudyPart]:
-    """These items, counted from `first`."""
+    """Return the parts of these items, counted from `first`."""
     pictures = find_item_pictures(items, reader.names)
     keys = [each.run_id for each in items if each.run_id]
     runs = Run.objects.select_related("owner", "label_check").in_bulk(keys)
@@ -117,7 +117,7 @@ def _draw_run(run: Run, reader: StudyReader) -> RunPart:
 
 
 def _read_units(items: Sequence[StudyItem], names: Names) -> Mapping[int, UnitPart]:
-    """By key of the item; so many queries, however many units."""
+    """Return units by key of the item, in a constant number of queries."""
     placed = [(each, each.place) for each in items if each.place]
     tiles = read_tiles([place for _, place in placed if place], names)
     keys = [tile.label.key for tile in tiles if tile.label]
@@ -134,7 +134,7 @@ def _read_units(items: Sequence[StudyItem], names: Names) -> Mapping[int, UnitPa
 
 
 def _find_exemplars(units: Sequence[int]) -> dict[int, list[Exemplar]]:
-    """By key of the unit its first exemplars, over the dataset that it was measured over first."""
+    """Return by key of the unit its first exemplars, over the dataset over which it was measured first."""
     rows = Exemplar.objects.filter(profile__unit__in=units, rank__lte=EXEMPLARS)
     found: dict[int, list[Exemplar]] = {}
     for row in rows.select_related("profile__dataset").order_by("profile_id", "rank"):

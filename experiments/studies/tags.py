@@ -1,4 +1,4 @@
-"""The studies that a unit is in, and the form that adds it to one, on the page of the unit."""
+"""Template tags: the studies that contain a unit, and the form that adds it to one, on the unit's page."""
 
 from __future__ import annotations
 

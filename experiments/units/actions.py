@@ -1,4 +1,4 @@
-"""What people do to units: ask for their exemplars, and say what they respond to."""
+"""Actions on units: ask for their exemplars, and label them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ PERSON = "person"
 
 @transaction.atomic
 def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> UnitProfile:
-    """Have a worker measure the unit over a dataset, or try again; it indexes the layer first if nobody has yet.
-    Asking again is harmless. Raises StateConflict for a dataset that nobody can use, and for functions."""
+    """Ask a worker to measure the unit over a dataset, or to try again; it indexes the layer first if needed.
+    Asking again is harmless. Raises StateConflict for a dataset that cannot be used, and for functions."""
     _require_images(layer)
     dataset = Dataset.objects.filter(key=key, available=True).first()
     if dataset is None:
@@ -54,8 +54,8 @@ def ask_for_exemplars(actor: Actor, layer: Layer, number: int, key: str) -> Unit
 
 @transaction.atomic
 def ask_for_layer(actor: Actor, layer: Layer, key: str) -> Job:
-    """Have a worker index the layer over a dataset and write the exemplars of all its units; what is there already is
-    kept. Asking again while that goes on is harmless. Raises StateConflict for a dataset that nobody can use, and for
+    """Ask a worker to index the layer over a dataset and write the exemplars of all its units; existing ones are
+    kept. Asking again meanwhile is harmless. Raises StateConflict for a dataset that cannot be used, and for
     functions."""
     _require_images(layer)
     if not Dataset.objects.filter(key=key, available=True).exists():
@@ -71,10 +71,10 @@ def ask_for_layer(actor: Actor, layer: Layer, key: str) -> Job:
 
 @transaction.atomic
 def ask_for_causal_check(actor: Actor, layer: Layer, key: str, question: CausalQuestion) -> CausalCheck:
-    """Have a worker change these units and see what becomes of the model's output over a dataset. The same question is
-    measured once; one that was stopped or failed begins anew.
+    """Ask a worker to change these units and measure the effect on the model's output over a dataset. The same
+    question is measured once; a stopped or failed one starts again.
 
-    Raises StateConflict for a dataset that nobody can use and a layer that cannot be changed, InvalidInput.
+    Raises StateConflict for a dataset that cannot be used and a layer that cannot be changed, InvalidInput.
     """
     if why := explain_unchangeable(layer):
         raise StateConflict(f"{layer.name} of {layer.model.name} cannot be checked. {why}")
@@ -96,14 +96,14 @@ def _require_images(layer: Layer) -> None:
 
 
 def find_job(layer: Layer, key: str) -> Job | None:
-    """The newest work on exemplars of the whole layer over this dataset."""
+    """Return the newest job on exemplars of the whole layer over this dataset."""
     options = {"model": layer.model.name, "layers": [layer.name], "exemplars": True}
     return Job.objects.filter(kind=JobKind.INDEX, subject=key, options=options).first()
 
 
 @transaction.atomic
 def create_label(actor: Actor, text: str, places: Iterable[tuple[Layer, int]]) -> Label:
-    """A person's label stands beside those of runs and imports."""
+    """Create a person's label, beside those of runs and imports."""
     row = Label.objects.create(text=text, source=PERSON)
     units = [Unit.objects.get_or_create(layer=layer, number=number)[0] for layer, number in places]
     row.units.set(units)
@@ -113,8 +113,8 @@ def create_label(actor: Actor, text: str, places: Iterable[tuple[Layer, int]]) -
 
 
 def lock_label(actor: Actor, pk: int) -> Label:
-    """A label that this person wrote, to be changed in this transaction. Raises Http404, PermissionDenied for another
-    person's, StateConflict for one of a run or an import."""
+    """Lock a label that this person wrote, to change it in this transaction. Raises Http404, PermissionDenied for
+    another person's, StateConflict for one of a run or an import."""
     row = Label.objects.select_for_update().filter(pk=pk).first()
     if row is None:
         raise Http404(f"There is no label {pk}.")
@@ -125,7 +125,7 @@ def lock_label(actor: Actor, pk: int) -> Label:
 
 
 def edit_label(actor: Actor, row: Label, text: str) -> None:
-    """`row` is locked."""
+    """Change the text of a label; `row` must be locked."""
     audit.record(actor, Verb.LABEL_EDITED, row, text=text)
     row.text = text
     row.save(update_fields=["text"])
@@ -134,12 +134,12 @@ def edit_label(actor: Actor, row: Label, text: str) -> None:
 
 
 def delete_label(actor: Actor, row: Label) -> None:
-    """`row` is locked."""
+    """Delete a label; `row` must be locked."""
     _forget(row)
     audit.record(actor, Verb.LABEL_DELETED, row)
     row.delete()
 
 
 def _forget(row: Label) -> None:
-    """Its words are not found any more."""
+    """Remove its text from the search."""
     SearchText.objects.filter(kind=TextKind.LABEL, run=None, anchor=row.pk).delete()

@@ -1,7 +1,7 @@
-"""Names of models and layers in addresses. Names hold "/" and ":", and each has exactly one address.
+"""Encode names of models and layers in addresses. Names may contain "/" and ":", and each has exactly one address.
 
-Letters, digits and a few signs stand for themselves; every other byte is "~" and two hexadecimal digits, since servers
-and proxies disagree on an encoded slash: "hf:microsoft/resnet-152" is "hf:microsoft~2Fresnet-152".
+Letters, digits and a few signs are unchanged. Every other byte becomes "~" and two hexadecimal digits, since
+servers and proxies disagree on an encoded slash: "hf:microsoft/resnet-152" is "hf:microsoft~2Fresnet-152".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ WRITTEN = re.compile(r"(?:[A-Za-z0-9_.:-]|~[0-9A-F]{2})+")
 
 
 def encode_name(name: str) -> str:
-    """The name as one part of an address; "." and ".." too, which browsers would take for folders."""
+    """Return the name as one part of an address; also "." and "..", which browsers would take for folders."""
     start = _escape_bytes(name[0]) if name and not name.strip(".") else ""
     return start + "".join(each if each in PLAIN else _escape_bytes(each) for each in name[bool(start) :])
 
@@ -23,7 +23,7 @@ def _escape_bytes(text: str) -> str:
 
 
 def decode_name(part: str) -> str:
-    """The name. Raises ValueError if this is not how a name is written."""
+    """Return the name. Raises ValueError for an invalid encoding."""
     if not WRITTEN.fullmatch(part):
         raise ValueError(f"{part!r} is no encoded name.")
     name = re.sub(rb"~(..)", lambda found: bytes.fromhex(found[1].decode()), part.encode()).decode()

@@ -34,7 +34,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class NamedUnit(Schema):
-    """A unit, and the short texts that say what it responds to."""
+    """A unit, and its labels."""
 
     model: str
     layer: str
@@ -45,13 +45,13 @@ class NamedUnit(Schema):
 
 
 class UnitOut(NamedUnit):
-    """A unit that somebody has asked about."""
+    """A unit that was asked about."""
 
     id: int
 
 
 class ProfileOut(RowOut):
-    """What a unit does over a dataset. `written` is null until a worker has looked."""
+    """What a unit does over a dataset. `written` is null until a worker has measured it."""
 
     dataset: str = Field(validation_alias="dataset.key")
     quantile: float | None
@@ -65,14 +65,14 @@ class ProfileOut(RowOut):
 
 
 class UnitDetail(NamedUnit):
-    """A unit, whether or not somebody has asked about it."""
+    """A unit, asked about or not."""
 
     runs: int
     profiles: list[ProfileOut]
 
 
 class ExemplarOut(RowOut):
-    """A dataset image that activates the unit most, raw and masked."""
+    """A dataset image with a maximal activation of the unit, raw and masked."""
 
     dataset: str = Field(validation_alias="profile.dataset.key")
     rank: int
@@ -93,13 +93,13 @@ class UnitFilters(Schema):
 
 
 class Over(Body):
-    """Which dataset is meant, by its key."""
+    """A dataset, by its key."""
 
     dataset: Name
 
 
 def _name_unit(layer: Layer, number: int, unit: Unit | None, *, is_hidden: bool) -> dict[str, Any]:
-    """Where it stands, and its labels; of a unit that the caller is to judge unseen, those of no run."""
+    """Return the unit's place and labels; without labels of runs if the caller has yet to judge the unit blind."""
     labels = unit.labels.all() if unit else ()
     return {
         "model": layer.model.name,
@@ -123,7 +123,7 @@ def _unit_out(names: Names, unit: Unit) -> UnitOut:
 
 @router.get("/units", response=ListPage[UnitOut], summary="Find units")
 def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[Paging]) -> ListPage[UnitOut]:
-    """Units that somebody has asked about, by model, layer, number and the words of their labels."""
+    """List units that were asked about, by model, layer, number and words of their labels."""
     names = Names(allow(request))
     fields = {"model": "layer__model__name", "layer": "layer__name", "number": "number"}
     given = filters.model_dump(exclude_none=True)
@@ -139,7 +139,7 @@ def list_units(request: HttpRequest, filters: Query[UnitFilters], paging: Query[
 
 @router.get("/layers/{pk}/units/{number}", response=UnitDetail, summary="Read a unit")
 def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
-    """Any unit of the layer; its figures over each dataset that somebody has asked for."""
+    """Read any unit of the layer, with its figures over each requested dataset."""
     names = Names(allow(request))
     layer = find_layer(pk, number)
     is_hidden = names.holds_back(layer.model.name, layer.name, number)
@@ -153,7 +153,7 @@ def read_unit(request: HttpRequest, pk: Id, number: Number) -> UnitDetail:
 
 
 def find_layer(pk: int, number: int) -> Layer:
-    """The layer, if it has such a unit."""
+    """Return the layer, if it has such a unit."""
     layer = find(Layer.objects.select_related("model"), pk=pk)
     if number >= layer.units:
         raise Refusal("missing", f"There is no unit {number}: {layer.name} has units 0 to {layer.units - 1}.")
@@ -161,7 +161,7 @@ def find_layer(pk: int, number: int) -> Layer:
 
 
 def profiles(unit: Unit) -> list[ProfileOut]:
-    """Over each dataset that somebody has asked for."""
+    """Return the profiles over each requested dataset."""
     rows = UnitProfile.objects.filter(unit=unit).select_related("dataset")
     return [ProfileOut.from_orm(row) for row in rows.annotate(exemplar_mean=Avg("exemplars__activation"))]
 
@@ -172,7 +172,7 @@ def profiles(unit: Unit) -> list[ProfileOut]:
 def list_exemplars(
     request: HttpRequest, pk: Id, number: Number, paging: Query[Paging], dataset: Words | None = None
 ) -> ListPage[ExemplarOut]:
-    """The strongest first. Empty until a worker has written them: ask for that with POST."""
+    """Strongest first. Empty until a worker has written them: request that with POST."""
     allow(request)
     layer = find_layer(pk, number)
     rows = Exemplar.objects.filter(profile__unit__layer=layer, profile__unit__number=number)
@@ -185,7 +185,8 @@ def list_exemplars(
     "/layers/{pk}/units/{number}/exemplars", response={202: ProfileOut}, summary="Ask for the exemplars of a unit"
 )
 def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) -> Status[ProfileOut]:
-    """Have a worker measure the unit over a dataset. Asking again is harmless; read the unit to see it done."""
+    """Ask a worker to measure the unit over a dataset. Asking again is harmless; read the unit to see when it is
+    done."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
     profile = actions.ask_for_exemplars(actor, find_layer(pk, number), number, over.dataset)
     return Status(202, next(each for each in profiles(profile.unit) if each.dataset == over.dataset))
@@ -195,7 +196,7 @@ def ask_for_exemplars(request: HttpRequest, pk: Id, number: Number, over: Over) 
 
 
 class SimilarUnitOut(RowOut):
-    """Another unit, and how similar it is."""
+    """Another unit, with its similarity."""
 
     layer_id: int = Field(validation_alias="layer.pk")
     layer: str = Field(validation_alias="layer.name")
@@ -206,7 +207,7 @@ class SimilarUnitOut(RowOut):
 
 
 class SimilarUnitsOut(Schema):
-    """`looking` while a worker has not compared the units yet: read it again in a moment."""
+    """`looking` is true while a worker compares the units: read it again in a moment."""
 
     looking: bool
     measure: str
@@ -223,7 +224,7 @@ NOTHING_YET = SimilarUnits("", 0, 0, (), ())
     "/layers/{pk}/units/{number}/similar", response=SimilarUnitsOut, summary="Read the units most similar to one"
 )
 def read_similar_units(request: HttpRequest, pk: Id, number: Number, dataset: Name) -> SimilarUnitsOut:
-    """Needs the unit's exemplars over the dataset: ask for those first."""
+    """Needs the unit's exemplars over the dataset: request those first."""
     names = Names(allow(request))
     layer = find_layer(pk, number)
     profile = UnitProfile.objects.filter(
@@ -250,13 +251,13 @@ class LabelText(Body):
 
 
 class LabelIn(LabelText):
-    """What a person says of one or several units."""
+    """A label for one or several units."""
 
     units: list[UnitPlace] = Field(min_length=1, max_length=100)
 
 
 class LabelOut(Schema):
-    """A short text that says what units respond to, and who says so."""
+    """A short text that says what units respond to, with its source."""
 
     id: int
     text: str
@@ -293,7 +294,7 @@ def _label_out(row: Label, names: Names | None = None) -> LabelOut:
 
 @router.get("/labels", response=ListPage[LabelOut], summary="List labels", tags=LABELLED)
 def list_labels(request: HttpRequest, filters: Query[LabelFilters], paging: Query[Paging]) -> ListPage[LabelOut]:
-    """The newest first."""
+    """Newest first."""
     names = Names(allow(request))
     rows = visible_to(LABELS.all())
     of_units = {"model": "layer__model__name", "layer": "layer__name", "unit": "number"}
@@ -314,7 +315,7 @@ def read_label(request: HttpRequest, pk: Id) -> LabelOut:
 
 @router.post("/labels", response={201: LabelOut}, summary="Create a label", tags=LABELLED)
 def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -> Status[dict[str, Any]]:
-    """A person's label stands beside those of runs and imports."""
+    """Create your own label, beside those of runs and imports."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
 
     def make() -> tuple[LabelOut, str]:
@@ -327,7 +328,7 @@ def create_label(request: HttpRequest, label: LabelIn, response: HttpResponse) -
 
 @router.patch("/labels/{pk}", response=LabelOut, summary="Edit a label", tags=LABELLED)
 def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
-    """Your own; an admin may edit any. Needs the ETag of the label in If-Match, so that no other edit is lost."""
+    """Edit your own label; admins may edit any. Needs the label's ETag in If-Match, so that no other edit is lost."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = actions.lock_label(actor, pk)
@@ -338,7 +339,7 @@ def edit_label(request: HttpRequest, pk: Id, changed: LabelText) -> LabelOut:
 
 @router.delete("/labels/{pk}", response={204: None}, summary="Delete a label", tags=LABELLED)
 def delete_label(request: HttpRequest, pk: Id) -> Status[None]:
-    """Your own; an admin may delete any. Needs its ETag too."""
+    """Delete your own label; admins may delete any. Needs its ETag too."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.WRITE))
     with transaction.atomic():
         row = actions.lock_label(actor, pk)

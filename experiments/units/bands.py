@@ -1,5 +1,5 @@
-"""How right what is said of every unit is: the best check of its labels, in bands of r; of a function the newest score.
-One query, however large the model."""
+"""Colour units by how right their labels are: the best check in bands of r; for functions, the newest score. One
+query, whatever the size of the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOME, GOOD, HIGH = 0.2, 0.5, 0.8
 
 
 class CheckBand(Colour):
-    """Where r of the best check of a unit's labels lies."""
+    """Band of r, for the best check of a unit's labels."""
 
     HIGH = "band-high", "r 0.8 or more", "a label predicts the unit on images that its author never saw"
     GOOD = "band-good", "r 0.5 to 0.8", "a label predicts the unit well"
@@ -26,7 +26,7 @@ class CheckBand(Colour):
 
 
 class FunctionBand(Colour):
-    """How right the newest conclusion about a function is."""
+    """Band of the newest conclusion about a function."""
 
     RIGHT = "band-high", "Right", "NMSE below 0.1; all 10 held-out texts right; 7 of 10 choices about words"
     PARTLY = (
@@ -39,7 +39,7 @@ class FunctionBand(Colour):
 
 
 def find_function_bands(layers: Sequence[Layer]) -> Mapping[int, Mapping[int, FunctionBand]]:
-    """Id of a layer of functions -> number of a function -> its band."""
+    """Return id of a layer of functions -> number of a function -> its band."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, FunctionBand]] = {pk: {} for pk in ids.values()}
     rows = visible_to(Run.objects.filter(model=layers[0].model.name, layer__in=ids)).exclude(score={})
@@ -49,7 +49,7 @@ def find_function_bands(layers: Sequence[Layer]) -> Mapping[int, Mapping[int, Fu
 
 
 def band_of_score(score: StoredScore) -> FunctionBand:
-    """Where a score lies."""
+    """Return the band of a score."""
     if score.get("success"):
         return FunctionBand.RIGHT
     error, right = score.get("error"), score.get("right")
@@ -58,8 +58,8 @@ def band_of_score(score: StoredScore) -> FunctionBand:
 
 
 def find_bands(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Mapping[int, Mapping[int, CheckBand]]:
-    """Id of a layer -> number of a unit -> its band; units without a check are left out, and those that the viewer is
-    to judge unseen."""
+    """Return id of a layer -> number of a unit -> its band; without units that have no check, and those that the
+    viewer has yet to judge blind."""
     found: dict[int, dict[int, CheckBand]] = {layer.pk: {} for layer in layers}
     kept = {(layer, number) for name, layer, number in names.hidden if name == model.name}
     called = {layer.pk: layer.name for layer in layers}
@@ -72,7 +72,7 @@ def find_bands(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> 
 
 
 def band_of(r: float) -> CheckBand:
-    """Where r lies."""
+    """Return the band of r."""
     if r >= GOOD:
         return CheckBand.HIGH if r >= HIGH else CheckBand.GOOD
     return CheckBand.SOME if r >= SOME else CheckBand.LOW

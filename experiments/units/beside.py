@@ -1,5 +1,5 @@
-"""Two layers side by side, of one model or of two: their units under one filter and one scale of colours, and for each
-unit the nearest on the other side, by correlation where a worker has compared them, else by label."""
+"""Show two layers side by side, of one model or two: their units with the same filter and colours, and each unit's
+nearest on the other side, by correlation if a worker has compared them, else by label."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PER_PAGE = 60
 """Tiles of each side on a page."""
 KEPT = (*SIDES, "q", "state", "colour", "low", "high", "sort")
 ALIKE = 0.5
-"""Share of common words from which labels are near."""
+"""Minimum share of common words for labels to be near."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two layers: its tiles on this page, how many of its units match."""
+    """One of the two layers: its tiles on this page, and how many of its units match."""
 
     layer: Layer
     tiles: SafeString
@@ -47,7 +47,7 @@ class Side:
 
 @require_safe
 def beside(request: HttpRequest) -> HttpResponse:
-    """The two, or what there is to choose from."""
+    """Show the two layers, or the choices."""
     names = Names(access.require(request))
     layers = list(Layer.objects.select_related("model").order_by("model__name", "position"))
     by_key = {key_of(each): each for each in layers}
@@ -65,12 +65,12 @@ def beside(request: HttpRequest) -> HttpResponse:
 
 
 def key_of(layer: Layer) -> str:
-    """A layer as the address says it."""
+    """Return a layer in the form of the address."""
     return f"{encode_name(layer.model.name)}/{encode_name(layer.name)}"
 
 
 def _read_both(request: HttpRequest, both: Sequence[Layer], names: Names) -> dict[str, Any]:
-    """Each side, and what they share."""
+    """Return each side, and what they share."""
     colouring = colour_layers(read_scheme(request.GET.get("colour", "")), both, names)
     typed = request.GET.get("q", "").strip()[: lists.LONGEST]
     state: Colour | None = next((each for each in colouring.colours if each == request.GET.get("state")), None)
@@ -115,7 +115,7 @@ def _list_legend(
 
 
 def _find_nearest(layer: Layer, numbers: Sequence[int], other: Layer, facts: UnitFacts) -> Mapping[int, NearUnit]:
-    """By number the nearest unit of the other layer: by correlation, else by the words of its label."""
+    """Return by number the nearest unit of the other layer: by correlation, else by the words of its label."""
     url = reverse("units-layer", args=[other.model.name, other.name])
     rows = UnitProfile.objects.filter(unit__layer=layer, unit__number__in=numbers, compared__isnull=False)
     found: dict[int, NearUnit] = {}

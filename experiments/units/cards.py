@@ -1,4 +1,4 @@
-"""The card of a unit: what a link to it shows before anybody follows it."""
+"""Show the card of a unit, as a preview of links to it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from experiments.units.tiles import UnitTile, read_tiles
 
 PICTURES = 5
 KEPT_SECONDS = 60
-"""How long a browser shows a card without asking again."""
+"""How long a browser caches a card, in seconds."""
 
 
 @dataclass(frozen=True)
 class UnitCard:
-    """`check` is that of the label; `runs` how many studied the unit."""
+    """The card. `check` is the label's; `runs` is the number of runs on the unit."""
 
     tile: UnitTile
     state: UnitState
@@ -36,14 +36,14 @@ class UnitCard:
 @require_safe
 @cache_control(private=True, max_age=KEPT_SECONDS)
 def show_card(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
-    """The card alone, for the page that holds the link."""
+    """Show the card by itself, for the page that holds the link."""
     names = Names(access.require(request))
     card = _read_card(find_layer(name, layer_name, number), number, names)
     return render(request, "units/card.html", {"card": card, "tile": card.tile})
 
 
 def _read_card(layer: Layer, number: int, names: Names) -> UnitCard:
-    """What there is to say of the unit in a glance."""
+    """Return the card's content."""
     (tile,) = read_tiles([(layer, number)], names, PICTURES)
     is_hidden = names.holds_back(layer.model.name, layer.name, number)
     of_unit = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number)).order_by()
@@ -58,7 +58,7 @@ def _read_card(layer: Layer, number: int, names: Names) -> UnitCard:
 
 
 def _read_check(tile: UnitTile) -> LabelCheck | None:
-    """Of the label that stands for the unit; None where it was never asked for."""
+    """Return the check of the unit's current label; None if it was never requested."""
     if tile.label is None:
         return None
     row = Label.objects.filter(pk=tile.label.key).prefetch_related(fetch_checks()).first()

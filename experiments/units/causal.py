@@ -1,4 +1,4 @@
-"""Causal checks of a unit as its page shows them: what can be asked, how far it is, what came of it.
+"""Show causal checks on a unit's page: the form, progress and results.
 
 The formula and the figures are in `workers.causal`.
 """
@@ -23,9 +23,9 @@ from workers.record.causal import CausalQuestion, CausalReport, ImageEffect, fin
 from workers.record.estimates import Estimate
 
 SHOWN = 10
-"""Checks that a page links to, the newest."""
+"""Maximum checks that a page links to, the newest."""
 MAX_TYPED = 2_000
-"""Characters of a list of units."""
+"""Maximum characters of a list of units."""
 OTHER = "other"
 CHANGES = (("0", "Ablate"), ("2", "Double"), (OTHER, "Other factor"))
 REFERENCES = (("zero", "zero"), ("mean", "the unit's mean"))
@@ -41,7 +41,7 @@ _STRETCH = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 
 
 def read_question(layer: Layer, number: int, sent: Mapping[str, Any]) -> CausalQuestion:
-    """What a form asks of a unit: `change`, `factor`, `reference`, `others`, `seed`. Raises InvalidInput."""
+    """Return the question of a unit's form: `change`, `factor`, `reference`, `others`, `seed`. Raises InvalidInput."""
     change = sent.get("change") or "0"
     factor = parse_float(sent.get("factor") if change == OTHER else change)
     if factor is None:
@@ -51,14 +51,15 @@ def read_question(layer: Layer, number: int, sent: Mapping[str, Any]) -> CausalQ
 
 
 def check_question(layer: Layer, question: CausalQuestion) -> CausalQuestion:
-    """The same. Raises InvalidInput, with the field, for one that the layer cannot answer."""
+    """Return the question if the layer can answer it. Raises InvalidInput, with the field."""
     if problem := find_problem(question, layer.units):
         raise InvalidInput(problem[1], problem[0])
     return question
 
 
 def read_units(layer: Layer, number: int, others: str) -> tuple[int, ...]:
-    """A unit and those that go with it, as stretches such as "3,5-8"; ascending. Raises InvalidInput."""
+    """Return the unit and those that are changed with it, given as ranges such as "3,5-8"; ascending. Raises
+    InvalidInput."""
     if len(others) > MAX_TYPED:
         raise InvalidInput(f"Write the other units in at most {MAX_TYPED:,} characters, such as 3,5-8.", "units")
     numbers = {number}
@@ -80,7 +81,7 @@ def read_units(layer: Layer, number: int, others: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class CausalFigures:
-    """The output's change over some images: of the units, and of control units, as text."""
+    """The output's change over some images, as text: for the units, and for control units."""
 
     name: str
     images: int
@@ -116,8 +117,8 @@ class DrawnCausalCheck:
 def read_section(
     layer: Layer, number: int, dataset: Dataset | None, asked: str, *, may_ask: bool, typed: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything that the section shows; `asked` is the key of a check, `typed` what the form held when it was refused,
-    with `problem`."""
+    """Return the content of the section; `asked` is the key of a check, `typed` the content of a refused form, with
+    its `problem`."""
     rows = CausalCheck.objects.filter(changed_units__layer=layer, changed_units__number=number)
     checks = list(rows.select_related("layer__model", "dataset", "job")[:SHOWN])
     shown = next((each for each in checks if each.pk == parse_key(asked)), None) or next(iter(checks), None)
@@ -139,7 +140,7 @@ def read_section(
 
 
 def draw_check(row: CausalCheck) -> DrawnCausalCheck | None:
-    """None where nothing was measured yet, or what is stored makes no sense."""
+    """Return the result; None if it is not measured yet, or its data are invalid."""
     if row.measured is None:
         return None
     stored: Any = row.result
@@ -162,7 +163,7 @@ def _draw(report: CausalReport) -> DrawnCausalCheck:
 
 
 def _draw_classes(effect: ImageEffect) -> Plot | None:
-    """The classes that change most, the deepest fall first, against no change."""
+    """Plot the classes that change most, deepest fall first, against no change."""
     rows = [
         IntervalRow(
             each.name or f"class {each.number}",
@@ -180,7 +181,7 @@ def _draw_classes(effect: ImageEffect) -> Plot | None:
         used = {each.direction for each in effect.classes}
         names = {"falls": "falls", "rises": "rises", "": UNCLEAR}
         plot.legend = [(_KINDS[key], words) for key, words in names.items() if key in used]
-        plot.table = None  # the page has a table of its own, with more columns
+        plot.table = None  # the page has its own table, with more columns
     return plot
 
 
@@ -210,7 +211,7 @@ def _write_figures(name: str, effect: ImageEffect) -> CausalFigures:
 
 
 def _write(figure: Estimate, words: Callable[[float], str]) -> str:
-    """A figure with its 95 % interval, or why there is none."""
+    """Format a figure with its 95 % interval, or why there is none."""
     if figure.value is None:
         return figure.why
     if figure.low is None or figure.high is None:
@@ -219,20 +220,20 @@ def _write(figure: Estimate, words: Callable[[float], str]) -> str:
 
 
 def _write_change(change: float) -> str:
-    """Three decimals; a smaller change is told by its order."""
+    """Format with three decimals; smaller changes in scientific notation."""
     if not change:
         return "0"
     return f"{change:+.3f}" if abs(change) >= 0.0005 else f"{change:+.0e}"
 
 
 def _write_points(change: float) -> str:
-    """A change of a probability, in percentage points."""
+    """Format a change of a probability, in percentage points."""
     points = round(100 * change, 1)
     return f"{points:+.1f}" if points else "0"
 
 
 def _write_draws(values: Sequence[float], words: Callable[[float], str]) -> str:
-    """Their mean, the lowest and the highest; "" for none."""
+    """Format the mean, the lowest and the highest; "" for none."""
     if not values:
         return ""
     return f"{words(sum(values) / len(values))} ({words(min(values))} to {words(max(values))})"

@@ -1,4 +1,4 @@
-"""Causal checks for scripts: asking for one, and those of a unit with what came of them."""
+"""Causal checks in the API: request one, and list those of a unit with their results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CausalCheckIn(Body):
 
 
 class CausalCheckOut(AskedOnceOut):
-    """What became of the model's output as units were changed."""
+    """The effect of changed units on the model's output."""
 
     model: str = Field(validation_alias="layer.model.name")
     layer: str = Field(validation_alias="layer.name")
@@ -53,7 +53,7 @@ class CausalCheckOut(AskedOnceOut):
     summary="List the causal checks of a unit",
 )
 def list_causal_checks(request: HttpRequest, pk: Id, number: Number, paging: Query[Paging]) -> ListPage[CausalCheckOut]:
-    """Those that change the unit, alone or with others, the newest first."""
+    """Checks that change the unit, alone or with others, newest first."""
     allow(request)
     layer = find_layer(pk, number)
     rows = CHECKS.filter(changed_units__layer=layer, changed_units__number=number)
@@ -70,7 +70,8 @@ def read_causal_check(request: HttpRequest, pk: Id) -> CausalCheckOut:
     "/layers/{pk}/units/{number}/causal-checks", response={202: CausalCheckOut}, summary="Ask for a causal check"
 )
 def ask_for_causal_check(request: HttpRequest, pk: Id, number: Number, wish: CausalCheckIn) -> Status[CausalCheckOut]:
-    """Have a worker change the unit and see what becomes of the model's output. The same question is measured once."""
+    """Ask a worker to change the unit and measure the effect on the model's output. The same question is measured
+    once."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
     layer = find_layer(pk, number)
     units = read_units(layer, number, wish.others)

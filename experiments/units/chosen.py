@@ -1,4 +1,4 @@
-"""Units that somebody chose on the page of a layer or among those found, and the runs that stand for them."""
+"""Units that a person chose on a layer's page or among search results, and their runs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from workers.record.statuses import ENDED, Status
 
 Row = TypeVar("Row", bound=Model)
 COMPARED, QUEUED = 6, 1_000
-"""Runs that are compared, or queued for review, at most."""
+"""Maximum runs that are compared, or queued for review."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What chosen units are added to, circuits or studies: the field that names a new one, its longest value, and what
-    the list of those that are there is called."""
+    """What chosen units are added to, circuits or studies: the field for a new one's name, its maximum length, and
+    the name of the list of existing ones."""
 
     noun: str
     field: str
@@ -36,7 +36,7 @@ class Target:
 
 
 def read_numbers(given: QueryDict, layer: Layer) -> list[int]:
-    """The units that a form names: one by one as `unit`, or as stretches, "0-11,40", in `units`."""
+    """Return the units that a form names: single ones as `unit`, or ranges, "0-11,40", in `units`."""
     numbers = {parse_number(typed) for typed in given.getlist("unit")}
     try:
         numbers |= set(read_stretches(given.get("units", "")[:100_000], layer.units))
@@ -46,8 +46,8 @@ def read_numbers(given: QueryDict, layer: Layer) -> list[int]:
 
 
 def read_places(given: QueryDict) -> list[tuple[Layer, int]]:
-    """The units of any layers that a form names, each once: as `member`, "LAYER.UNIT" by the key of the layer, and as
-    those of one layer, by `model`, `layer` and what `read_numbers` reads. What is not there is left out."""
+    """Return the units of any layers that a form names, each once: as `member`, "LAYER.UNIT" by the key of the
+    layer, and those of one layer, by `model`, `layer` and the fields of `read_numbers`. Missing ones are left out."""
     pairs = [typed.partition(".") for typed in given.getlist("member")]
     known = Layer.objects.select_related("model").in_bulk({parse_key(key) for key, _, _ in pairs})
     found = [(known.get(parse_key(key)), parse_number(number)) for key, _, number in pairs]
@@ -66,8 +66,8 @@ def put_together(
     create: Callable[[str], Row],
     extend: Callable[[int], int],
 ) -> Row | None:
-    """The row that now has `count` chosen units and says so: a new one, or one that is there; None where the form does
-    not say which. `extend` takes a key and returns how many were added. Raises InvalidInput, Http404."""
+    """Add `count` chosen units to a new or an existing row, show a message, and return the row; None if the form
+    does not say which. `extend` takes a key and returns how many were added. Raises InvalidInput, Http404."""
     act = request.POST.get("act")
     if act == "create":
         row = create(request.POST.get(target.field, ""))
@@ -84,7 +84,8 @@ def put_together(
 
 
 def find_runs(layer: Layer, numbers: Sequence[int], names: Names, most: int) -> list[int]:
-    """The newest run of each that concluded, else the newest that ended. Raises StateConflict with what is wrong."""
+    """Return for each unit its newest run with a conclusion, else the newest ended one. Raises StateConflict with
+    the problem."""
     if not numbers:
         raise StateConflict("Choose units first: tick them, or take all that the filter shows.")
     of_units = Run.objects.filter(model=layer.model.name, layer=layer.name, unit__in=numbers)

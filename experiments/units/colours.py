@@ -1,4 +1,4 @@
-"""Colours of a map of units: a value that is a class of the style sheet, its words, and what it means."""
+"""Colours of a map of units: a value that is a CSS class, its words, and its meaning."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Layers of units as geometry: one square for each unit, the units of a state one path. What comes out grows with the
-number of stretches of equal state, not with that of units; links stand on the few units that somebody asked about. And
-the activations of one unit over a dataset: how many images reach which.
+"""Draw layers of units as geometry: one square for each unit, one path for each state; and the histogram of a
+unit's activations over a dataset.
+
+The output grows with the number of ranges of equal state, not with that of units. Only the few units that were
+asked about are links.
 """
 
 from __future__ import annotations
@@ -24,21 +26,21 @@ from experiments.units.states import UnitState
 from workers.record.figures import figure
 
 TALLEST = 64
-"""Units in a column, at most."""
+"""Maximum units in a column."""
 PITCHES = ((400, 18), (1500, 13), (6000, 9))
-"""Units of a model up to which so many pixels are taken for each; of more, the least."""
+"""Maximum units of a model -> pixels for each; larger models use the smallest."""
 LEAST_PITCH = 7
 LINKED = 400
-"""Units of a drawing that are links of their own."""
+"""Maximum units of a drawing that are links."""
 
 
 QUIET: frozenset[Colour] = frozenset({UnitState.NEW, UnitState.DEAD, CheckBand.NONE, GroupColour.NONE})
-"""Colours of units that nobody asked about: they are no links of their own."""
+"""Colours of units that were not asked about: they are not links."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One layer. `areas` are (state, path) pairs; `faint` is where the filter or the search leaves units out."""
+    """One layer. `areas` are (state, path) pairs; `faint` covers units that the filter or the search excludes."""
 
     layer: Layer
     url: str
@@ -49,7 +51,7 @@ class Drawing:
     cells: Sequence[tuple[int, Colour]]
     """Units that are links."""
     matches: int | None
-    """Units that are searched for; None without a search."""
+    """Units that the search found; None without a search."""
 
     @property
     def columns(self) -> int:
@@ -64,7 +66,7 @@ class Drawing:
         return self.rows * self.pitch
 
     def links(self, titles: Mapping[tuple[int, int], str]) -> SafeString:
-        """The units that somebody asked about, each a square that leads to its page and says its labels."""
+        """Return the units that were asked about, each a square that links to its page, with its labels as title."""
         side, url, parts = self.pitch, escape(self.url), []
         for number, state in self.cells:
             known = (titles.get((self.layer.pk, number), ""), self.layer.name_of(number))
@@ -92,7 +94,7 @@ class UnitSelection:
 def network(
     layers: Sequence[Layer], known: Mapping[int, Mapping[int, Colour]], wanted: UnitSelection, rest: Colour
 ) -> list[Drawing]:
-    """All layers of a model, drawn to one measure; `rest` is the colour of units that are not in `known`."""
+    """Draw all layers of a model to one scale; `rest` is the colour of units that are not in `known`."""
     units = sum(layer.units for layer in layers)
     pitch = next((pitch for most, pitch in PITCHES if units <= most), LEAST_PITCH)
     left = LINKED
@@ -120,7 +122,7 @@ def _draw(
 
 
 def _stretches(states: Sequence[Colour | None], wanted: Colour | None, rows: int, pitch: int) -> str:
-    """The squares of all units in a state, column by column, as the path of an SVG."""
+    """Return the squares of all units in a state, column by column, as an SVG path."""
     columns = (states[start : start + rows] for start in range(0, len(states), rows))
     return "".join(
         f"M{column * pitch} {top * pitch}h{pitch}v{length * pitch}h-{pitch}z"
@@ -130,7 +132,7 @@ def _stretches(states: Sequence[Colour | None], wanted: Colour | None, rows: int
 
 
 def _runs_of(states: Sequence[Colour | None], wanted: Colour | None) -> Iterator[tuple[int, int]]:
-    """Where units in a state stand one after the other: first, and how many."""
+    """Yield consecutive units in a state: the first, and how many."""
     place = 0
     for state, group in groupby(states):
         length = len(list(group))
@@ -142,8 +144,8 @@ def _runs_of(states: Sequence[Colour | None], wanted: Colour | None) -> Iterator
 def links(
     layer: Layer, known: Mapping[int, Colour], wanted: UnitSelection, labels: Mapping[int, str], rest: Colour
 ) -> SafeString:
-    """Every unit of one layer as a link with its number, or its name; built here, since a template takes ten times as
-    long for thousands."""
+    """Return every unit of one layer as a link with its number or name; built here, since a template takes ten
+    times as long for thousands."""
     parts = []
     for number in range(layer.units):
         state = known.get(number, rest)
@@ -162,7 +164,7 @@ GAP = 0.07
 
 
 def distribution(histogram: dict[str, Any], exemplar_mean: float | None, quantile: float | None) -> Plot | None:
-    """The histogram of a profile; None if nobody knows one. Heights are logarithmic: most images leave most units
+    """Plot the histogram of a profile; None if there is none. Heights are logarithmic: most images leave most units
     near 0."""
     counts, start, width = histogram.get("counts") or [], histogram.get("start", 0.0), histogram.get("width", 0.0)
     known = [value for value in (exemplar_mean, quantile) if value is not None]

@@ -1,7 +1,7 @@
-"""Labels that are alike, together: how many units of a sweep respond to the same.
+"""Group similar labels: how many units of a sweep respond to the same.
 
-Two labels are as alike as the words they share: those of a dataset of nouns ("red ball", "a ball that is red") come
-together, those that need a language model to compare do not.
+Labels are compared by shared words. Labels of nouns ("red ball", "a ball that is red") are grouped; labels that
+only a language model could compare are not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 ALIKE = 0.5
-"""Shared words over all words of two labels from which they are of one group."""
+"""Minimum of shared words over all words for two labels to be in one group."""
 _WORD = re.compile(r"\w+")
 _FILLING = re.compile(
     r"\b(?:a|an|and|any|are|as|at|both|by|each|either|for|from|in|into|is|it|its|like|near|no|not|of|on|one|or|other|"
@@ -26,19 +26,19 @@ Words = frozenset[str]
 
 @dataclass(frozen=True)
 class LabelGroup:
-    """Labels of one group: the most frequent one names it. `members` are what was given with the labels, each once."""
+    """Labels of one group, named by the most frequent one. `members` are the items given with the labels, each once."""
 
     label: str
     members: Sequence[int]
     labels: Sequence[str]
-    """All of its labels, the most frequent first."""
+    """All of its labels, most frequent first."""
 
 
 def group_labels(labels: Iterable[tuple[int, str]]) -> list[LabelGroup]:
-    """Groups of (member, label) pairs, the largest first; of the same labels they are found once.
+    """Return groups of (member, label) pairs, largest first; cached for the same labels.
 
-    Labels are taken by how often they occur; each joins the group whose first label it is most like, if that is
-    `ALIKE` (Jaccard, "Étude de la distribution florale", 1901, over sets of word stems), else it begins one.
+    Labels are taken by frequency. Each joins the group whose first label is most similar, if at least `ALIKE`
+    (Jaccard, "Étude de la distribution florale", 1901, over sets of word stems); otherwise it starts a group.
     """
     return list(_group(tuple((member, label.strip()) for member, label in labels if label.strip())))
 
@@ -62,11 +62,11 @@ def _group(pairs: tuple[tuple[int, str], ...]) -> Sequence[LabelGroup]:
 
 
 class _Firsts:
-    """The first labels of groups, by those of their words that are rare. `often`: in how many labels each word is.
+    """The first labels of groups, indexed by their rare words. `often`: the number of labels with each word.
 
-    Two sets that are `ALIKE` share so many words that, rarest first, their beginnings share one: a label is compared
-    with those alone whose beginning has a word of its own (prefix filtering; Chaudhuri, Ganti and Kaushik, "A Primitive
-    Operator for Similarity Joins in Data Cleaning", 2006).
+    Two sets that are `ALIKE` share so many words that their prefixes, rarest words first, share one. So a label is
+    compared only with those whose prefix has a word of its own (prefix filtering; Chaudhuri, Ganti and Kaushik, "A
+    Primitive Operator for Similarity Joins in Data Cleaning", 2006).
     """
 
     def __init__(self, often: Mapping[str, int]) -> None:
@@ -81,7 +81,7 @@ class _Firsts:
         return label
 
     def find(self, words: Words) -> str | None:
-        """The one that these words are most like, of several the earliest; None if none is `ALIKE`."""
+        """Return the most similar first label, the earliest of several; None if none is `ALIKE`."""
         near = {place for word in self._begin(words) for place in self._places.get(word, ())}
         alike = [(_compare(words, self._firsts[place][1]), -place) for place in near]
         best, place = max(alike, default=(0.0, 0))
@@ -97,12 +97,12 @@ def _compare(a: Words, b: Words) -> float:
 
 
 def read_words(label: str) -> Words:
-    """The stems of a label's words, without those that fill."""
+    """Return the stems of a label's words, without filler words."""
     return frozenset(map(_stem, _WORD.findall(_FILLING.sub(" ", label.casefold()))))
 
 
 def _stem(word: str) -> str:
-    """Without the plural, which is all that labels differ by again and again."""
+    """Remove the plural, which is the only difference between many labels."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):

@@ -1,9 +1,8 @@
-"""Which units anywhere respond to something: labels of all models by their words, and by their meaning where a worker
-can compare that.
+"""Find units of all models by their labels: by words, and by meaning if a worker can compare that.
 
-By words: a label is as near as the share of what was asked that it says, rare words counting more, words that begin
-alike half; the plural is no other word. By meaning: a worker holds the model that compares sentences; what it found for
-some words is kept for a while, and pages ask for it again until it is there.
+By words: nearness is the share of the query's words in the label. Rare words count more, words with the same
+beginning half; singular and plural are the same word. By meaning: a worker has the model that compares sentences.
+Its answers are kept for a while, and pages poll for them.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from experiments.units.label_groups import read_words
 from experiments.units.tiles import Place, UnitTile, read_tiles
 
 MOST = 60
-"""Units that are found at most."""
+"""Maximum units found."""
 COMPARED = 20_000
-"""Pairs of unit and label with one of the words that are compared, the newest."""
+"""Maximum pairs of unit and label with one of the words that are compared, the newest."""
 ASK_AGAIN = 15
 """Seconds after which a worker that has not answered is asked again."""
 NEAR = 0.35
-"""Cosine from which a label counts as near in meaning."""
+"""Minimum cosine for labels to be near in meaning."""
 BEGINNING = 3
-"""Letters of a word from which its beginning is one."""
+"""Minimum letters of a word's beginning."""
 
 
 @dataclass(frozen=True)
 class FoundUnit:
-    """A unit, how near the nearest of its labels is, from 0 to 1, and that label."""
+    """A unit, its nearest label, and that label's nearness, from 0 to 1."""
 
     tile: UnitTile
     nearness: float
@@ -47,7 +46,7 @@ class FoundUnit:
 
 
 def find_by_words(typed: str, names: Names, most: int = MOST) -> list[FoundUnit]:
-    """The units whose labels are nearest, the nearest first; of the same nearness, the better checked."""
+    """Return the units with the nearest labels, nearest first; equal ones by better check."""
     words = read_words(typed)
     if not words:
         return []
@@ -60,7 +59,7 @@ def find_by_words(typed: str, names: Names, most: int = MOST) -> list[FoundUnit]
 
 
 def _read_pairs(meant: Q, names: Names) -> Sequence[tuple[int, int, str]]:
-    """Layer, number and label of each pair of unit and label that is meant, and not hidden."""
+    """Return layer, number and label of each pair of unit and label that `meant` selects and that is not hidden."""
     rows = visible_to(Label.units.through.objects.filter(meant)).exclude(names.are_hidden("label__run__"))
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
     found = rows.exclude(hidden).filter(unit__members__isnull=True).order_by("-pk")  # circuits are found by name
@@ -68,14 +67,14 @@ def _read_pairs(meant: Q, names: Names) -> Sequence[tuple[int, int, str]]:
 
 
 def _weigh(words: Iterable[str], labels: Iterable[Iterable[str]]) -> dict[str, float]:
-    """What each word counts: the rarer among the labels, the more."""
+    """Return the weight of each word: the rarer among the labels, the higher."""
     some = list(labels)
     often = Counter(word for label in some for word in label)
     return {word: math.log(1 + (1 + len(some)) / (1 + often[word])) for word in words}
 
 
 def _compare(words: Iterable[str], said: frozenset[str], weights: Mapping[str, float]) -> float:
-    """The share of what was asked that a label says; less where it says much beside."""
+    """Return the share of the query that a label contains; less if the label has many other words."""
     shares = {word: _find_share(word, said) for word in words}
     found = sum(weights[word] * share for word, share in shares.items()) / sum(weights.values())
     return found * (0.8 + 0.2 * min(1.0, len(shares) / max(len(said), 1)))
@@ -91,7 +90,7 @@ def _find_share(word: str, said: frozenset[str]) -> float:
 def _list_found(
     pairs: Iterable[tuple[int, int, str]], nearness: Mapping[str, float], names: Names, most: int
 ) -> list[FoundUnit]:
-    """The units of these pairs, each by the nearest of its labels."""
+    """Return the units of these pairs, each with its nearest label."""
     best: dict[Place, tuple[float, str]] = {}
     for layer, number, text in pairs:
         near = nearness.get(text, 0.0)
@@ -109,7 +108,7 @@ def _list_found(
 
 @dataclass(frozen=True)
 class Meant:
-    """What a worker found: `waiting` while it has not answered, else `problem` where it cannot compare meanings."""
+    """A worker's answer: `waiting` until it has answered, `problem` if it cannot compare meanings."""
 
     found: Sequence[FoundUnit] = ()
     waiting: bool = False
@@ -117,7 +116,7 @@ class Meant:
 
 
 def find_by_meaning(typed: str, names: Names, most: int = MOST) -> Meant:
-    """The units whose labels mean something near; a worker is asked the first time."""
+    """Return the units whose labels are near in meaning; the first call asks a worker."""
     if not typed.strip():
         return Meant()
     answer = label_nearness.read_answer(typed)

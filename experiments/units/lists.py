@@ -1,5 +1,5 @@
-"""Units by number, name or words of a label; the labels of some units at once; and the units most similar to one, as a
-worker wrote them down, with labels and pictures: a worker is asked where it must."""
+"""Find units by number, name or words of a label; their labels; and the units most similar to one, which a worker
+computes, with labels and pictures."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from experiments.models import (
 )
 
 LONGEST = 200
-"""Characters of a search."""
+"""Maximum characters of a search."""
 MOST_WORDS = 10
 SHORT = 60
-"""Characters of a label in a drawing."""
+"""Maximum characters of a label in a drawing."""
 LISTED = 60
 """Units that a page lists with their labels."""
 ASK_AGAIN = 30
-"""Seconds after which a comparison that has not come is asked for again."""
+"""Seconds after which a missing comparison is requested again."""
 PICTURES = 3
 
 Numbers = Mapping[int, Collection[int]]
@@ -64,7 +64,7 @@ class ListedUnit:
 
 
 def find_layer(name: str, layer_name: str, number: int = 0) -> Layer:
-    """The layer with its model. Raises Http404, with what there is, if there is none or it has no such unit."""
+    """Return the layer with its model. Raises Http404, with the choices, if there is none or it has no such unit."""
     row = Layer.objects.select_related("model").filter(model__name=name, name=layer_name).first()
     if row is None:
         raise Http404(f"{name} has no layer {layer_name} here.")
@@ -85,7 +85,8 @@ def list_breadcrumbs(
 
 
 def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int]]:
-    """The units of these layers with this number, or whose name or one of whose labels holds all the words."""
+    """Return the units of these layers with this number, or whose name or one of whose labels contains all the
+    words."""
     words = typed.split()[:MOST_WORDS]
     folded = [word.casefold() for word in words]
     number = parse_number(words[0]) if len(words) == 1 else None
@@ -97,7 +98,7 @@ def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int
     holds = Q(layer__in=found) & ~names.are_hidden_at("layer__model__name", "layer__name", "number")
     for word in words:
         holds &= Q(labels__text__icontains=word)
-    # One filter, so that all the words stand in one label.
+    # One filter, so that all the words are in one label.
     for layer_id, number in (
         visible_to(Unit.objects.filter(holds)).order_by().values_list("layer_id", "number").distinct()
     ):
@@ -106,7 +107,8 @@ def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int
 
 
 def find_labels(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[str]]:
-    """The labels of these units, the newest first; of what the viewer is to judge unseen, those of no run."""
+    """Return the labels of these units, newest first; without labels of runs for units that the viewer has yet to
+    judge blind."""
     if not any(numbers.values()):
         return {}
     meant = reduce(or_, (Q(layer=layer, number__in=list(some)) for layer, some in numbers.items() if some))
@@ -126,13 +128,13 @@ def find_labels(numbers: Numbers, names: Names) -> dict[tuple[int, int], list[st
 
 
 def shorten_labels(labels: Sequence[str]) -> str:
-    """The labels in as few characters as a drawing has room for."""
+    """Shorten the labels to the room in a drawing."""
     text = "; ".join(dict.fromkeys(labels))
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
 def list_units(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[ListedUnit]:
-    """The first of these units with their labels."""
+    """Return the first of these units with their labels."""
     pairs = [(layer, number) for layer in layers for number in sorted(numbers.get(layer.pk, ()))][:LISTED]
     some: dict[int, list[int]] = {}
     for layer, number in pairs:
@@ -144,8 +146,8 @@ def list_units(numbers: Numbers, layers: Sequence[Layer], names: Names) -> list[
 
 
 def choose_dataset(layer: Layer) -> Dataset | None:
-    """The dataset that exemplars of the layer are taken from unless somebody says otherwise: one that most of its units
-    were measured over, one that it is indexed over, one that suits the model; None if there is none to use."""
+    """Return the default dataset for exemplars of the layer: one over which most of its units were measured, one
+    that it is indexed over, or one that suits the model; None if none can be used."""
     measured = dict(
         UnitProfile.objects.filter(unit__layer=layer, written__isnull=False)
         .order_by()
@@ -163,7 +165,7 @@ def choose_dataset(layer: Layer) -> Dataset | None:
 
 
 def count_measured(layer: Layer, dataset: Dataset) -> int:
-    """Units of the layer that have exemplars over the dataset."""
+    """Return how many units of the layer have exemplars over the dataset."""
     return UnitProfile.objects.filter(unit__layer=layer, dataset=dataset, written__isnull=False).count()
 
 
@@ -172,7 +174,7 @@ def count_measured(layer: Layer, dataset: Dataset) -> int:
 
 @dataclass(frozen=True)
 class SimilarUnit(ListedUnit):
-    """Another unit: how similar it is, how many exemplars both have, what is known of it."""
+    """Another unit: its similarity, its shared exemplars, and what is known of it."""
 
     similarity: float
     shared: int
@@ -190,7 +192,8 @@ class SimilarUnits:
 
 
 def find_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Names) -> SimilarUnits | None:
-    """None while a worker looks for them; those that are older than an index are looked for again, and shown."""
+    """Return similar units; None while a worker computes them. Results older than an index are computed again, and
+    shown meanwhile."""
     of_model = LayerIndex.objects.filter(dataset=profile.dataset_id, layer__in=layers)
     newest = of_model.aggregate(newest=Max("written"))["newest"]
     stale = profile.compared is None or (newest is not None and profile.compared < newest)
@@ -220,7 +223,7 @@ def _read_similar(profile: UnitProfile, layers: Mapping[int, Layer], names: Name
 
 
 def _pictures(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], list[Exemplar]]:
-    """The first exemplars of these units over the same dataset, where a worker has written them."""
+    """Return the first exemplars of these units over the same dataset, if a worker has written them."""
     if not numbers:
         return {}
     units = reduce(
@@ -234,7 +237,7 @@ def _pictures(profile: UnitProfile, numbers: Mapping[int, Sequence[int]]) -> dic
 
 
 def list_last_hypotheses(runs: Sequence[Run]) -> list[Hypothesis]:
-    """The hypotheses of these runs as each run last listed them; one query. Decided ones come first."""
+    """Return the hypotheses of these runs as each run last listed them, decided ones first; one query."""
     rows = Hypothesis.objects.filter(run__in=[run.pk for run in runs]) if runs else Hypothesis.objects.none()
     last: dict[tuple[int, int], Hypothesis] = {
         (row.run_id, row.number): row for row in rows.order_by("run_id", "round")

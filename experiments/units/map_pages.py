@@ -1,5 +1,4 @@
-"""Maps of units: a model as layers of squares, a layer as a contact sheet of tiles or as a map; what is done to the
-units that somebody chose there."""
+"""Maps of units: a model as layers of squares, a layer as a sheet of tiles or a map; and actions on chosen units."""
 
 from __future__ import annotations
 
@@ -35,14 +34,14 @@ from experiments.units.tiles import make_tiles, read_layer_facts
 PER_PAGE = 192
 """Tiles of one page of a sheet."""
 KEPT = ("q", "state", "colour", "low", "high", "sort")
-"""What of the address stays from page to page."""
+"""Parameters that stay in the address from page to page."""
 WORK = "layer-work"
-"""The part of the page that waits for exemplars; htmx asks for it by this id."""
+"""The part of the page that waits for exemplars; htmx requests it by this id."""
 
 
 @require_safe
 def model(request: HttpRequest, name: str) -> HttpResponse:
-    """The network: every layer, every unit a square in the colour of its state."""
+    """Show the network: every layer, every unit a square in the colour of its state."""
     names = Names(access.require(request))
     row = get_object_or_404(VisionModelRow, name=name)
     layers = list(row.layers.select_related("model"))
@@ -62,7 +61,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
-    """One layer: a sheet of tiles, or a map of links; htmx is sent how far its exemplars are."""
+    """Show one layer: a sheet of tiles, or a map of links; htmx gets the progress of its exemplars."""
     names = Names(access.require(request))
     row = lists.find_layer(name, layer_name)
     work = _read_work(request, row)
@@ -98,7 +97,7 @@ def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
 
 
 def _read_map(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
-    """What all maps share: colours, legend, filter and search."""
+    """Return what all maps share: colours, legend, filter and search."""
     typed = request.GET.get("q", "").strip()[: lists.LONGEST]
     asked = request.GET.get("state", "")
     colouring = colour_units(read_scheme(request.GET.get("colour", "")), row, layers, names)
@@ -122,7 +121,7 @@ def _read_map(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer]
 def _list_legend(
     request: HttpRequest, layers: Sequence[Layer], colouring: Colouring, state: Colour | None
 ) -> list[dict[str, Any]]:
-    """Each colour with its words, how many units have it, and the address that shows these alone, or no longer."""
+    """Return each colour with its words, its number of units, and the address that turns its filter on or off."""
     counts, legend = count_states(layers, colouring.known, colouring.rest), []
     for each in colouring.colours:
         address = request.GET.copy()
@@ -136,7 +135,7 @@ def _list_legend(
 
 
 def _read_work(request: HttpRequest, row: Layer) -> dict[str, Any]:
-    """How many units of the layer have exemplars over which dataset, and whether a worker is at it."""
+    """Return how many units of the layer have exemplars over which dataset, and whether a worker computes them."""
     dataset = lists.choose_dataset(row) if row.takes_images else None
     job = actions.find_job(row, dataset.key) if dataset else None
     return {
@@ -151,12 +150,12 @@ def _read_work(request: HttpRequest, row: Layer) -> dict[str, Any]:
     }
 
 
-# --- what is done there ---
+# --- actions ---
 
 
 @require_POST
 def layer_exemplars(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
-    """Have a worker write the exemplars of every unit of the layer."""
+    """Ask a worker to write the exemplars of every unit of the layer."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = lists.find_layer(name, layer_name)
     try:
@@ -168,7 +167,7 @@ def layer_exemplars(request: HttpRequest, name: str, layer_name: str) -> HttpRes
 
 @require_POST
 def choose(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
-    """The runs of the units that somebody chose: to be compared, or queued for review."""
+    """Compare the runs of chosen units, or queue them for review."""
     names = Names(access.require(request))
     row = lists.find_layer(name, layer_name)
     numbers = chosen.read_numbers(request.POST, row)
@@ -186,7 +185,7 @@ def choose(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
 @require_safe
 @never_cache
 def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
-    """Some unit of the layer that has no label, was not asked about and is not known to be dead."""
+    """Open a random unit of the layer that has no label, was not asked about and is not known to be dead."""
     names = Names(access.require(request))
     row = lists.find_layer(name, layer_name)
     known = states(row.model, [row], names)[row.pk]
@@ -199,7 +198,7 @@ def random(request: HttpRequest, name: str, layer_name: str) -> HttpResponse:
 
 @require_POST
 def exemplars(request: HttpRequest, name: str, layer_name: str, number: int) -> HttpResponse:
-    """Have a worker find the exemplars of a unit, or try again."""
+    """Ask a worker to find the exemplars of a unit, or to try again."""
     actor = Actor.of(request, Role.RESEARCHER)
     layer = lists.find_layer(name, layer_name, number)
     key = get_object_or_404(Dataset, key=request.POST.get("dataset", ""), available=True).key

@@ -1,5 +1,5 @@
-"""Units: the models there are, a model as layers of units, a layer, and the page of one unit: what a dataset says of
-it, what runs and people say, what speaks for and against that."""
+"""Pages of units: the models, a model as layers of units, a layer, and one unit with dataset figures, runs, labels
+and evidence."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT
 from workers.record.statuses import Status
 
 RUNS = 10
-"""Runs of a unit that its page lists and takes evidence from, the newest."""
+"""Newest runs of a unit that its page lists and uses as evidence."""
 LABELS, MOST_LABELS = 10, 1_000
-"""Labels that it lists, the newest; all of them, or so many, where the address says `labels=all`."""
+"""Newest labels that it lists, and the maximum if the address says `labels=all`."""
 UNSHOWN = ("options", "limits", "versions")
 MEASURED, CAUSAL = "measured", "causal"
-"""The parts of the page that wait for a worker; htmx asks for them by these ids."""
+"""The parts of the page that wait for a worker; htmx requests them by these ids."""
 TYPED = 10_000
-"""Characters that are read of a field of a form."""
+"""Maximum characters read of a form field."""
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """The models, and how much is known of each."""
+    """Show the models, and how much is known of each."""
     access.require(request)
     models = VisionModelRow.objects.annotate(
         layer_count=Count("layers", filter=~Q(layers__kind=CIRCUIT)), units=Sum("layers__units")
@@ -66,7 +66,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
-    """The whole page; htmx is sent what the dataset says, or the causal check, while a worker finds that out."""
+    """Show the whole page; htmx gets the dataset figures, or the causal check, while a worker computes them."""
     access.require(request)
     if layer_name == ACTIVATION_LAYER:
         return redirect("circuit-studied", name, number)
@@ -75,7 +75,7 @@ def unit(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpR
 
 @require_POST
 def causal_check(request: HtmxRequest, name: str, layer_name: str, number: int) -> HttpResponse:
-    """Have a worker change the unit, alone or with others, and see what becomes of the model's output."""
+    """Ask a worker to change the unit, alone or with others, and measure the effect on the model's output."""
     actor = Actor.of(request, Role.RESEARCHER)
     row = lists.find_layer(name, layer_name, number)
     typed = {each: value[:TYPED] for each, value in request.POST.items() if isinstance(value, str)}
@@ -91,7 +91,7 @@ def causal_check(request: HtmxRequest, name: str, layer_name: str, number: int) 
 def _render_unit(
     request: HtmxRequest, row: Layer, number: int, typed: Mapping[str, str], status: int = 200
 ) -> HttpResponse:
-    """`typed` is what the form of a causal check held, and the problem with it."""
+    """Render the page; `typed` is the content of a refused causal check form, with its problem."""
     role = access.role_in(request) or Role.VIEWER
     names = Names(request.user)
     context: dict[str, Any] = {
@@ -114,7 +114,7 @@ def _render_unit(
 
 
 def _read_measured(request: HttpRequest, layer: Layer, number: int, names: Names) -> dict[str, Any]:
-    """The unit over the dataset that is asked for, or the one that says most."""
+    """Return the unit over the requested dataset, or the one that says most."""
     datasets = list(Dataset.objects.all())
     profiles = UnitProfile.objects.filter(unit__layer=layer, unit__number=number).select_related("unit", "dataset")
     by_dataset = {profile.dataset_id: profile for profile in profiles}
@@ -122,7 +122,7 @@ def _read_measured(request: HttpRequest, layer: Layer, number: int, names: Names
     asked = request.GET.get("dataset", "")
     dataset = next((each for each in datasets if each.key == asked), None)
     no_dataset = asked if dataset is None else ""
-    if dataset is None:  # unasked, one with its exemplars, one that is indexed, one that suits the model
+    if dataset is None:  # by default one with its exemplars, one that is indexed, one that suits the model
         written = {pk for pk, profile in by_dataset.items() if profile.written}
         fitting = compatibility.dataset_for(layer.model.name)
 
@@ -140,13 +140,13 @@ def _read_measured(request: HttpRequest, layer: Layer, number: int, names: Names
         return context
     context["indexed"] = dataset.pk in indexed
     if dataset.pk not in indexed and dataset.pk not in by_dataset:
-        return context  # a whole layer would have to be indexed: somebody has to want that
+        return context  # a whole layer would have to be indexed: only on request
     context |= read_profile(layer, number, dataset, again=False)
     return context | _describe_profile(context, layer, names)
 
 
 def _describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) -> dict[str, Any]:
-    """Exemplars, histogram and neighbours of the profile; None where they are not known yet."""
+    """Return exemplars, histogram and neighbours of the profile; None if unknown."""
     profile: UnitProfile = context["profile"]
     exemplars: Sequence[Exemplar] = context["exemplars"]
     if not profile.written:
@@ -164,7 +164,7 @@ def _describe_profile(context: Mapping[str, Any], layer: Layer, names: Names) ->
 def _read_known(
     request: HttpRequest, layer: Layer, number: int, exemplar_mean: float | None, names: Names
 ) -> dict[str, Any]:
-    """Runs, labels, evidence and hypotheses."""
+    """Return runs, labels, evidence and hypotheses."""
     viewer = access.require(request)
     of_unit = visible_to(Run.objects.filter(model=layer.model.name, layer=layer.name, unit=number))
     is_hidden = names.holds_back(layer.model.name, layer.name, number)
@@ -199,7 +199,8 @@ def _read_known(
 
 
 def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_runs: bool) -> dict[str, Any]:
-    """The newest labels of the unit, and the one that evidence is sorted by: the one asked for, or the current one."""
+    """Return the newest labels of the unit, and the label that sorts the evidence: the requested one, or the
+    current one."""
     every = request.GET.get("labels") == "all"
     most = MOST_LABELS if every else LABELS
     rows = visible_to(Label.objects.filter(units__layer=layer, units__number=number)).order_by("-pk")
@@ -213,7 +214,7 @@ def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_run
 
 
 def current(labels: Sequence[Label]) -> Label | None:
-    """The label that stands for the unit: the first of its newest run, else the newest of all."""
+    """Return the unit's current label: the first of its newest run, else the newest of all."""
     of_runs = [label for label in labels if label.run]
     newest = max((label.run_id or 0 for label in of_runs), default=0)
     first = min((each for each in of_runs if each.run_id == newest), key=lambda each: each.position, default=None)

@@ -1,5 +1,5 @@
-"""What reviewers made of every unit: the newest verdict on a run of it, or that a run waits for reviewers. Two queries,
-however large the model."""
+"""Colour units by the reviewers' newest verdict on a run, or by runs that wait for reviewers. Two queries, whatever
+the size of the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.units.colours import Colour
 
 
 class ReviewColour(Colour):
-    """What reviewers made of a unit's newest run with a verdict."""
+    """The reviewers' verdict on a unit's newest run that has one."""
 
     ACCEPTED = "review-accept", "Accepted", "reviewers accept the conclusion"
     REVISE = "review-revise", "To be revised", "reviewers want the conclusion changed"
@@ -26,7 +26,7 @@ class ReviewColour(Colour):
 
     @property
     def mark(self) -> str:
-        """One character, beside which the words stand for who does not see it."""
+        """Return one character; the words beside it are for people who cannot see it."""
         return _MARKS.get(self, "")
 
 
@@ -44,12 +44,12 @@ _OF_VERDICTS = {
     Outcome.SPLIT: ReviewColour.DISPUTED,
 }
 Reviews = Mapping[int, Mapping[int, ReviewColour]]
-"""Id of a layer -> number of a unit -> its colour; units that nobody reviews are left out."""
+"""Id of a layer -> number of a unit -> its colour; without units that are not under review."""
 _Row = tuple[str, str, int, ReviewColour]
 
 
 def find_reviews(layers: Sequence[Layer], names: Names) -> Reviews:
-    """What this viewer may see of the verdicts on the units of these layers, of one model or several."""
+    """Return the verdicts that this viewer may see on the units of these layers, of one model or several."""
     ids = {(layer.model.name, layer.name): layer.pk for layer in layers}
     found: dict[int, dict[int, ReviewColour]] = {pk: {} for pk in ids.values()}
     for model, name, number, colour in [*_list_waiting(layers, names), *_list_verdicts(layers, names)]:
@@ -65,7 +65,7 @@ def _list_waiting(layers: Sequence[Layer], names: Names) -> list[_Row]:
 
 
 def _list_verdicts(layers: Sequence[Layer], names: Names) -> list[_Row]:
-    """The oldest run first, so that the newest one stands."""
+    """Return verdicts, oldest run first, so that the newest one wins."""
     runs = _find_runs(layers, names).exclude(verdict="").exclude(blindness.has_hidden_verdict(names.viewer))
     rows = runs.order_by("pk").values_list("model", "layer", "unit", "verdict")
     return [(model, layer, unit, _OF_VERDICTS[Outcome(verdict)]) for model, layer, unit, verdict in rows]

@@ -1,5 +1,5 @@
-"""What a map of units is coloured by: how they stand, how right their labels are, what reviewers made of them, which
-labels are alike, how often they are active. So many queries each, however large the model."""
+"""Colour maps of units by state, label quality, review, similar labels, or activation frequency. The number of
+queries does not depend on the size of the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.units.tiles import choose_labels
 
 
 class GroupColour(Colour):
-    """The largest groups of labels, by their place."""
+    """The largest groups of labels, by rank."""
 
     FIRST = "group-1", "", "labels alike"
     SECOND = "group-2", "", "labels alike"
@@ -32,12 +32,12 @@ class GroupColour(Colour):
 
     @classmethod
     def of_rank(cls, rank: int) -> GroupColour:
-        """That of the group which is the first, second, … largest."""
+        """Return the colour of the group with this rank, from the largest."""
         return cls(f"group-{rank}") if rank <= COLOURED_GROUPS else cls.OTHER
 
 
 class FrequencyBand(Colour):
-    """On how many images of the dataset a unit is active."""
+    """Band of the number of dataset images on which a unit is active."""
 
     DENSE = "active-4", "Half or more", "active on half of the images or more"
     OFTEN = "active-3", "10 % to 50 %", "active on a tenth of the images or more"
@@ -55,7 +55,7 @@ SCHEMES = {
     "label": "Labels alike",
     "active": "Activation frequency",
 }
-"""As an address says it -> as a page does."""
+"""Name in the address -> name on the page."""
 _OF_FUNCTIONS = ("state", "check", "review")
 _LEAST = ((0.5, FrequencyBand.DENSE), (0.1, FrequencyBand.OFTEN), (0.01, FrequencyBand.SOME))
 
@@ -68,11 +68,11 @@ class Colouring:
     known: Mapping[int, Mapping[int, Colour]]
     rest: Colour
     words: Mapping[Colour, str] = field(default_factory=dict)
-    """Of those whose words depend on what was found."""
+    """Words of colours that depend on the results."""
 
     @property
     def colours(self) -> list[Colour]:
-        """All that the legend lists."""
+        """Return all colours in the legend."""
         return [each for each in type(self.rest) if not isinstance(each, GroupColour) or self.say(each)]
 
     def say(self, colour: Colour) -> str:
@@ -80,18 +80,18 @@ class Colouring:
 
 
 def list_schemes(layers: Sequence[Layer]) -> list[tuple[str, str]]:
-    """Those that say something of these layers: functions have no labels, and are active on no images."""
+    """Return the schemes that apply to these layers: functions have no labels, and no images activate them."""
     images = any(layer.takes_images for layer in layers) or not layers
     return [(name, words) for name, words in SCHEMES.items() if images or name in _OF_FUNCTIONS]
 
 
 def read_scheme(asked: str) -> str:
-    """The scheme that an address names; how units stand for any other."""
+    """Return the scheme that an address names; by state for any other."""
     return asked if asked in SCHEMES else "state"
 
 
 def colour_layers(scheme: str, layers: Sequence[Layer], names: Names) -> Colouring:
-    """The same of layers of several models: a colour means the same in all of them."""
+    """Colour layers of several models: a colour has the same meaning in all of them."""
     if scheme == "label":
         return _colour_by_label(layers, names)
     parts = [colour_units(scheme, layer.model, [layer], names) for layer in layers]
@@ -99,7 +99,7 @@ def colour_layers(scheme: str, layers: Sequence[Layer], names: Names) -> Colouri
 
 
 def colour_units(scheme: str, model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Colouring:
-    """The units of these layers of the model in the colours of one scheme, as this viewer may see them."""
+    """Colour the units of these layers of the model by one scheme, as this viewer may see them."""
     if scheme == "check" and layers and not any(layer.takes_images for layer in layers):
         return Colouring(scheme, find_function_bands(layers), FunctionBand.NONE)
     if scheme == "check":
@@ -126,12 +126,12 @@ def _colour_by_label(layers: Sequence[Layer], names: Names) -> Colouring:
 
 
 def name_groups(groups: Sequence[LabelGroup]) -> dict[Colour, str]:
-    """What the colours of the largest groups are called."""
+    """Return the names of the largest groups' colours."""
     return {GroupColour.of_rank(rank): group.label for rank, group in enumerate(groups[:COLOURED_GROUPS], 1)}
 
 
 def _find_frequencies(layers: Sequence[Layer]) -> dict[int, dict[int, Colour]]:
-    """Of units that were measured over a dataset; over several, where they are active most."""
+    """Return the bands of units that were measured over a dataset; over several, where they are active most."""
     found: dict[int, dict[int, Colour]] = {layer.pk: {} for layer in layers}
     rows = UnitProfile.objects.filter(unit__layer__in=found, active__isnull=False).order_by("active")
     for layer, number, active in rows.values_list("unit__layer_id", "unit__number", "active"):

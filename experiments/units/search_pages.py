@@ -1,4 +1,4 @@
-"""Which units anywhere respond to something: the page that asks, and the operation that does the same."""
+"""Search units of all models by what they respond to: the page, and the same API operation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from experiments.units import label_search
 from experiments.units.label_search import FoundUnit, Meant
 
 MEANT = "by-meaning"
-"""The part of the page that waits for a worker; htmx asks for it by this id."""
+"""The part of the page that waits for a worker; htmx requests it by this id."""
 router = Router(tags=["Units"])
 
 
 @require_safe
 def search(request: HtmxRequest) -> HttpResponse:
-    """Units by the words of their labels at once; by meaning as soon as a worker has compared them."""
+    """Show units found by the words of their labels; by meaning once a worker has compared them."""
     names = Names(access.require(request))
     typed = request.GET.get("q", "").strip()[: label_nearness.LONGEST]
     meant = label_search.find_by_meaning(typed, names)
@@ -42,7 +42,7 @@ def search(request: HtmxRequest) -> HttpResponse:
 
 
 class FoundUnitOut(Schema):
-    """A unit one of whose labels is near."""
+    """A unit with a label near the query."""
 
     model: str
     layer: str
@@ -71,7 +71,7 @@ class UnitQuery(Schema):
 
 @router.get("/units/search", response=UnitsOut, summary="Find units by what they respond to")
 def search_units(request: HttpRequest, asked: Query[UnitQuery]) -> dict[str, Any]:
-    """Over the labels of all models: by their words, and by their meaning where a worker can compare that."""
+    """Search the labels of all models: by their words, and by their meaning if a worker can compare that."""
     names = Names(allow(request))
     meant: Meant = label_search.find_by_meaning(asked.q, names)
     by_meaning = {"waiting": meant.waiting, "problem": meant.problem, "units": list(map(_found_out, meant.found))}

@@ -1,4 +1,4 @@
-"""The units of a layer that a reader asked for: by words, colour and score, in an order; as tiles, and as text."""
+"""List a layer's units by words, colour and score, in an order; as tiles, and as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.units.tiles import UnitFacts, UnitTile
 from workers.record.figures import figure
 
 SORTS = {"number": "Number", "score": "Score, best first", "worst": "Score, worst first", "label": "Label"}
-"""As an address says it -> as a page does."""
+"""Name in the address -> name on the page."""
 LONGEST_LABEL = 90
 TILE = (
     '<li class="tile {colour}">{box}<a href="{url}" title="{title}">{picture}'
@@ -47,7 +47,7 @@ NO_PICTURE = SafeString('<span class="no-picture" aria-hidden="true"></span>')
 
 @dataclass(frozen=True)
 class NearUnit:
-    """The nearest unit of another layer: how near it is, and by what that is told."""
+    """The nearest unit of another layer: its nearness, and how it was compared."""
 
     url: str
     number: int
@@ -57,7 +57,7 @@ class NearUnit:
 
 @dataclass(frozen=True)
 class SheetFilter:
-    """What the address asks for beside words and colour. Bounds of r leave out what has none."""
+    """Filters of the address besides words and colour. Bounds of r exclude units without r."""
 
     low: float | None = None
     high: float | None = None
@@ -77,7 +77,7 @@ class SheetFilter:
 def list_numbers(
     layer: Layer, wanted: UnitSelection, colouring: Colouring, facts: UnitFacts, asked: SheetFilter
 ) -> list[int]:
-    """The units that are meant, in the order that is asked for; those without a score, or a label, come last."""
+    """Return the selected units in the requested order; those without a score, or a label, come last."""
     known = colouring.known[layer.pk]
     meant = [
         number
@@ -101,8 +101,8 @@ def _fold_label(facts: UnitFacts, layer: Layer, number: int) -> tuple[bool, str]
 def draw_tiles(
     tiles: Sequence[UnitTile], colouring: Colouring, base: str, near: Mapping[int, NearUnit] | None = None
 ) -> SafeString:
-    """The tiles of one layer, whose address is `base`; beside another, each with the nearest there, by number. Built
-    here: a template takes ten times as long for hundreds."""
+    """Draw the tiles of one layer, whose address is `base`; beside another layer, each with its nearest there, by
+    number. Built here: a template takes ten times as long for hundreds."""
     return format_html_join("", "{}", ((_draw_tile(tile, colouring, base, near),) for tile in tiles))
 
 
@@ -125,7 +125,8 @@ def _draw_tile(tile: UnitTile, colouring: Colouring, base: str, near: Mapping[in
 
 
 def _draw_picture(tile: UnitTile) -> SafeString:
-    """The first exemplar, masked and raw: the style sheet shows one of them, and only that one is fetched."""
+    """Draw the first exemplar, masked and raw: the style sheet shows one of them, and the browser loads only that
+    one."""
     if not tile.pictures:
         return NO_PICTURE
     first = tile.pictures[0]
@@ -134,7 +135,7 @@ def _draw_picture(tile: UnitTile) -> SafeString:
 
 
 def _draw_review(review: ReviewColour | None) -> SafeString:
-    """Its mark, with the words beside it for who does not see that."""
+    """Draw its mark, with the words beside it for people who cannot see it."""
     if review is None:
         return NO_BOX
     return format_html(REVIEW, colour=review.value, words=review.words, mark=review.mark)

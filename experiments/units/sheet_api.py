@@ -26,7 +26,7 @@ MOST_REPEATED = 100
 
 
 class TileOut(Schema):
-    """A unit at a glance."""
+    """A unit in brief."""
 
     number: int
     name: str
@@ -72,7 +72,7 @@ class SheetFilters(Schema):
 
 @router.get("/layers/{pk}/sheet", response=SheetOut, summary="List the units of a layer")
 def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters]) -> dict[str, Any]:
-    """Every unit of the layer that matches, whether or not somebody has asked about it."""
+    """Every matching unit of the layer, asked about or not."""
     names = Names(allow(request))
     layer = find(Layer.objects.select_related("model"), pk=pk)
     colouring = colour_units(read_scheme(filters.colour or ""), layer.model, [layer], names)
@@ -113,7 +113,7 @@ def _tile_out(tile: UnitTile, colour: str) -> TileOut:
 
 
 class WorkOut(Schema):
-    """The job that makes them: read it to see how far it is."""
+    """The job that computes the exemplars: read it for its progress."""
 
     job: int
     status: str
@@ -121,7 +121,8 @@ class WorkOut(Schema):
 
 @router.post("/layers/{pk}/exemplars", response={202: WorkOut}, summary="Ask for the exemplars of a whole layer")
 def ask_for_layer_exemplars(request: HttpRequest, pk: Id, over: Over) -> Status[WorkOut]:
-    """Have a worker measure every unit of the layer over a dataset. What is there is kept; asking again is harmless."""
+    """Ask a worker to measure every unit of the layer over a dataset. Existing results are kept; asking again is
+    harmless."""
     actor = Actor.behind(request, allow(request, Role.RESEARCHER, TokenScope.RUN))
     job = actions.ask_for_layer(actor, find(Layer.objects.select_related("model"), pk=pk), over.dataset)
     return Status(202, WorkOut(job=job.pk, status=job.status))

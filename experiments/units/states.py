@@ -1,4 +1,4 @@
-"""How every unit of a model stands: three queries, whatever its size."""
+"""Find the state of every unit of a model, in three queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class UnitState(Colour):
-    """The first that is true of a unit is its state."""
+    """A unit has the first state that applies to it."""
 
     LIVE = "live", "Queued or running", "a run is at it, or will be soon"
     CONCLUDED = "concluded", "Concluded", "a run concluded"
@@ -28,11 +28,12 @@ class UnitState(Colour):
 ORDER = tuple(UnitState)
 
 States = Mapping[int, Mapping[int, UnitState]]
-"""Id of a layer -> number of a unit -> its state; units that nobody asked about are left out."""
+"""Id of a layer -> number of a unit -> its state; without units that were not asked about."""
 
 
 def states(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> States:
-    """The states of the units of these layers of the model; what somebody is to judge unseen looks new to them."""
+    """Return the states of the units of these layers of the model. Units that the viewer has yet to judge blind
+    look new."""
     ids = {layer.name: layer.pk for layer in layers}
     found: dict[int, dict[int, UnitState]] = {layer.pk: {} for layer in layers}
     kept = {(ids[layer], number) for name, layer, number in names.hidden if name == model.name and layer in ids}
@@ -56,14 +57,14 @@ def states(model: VisionModelRow, layers: Sequence[Layer], names: Names) -> Stat
 
 
 def state_of(status: str) -> UnitState:
-    """What a run in this status makes of its unit."""
+    """Return the state of a unit whose run has this status."""
     if status in ACTIVE:
         return UnitState.LIVE
     return UnitState.CONCLUDED if status == Status.CONCLUDED else UnitState.OPEN
 
 
 def dead(layers: Sequence[int]) -> dict[int, set[int]]:
-    """The units of each layer that no image of any dataset that was indexed activates."""
+    """Return the units of each layer that no image of any indexed dataset activates."""
     found: dict[int, set[int]] = {}
     rows = LayerIndex.objects.filter(layer__in=layers, dead__isnull=False).values_list("layer_id", "dead")
     for layer, dead_here in rows:
@@ -73,7 +74,7 @@ def dead(layers: Sequence[int]) -> dict[int, set[int]]:
 
 
 def count_states(layers: Sequence[Layer], known: Mapping[int, Mapping[int, T]], rest: T) -> Counter[T]:
-    """How many units are in each state, or each band; `rest` is that of units which are not in `known`."""
+    """Count the units in each state, or each band; `rest` is that of units which are not in `known`."""
     counts = Counter(state for layer in layers for n, state in known[layer.pk].items() if n < layer.units)
     counts[rest] += sum(layer.units for layer in layers) - counts.total()
     return counts

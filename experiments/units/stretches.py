@@ -1,4 +1,5 @@
-"""Units of a layer as text: "0-11,40" are the first twelve and unit 40. So a plan of 100,000 units is a few bytes."""
+"""Write units of a layer as text: "0-11,40" is the first twelve and unit 40. So a plan of 100,000 units takes a few
+bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Iterable
 
 
 def format_stretches(numbers: Iterable[int]) -> str:
-    """The numbers as stretches, in ascending order, each once."""
+    """Format the numbers as ranges, in ascending order, each once."""
     found: list[list[int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:
@@ -17,8 +18,8 @@ def format_stretches(numbers: Iterable[int]) -> str:
 
 
 def read_stretches(text: str, units: int | None = None) -> list[int]:
-    """The numbers that `format_stretches` wrote; of what somebody else may have written, those below `units`. Raises
-    ValueError for other text."""
+    """Parse the output of `format_stretches`. For text from other sources, pass `units`: numbers from there on are
+    left out. Raises ValueError for other text."""
     numbers: list[int] = []
     for stretch in filter(None, text.split(",")):
         first, _, last = stretch.partition("-")

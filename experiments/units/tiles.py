@@ -1,5 +1,5 @@
-"""Units as tiles and cards: the first exemplars, the label that stands for the unit, how right it is, how the unit
-stands. So many queries, however many units; of what the viewer is to judge unseen, nothing that a run said."""
+"""Show units as tiles and cards: first exemplars, current label, its check, and the unit's state. The number of
+queries does not depend on that of units. Units that the viewer has yet to judge blind show nothing from runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class UnitLabel:
-    """The label that stands for a unit, by its key, and of how many."""
+    """The unit's current label by its key, and the number of its labels."""
 
     text: str
     key: int
@@ -52,7 +52,7 @@ class UnitTile:
     """Of the best check of any of its labels."""
     pictures: Sequence[Picture] = ()
     review: ReviewColour | None = None
-    """What reviewers made of it, where that was asked for."""
+    """The reviewers' verdict, if requested."""
 
     @property
     def name(self) -> str:
@@ -64,14 +64,14 @@ class UnitTile:
 
     @property
     def activation(self) -> float | None:
-        """Of its first exemplar."""
+        """The activation of its first exemplar."""
         return self.pictures[0].activation if self.pictures else None
 
 
 @dataclass(frozen=True)
 class UnitFacts:
-    """What is said of some units: by place the label that stands for each, and the best r of a check of its labels; of
-    all checks how many tested r against 0, and how many found it above 0 with all of them in mind."""
+    """Facts on some units: by place the current label, and the best r of a check of its labels; over all checks,
+    how many tested r against 0, and how many found it above 0 after correction for multiple tests."""
 
     labels: Mapping[Place, UnitLabel]
     scores: Mapping[Place, float]
@@ -81,17 +81,17 @@ class UnitFacts:
 
     @property
     def repeats(self) -> LabelRepeats:
-        """How many of the labels that stand for units say something of their own."""
+        """Return how many of the units' current labels are distinct."""
         return count_repeats(label.text for label in self.labels.values())
 
 
 def read_layer_facts(layers: Sequence[Layer], names: Names) -> UnitFacts:
-    """Of all units of these layers, with what reviewers made of them."""
+    """Return the facts on all units of these layers, with the reviewers' verdicts."""
     return replace(_read_facts(Q(unit__layer__in=layers), names), reviews=find_reviews(layers, names))
 
 
 def _read_facts(meant: Q, names: Names) -> UnitFacts:
-    """Of the units that `meant` chooses, of rows that lead to theirs by `unit__`."""
+    """Return the facts on the units that `meant` selects, in rows that lead to theirs by `unit__`."""
     checks = _read_checks(meant, names)
     adjusted = benjamini_hochberg([p for *_, p in checks])
     return UnitFacts(
@@ -103,12 +103,12 @@ def _read_facts(meant: Q, names: Names) -> UnitFacts:
 
 
 def read_tiles(places: Sequence[tuple[Layer, int]], names: Names, pictures: int = 1) -> list[UnitTile]:
-    """These units in this order, each with its first exemplars."""
+    """Return these units in this order, each with its first exemplars."""
     return make_tiles(places, _read_facts(_match_places(_by_layer(places), "unit__"), names), pictures)
 
 
 def make_tiles(places: Sequence[tuple[Layer, int]], facts: UnitFacts, pictures: int = 1) -> list[UnitTile]:
-    """The same of facts that are there already."""
+    """Return the same from facts that are already loaded."""
     shown = _find_pictures(_by_layer(places), pictures)
     return [
         UnitTile(
@@ -132,14 +132,14 @@ def _by_layer(places: Sequence[tuple[Layer, int]]) -> dict[int, list[int]]:
 
 
 def _match_places(numbers: Numbers, prefix: str = "") -> Q:
-    """Rows that lead by `prefix` to one of these units."""
+    """Return a filter for rows that lead by `prefix` to one of these units."""
     some = (Q(**{f"{prefix}layer": layer, f"{prefix}number__in": list(n)}) for layer, n in numbers.items() if n)
     return reduce(or_, some, Q(pk__in=[]))
 
 
 def choose_labels(meant: Q, names: Names) -> dict[Place, UnitLabel]:
-    """By place the label that stands for the unit, of the pairs of unit and label that `meant` chooses; units without
-    one are left out."""
+    """Return by place the current label of each unit, among the pairs of unit and label that `meant` selects; units
+    without one are left out."""
     rows = visible_to(Label.units.through.objects.filter(meant)).exclude(names.are_hidden("label__run__")).order_by()
     about = ("label__text", "label_id", "label__run_id", "label__position")
     best: dict[Place, tuple[tuple[Any, ...], str]] = {}
@@ -153,13 +153,13 @@ def choose_labels(meant: Q, names: Names) -> dict[Place, UnitLabel]:
 
 
 def _rank_label(key: int, run: int | None, position: int) -> tuple[bool, int, int, int]:
-    """The label that stands for a unit has the highest of its labels: the first of its newest run, else the newest of
-    all."""
+    """Return the rank of a label; the highest is the unit's current label: the first of its newest run, else the
+    newest of all."""
     return (False, 0, 0, key) if run is None else (True, run, -position, key)
 
 
 def _read_checks(meant: Q, names: Names) -> list[tuple[Place, float, float | None]]:
-    """Place, r and p of the label checks that `meant` chooses, the best r last; those without r are left out."""
+    """Return place, r and p of the label checks that `meant` selects, best r last; those without r are left out."""
     hidden = names.are_hidden_at("unit__layer__model__name", "unit__layer__name", "unit__number")
     checks = LabelCheck.objects.filter(meant, pearson__isnull=False).exclude(split=DEVELOPMENT).exclude(hidden)
     found = visible_to(checks).order_by("pearson").values_list("unit__layer_id", "unit__number", "pearson", "p_value")
@@ -167,7 +167,7 @@ def _read_checks(meant: Q, names: Names) -> list[tuple[Place, float, float | Non
 
 
 def _find_pictures(numbers: Numbers, count: int) -> Mapping[Place, Sequence[Picture]]:
-    """By place the first exemplars of each unit over one dataset: the one that it was measured over first."""
+    """Return by place the first exemplars of each unit over one dataset: the one over which it was measured first."""
     rows = Exemplar.objects.filter(_match_places(numbers, "profile__unit__"), rank__lte=count)
     about = ("profile_id", "image_id", "masked_id", "activation")
     found: dict[Place, list[Picture]] = {}

@@ -1,4 +1,4 @@
-"""What a database's index must offer to search; chosen by the database that the connection leads to."""
+"""The interface of a database's search index; the database connection determines the implementation."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from experiments.models import SearchText
 
 
 class Backend(Protocol):
-    """The index is a hint: every passage it names is compared with the terms again."""
+    """The index only proposes: each passage that it names is compared with the terms again."""
 
     def hints(self, texts: Sequence[str]) -> Sequence[str]:
-        """What `index` needs of normalized texts beside them: worked out before anything is locked."""
+        """Return what `index` needs besides normalized texts; computed before anything is locked."""
         ...
 
     def index(self, rows: Sequence[tuple[int, str]], *, worked_out: Sequence[str] | None = None) -> None:
-        """Have passages (key, normalized text) found from now on; hints of the texts that are worked out are used."""
+        """Add passages (key, normalized text) to the index. `worked_out` are the texts' hints, if already computed."""
         ...
 
     def find_newest(
         self, passages: QuerySet[SearchText], terms: Sequence[str], before: int, limit: int
     ) -> tuple[list[int], int | None]:
-        """Keys of the newest of these passages below `before`, at most `limit`; `passages` compares the terms itself.
+        """Return the keys of the newest of these passages below `before`, at most `limit`, and None; `passages`
+        compares the terms itself.
 
-        Also, if it gave up after many candidates, the key down to which it looked; else None.
+        If the index gave up after many candidates, the second value is the key down to which it looked.
         """
         ...
 
     def filter_matches(self, passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
-        """All of these passages that the index names for the terms, for a subquery."""
+        """Return those of these passages that the index names for the terms, for a subquery."""
         ...
 
 
 def here() -> Backend:
-    """That of the database which the connection leads to."""
+    """Return the index of the connected database."""
     if connection.vendor == "sqlite":
         return sqlite
     if connection.vendor == "postgresql":

@@ -1,7 +1,8 @@
-"""Normalizing: what two spellings of the same word have in common. Both databases compare such text, so they agree.
+"""Normalize text, so that spellings of the same word compare equal in both databases; and make n-grams for queries
+of one or two characters.
 
-Capitals, accents and width do not matter, white space of any kind is one space. Marks that make another letter rather
-than an accent (of Indic scripts, of Japanese syllables) stay. Also the n-grams for queries of one or two characters.
+Case, accents and width are ignored, and any white space is one space. Marks that make another letter rather than an
+accent (in Indic scripts and Japanese syllables) stay.
 """
 
 from __future__ import annotations
@@ -16,20 +17,21 @@ KEPT_MARKS = frozenset({0, 7, 8, 9})
 """Combining classes of marks that are letters: vowel signs, nukta, kana voicing, virama."""
 WORD = re.compile(r"\S+")
 PLAIN = str.maketrans({"ø": "o", "đ": "d", "ħ": "h", "ł": "l", "\u0131": "i", "\x00": "\ufffd"})
-"""Letters with a stroke, which Unicode does not take apart."""
+"""Letters with a stroke, which Unicode does not decompose."""
 
 
 def normalize(text: str) -> str:
-    """The text as it is compared."""
+    """Return the text in the form that is compared."""
     if text.isascii():
         return " ".join(text.translate(PLAIN).lower().split())
     return "".join(part for part, _ in parts(text)).strip()
 
 
 def normalized_with_places(text: str) -> tuple[str, list[int]]:
-    """The normalized text (a space may stand before and after it), and for each of its characters where it comes from.
+    """Return the normalized text, perhaps with a space before and after it, and the position in the original of
+    each of its characters.
 
-    One place more than there are characters: the end of the text.
+    The positions are one more than the characters: the last is the end of the text.
     """
     if text.isascii():  # much faster
         places: list[int] = []
@@ -41,7 +43,7 @@ def normalized_with_places(text: str) -> tuple[str, list[int]]:
 
 
 def parts(text: str) -> Iterator[tuple[str, int]]:
-    """Each letter with its marks, normalized, with where it begins; white space as one space."""
+    """Yield each letter with its marks, normalized, and its start; white space as one space."""
     after_space = False
     for start, end in letters(text):
         part = _fold_letter(text[start:end])
@@ -52,7 +54,7 @@ def parts(text: str) -> Iterator[tuple[str, int]]:
 
 
 def letters(text: str) -> Iterator[tuple[int, int]]:
-    """Where each letter begins and ends, its combining marks with it."""
+    """Yield the start and end of each letter with its combining marks."""
     start = 0
     for place in range(1, len(text) + 1):
         if place == len(text) or not unicodedata.combining(text[place]):
@@ -70,5 +72,5 @@ def _fold_letter(letter: str) -> str:
 
 
 def ngrams(normalized: str) -> set[str]:
-    """Every character of a normalized text, and every two that stand together; none with a space."""
+    """Return every character and every pair of adjacent characters of a normalized text; none with a space."""
     return {gram for gram in {*normalized, *map("".join, pairwise(normalized))} if " " not in gram}

@@ -1,7 +1,7 @@
-"""What people said of a run as passages: comments, reviews, final verdicts, what came with an import; and tags.
-Found as soon as their rows are saved, whoever saves them: a form, a command, the API, an import. Loaded by the app.
+"""Index what people said of a run: comments, reviews, final verdicts, imported opinions and tags.
 
-The newest wording alone is found, and nothing of what was taken back. Who finds it is decided in `search.permissions`.
+Signals index rows as soon as they are saved by a form, a command, the API or an import. The app loads this module.
+Only the latest wording is found, and nothing that was withdrawn. `search.permissions` decides who may find it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ CHANGES = frozenset({"post_add", "post_remove", "post_clear"})
 
 
 def _keep_brought(brought: ImportedOpinions) -> None:
-    """Have what came with an imported run found."""
-    # What stands in the file, without anchors: there are no rows for it
+    """Index the opinions that came with an imported run."""
+    # What the file contains, without anchors: these opinions have no rows.
     texts = [(TextKind.COMMENT, None, each["text"]) for thread in brought.threads for each in thread["comments"]]
     for each in brought.reviews:
         texts += [(TextKind.REVIEW, None, each["corrected_label"]), (TextKind.REVIEW, None, each["note"])]
@@ -54,7 +54,7 @@ def _keep_brought(brought: ImportedOpinions) -> None:
 
 
 def _keep_tags(row: Tagged) -> None:
-    """Have the tags found that a run, all experiments of a run, or an image has."""
+    """Index the tags of a run, of all experiments of a run, or of an image."""
     run = row if isinstance(row, Run) else row.run
     tags = SearchText.objects.filter(kind=TextKind.TAG, run=run)
     if isinstance(row, Run):
@@ -66,7 +66,7 @@ def _keep_tags(row: Tagged) -> None:
 
 
 def keep_tags_within(run: Run) -> None:
-    """The same of all experiments and images of a run, in a few queries; for tags put to many of them at once."""
+    """Index the tags of all experiments and images of a run in a few queries, after many were tagged at once."""
     tags = SearchText.objects.filter(kind=TextKind.TAG, run=run.pk, seq__gt=0)
     replace(tags, [*_of_experiment_tags(run), *_of_image_tags(run)])
 
@@ -82,8 +82,8 @@ def _find_texts(opinion: Opinion) -> QuerySet[SearchText]:
 
 
 def _make_texts(opinion: Opinion) -> list[SearchText]:
-    """Passages, not saved. None of a comment that was deleted, whose text is empty; of a draft, which is its writer's
-    alone; and of why an item was declined."""
+    """Return unsaved passages. None for a deleted comment, whose text is empty; for a draft, which only its writer
+    may see; and for the reason why an item was declined."""
     fields: dict[str, Any]
     match opinion:
         case Comment():
@@ -100,24 +100,24 @@ def _make_texts(opinion: Opinion) -> list[SearchText]:
 
 
 def _of_experiment_tags(run: Run) -> list[SearchText]:
-    """Of all experiments of the run."""
+    """Return the passages of all tagged experiments of the run."""
     rows = run.experiments.filter(tags__isnull=False).order_by("number", "tags__name").values_list("seq", "tags__name")
     return [passage for seq, name in rows for passage in in_pieces(run, [(TextKind.TAG, None, name)], seq=seq)]
 
 
 def _of_image_tags(run: Run, **which: int) -> list[SearchText]:
-    """Of all images of the run, or of those that are chosen."""
+    """Return the passages of all tagged images of the run, or of the chosen ones."""
     rows = run.observations.filter(tags__isnull=False, **which).order_by("pk", "tags__name")
     tagged = rows.values_list("pk", "experiment__seq", "tags__name")
     return [passage for pk, seq, name in tagged for passage in in_pieces(run, [(TextKind.TAG, pk, name)], seq=seq)]
 
 
-# --- as soon as rows are saved ---
+# --- signals: as soon as rows are saved ---
 
 
 @receiver(post_save, sender=Run)
 def note_question(instance: Run, *, created: bool, raw: bool, **_: Any) -> None:
-    """Once for each run; rows that a fixture brings come with their passages."""
+    """Index the question once for each run; rows from a fixture come with their passages."""
     if created and not raw:
         keep_questions([instance])
 
@@ -146,7 +146,7 @@ def note_brought(instance: ImportedOpinions, *, raw: bool, **_: Any) -> None:
 @receiver(m2m_changed, sender=Tag.experiments.through)
 @receiver(m2m_changed, sender=Tag.observations.through)
 def note_tags(instance: Any, action: str, reverse: bool, model: Any, pk_set: set[int] | None, **_: Any) -> None:
-    """`reverse`: the row was given tags, rather than the tag rows."""
+    """Index changed tags. `reverse`: the row was given tags, rather than the tag rows."""
     if action in CHANGES:
         for row in [instance] if reverse else model.objects.filter(pk__in=pk_set or ()):
             _keep_tags(row)

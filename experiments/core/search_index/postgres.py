@@ -1,4 +1,4 @@
-"""Search on PostgreSQL: pg_trgm over normalized text; for terms that have no trigram, single characters and pairs."""
+"""Search on PostgreSQL: pg_trgm on normalized text; for terms without a trigram, single characters and pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def hints(texts: Sequence[str]) -> Sequence[str]:
 
 
 def index(rows: Sequence[tuple[int, str]], *, worked_out: Sequence[str] | None = None) -> None:
-    """Nothing to do: PostgreSQL keeps its indexes itself."""
+    """Do nothing: PostgreSQL updates its indexes itself."""
 
 
 def find_newest(
@@ -30,13 +30,13 @@ def find_newest(
 ) -> tuple[list[int], int | None]:
     """See `backend.Backend`."""
     found = filter_matches(passages.filter(pk__lt=before), terms)
-    # Not by the bare key: the planner would walk all passages in its order rather than ask the index.
+    # Not ordered by the bare key: the planner would walk all passages in that order instead of using the index.
     return list(found.order_by(-(F("pk") + 0)).values_list("pk", flat=True)[:limit]), None
 
 
 def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> QuerySet[SearchText]:
     """See `backend.Backend`."""
-    # pg_trgm knows three letters or digits in a row, of scripts that the locale has
+    # pg_trgm needs three letters or digits in a row, of scripts that the locale knows.
     known = TRIGRAM if _knows_all_scripts() else ASCII_TRIGRAM
     whole = [term for term in terms if known.search(term)]
     for term in whole:
@@ -45,8 +45,8 @@ def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> Quer
 
 
 def _holding_grams(terms: Sequence[str]) -> RawSQL:
-    """Passages with all characters and pairs of the terms."""
-    # A gram as the database's function has it: numbers are smaller and sooner compared than text
+    """Return a condition for passages that contain all characters and pairs of the terms."""
+    # Grams as numbers, by the database's function: they are smaller and faster to compare than text.
     wanted = sorted(
         {
             (ord(gram) if len(gram) == 1 else ord(gram[0]) << 21 | ord(gram[1]))
@@ -61,7 +61,7 @@ def _holding_grams(terms: Sequence[str]) -> RawSQL:
 
 @cache
 def _knows_all_scripts() -> bool:
-    """With the locale "C" PostgreSQL takes no letter but A to Z for one."""
+    """True if the locale knows letters beyond A to Z; "C" does not."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT cardinality(show_trgm('д')) > 0")
         return bool(cursor.fetchone()[0])

@@ -1,7 +1,8 @@
-"""Search on SQLite: FTS5 with its trigram tokenizer; for short terms, a second table of single characters and pairs.
+"""Search on SQLite: FTS5 with its trigram tokenizer; for short terms, a second table of single characters and
+pairs.
 
-Both tables are contentless: they name passages and hold no text. A passage that was deleted leaves its key behind,
-which harms nothing: keys are never used again, and every candidate is looked up.
+Both tables are contentless: they name passages and hold no text. A deleted passage leaves its key behind. That is
+harmless: keys are never reused, and every candidate is looked up.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from experiments.models import SearchText
 
 TRIGRAMS, NGRAMS = "experiments_trigrams", "experiments_ngrams"
 AT_ONCE, MOST = 2_000, 10_000
-"""Candidates looked up at once, and in all for one page."""
+"""Candidates looked up at once, and in total for one page."""
 NAMED = "SELECT rowid FROM {table} WHERE {table} MATCH %s"
 NEWEST = NAMED + " AND rowid < %s ORDER BY rowid DESC LIMIT %s"
 MOST_TRIGRAMS = 24
-"""Of a long term so many are enough to find few candidates."""
+"""This many trigrams of a long term suffice to leave few candidates."""
 
 
 def hints(texts: Sequence[str]) -> list[str]:
-    """The characters and pairs of each text, as the second table takes them."""
+    """Return the characters and pairs of each text, in the form of the second table."""
     return [" ".join(map(token, sorted(ngrams(normalized)))) for normalized in texts]
 
 
 def index(rows: Sequence[tuple[int, str]], *, worked_out: Sequence[str] | None = None) -> None:
-    """Have passages found from now on."""
+    """Add passages to the index."""
     found = hints([normalized for _, normalized in rows]) if worked_out is None else worked_out
     keyed = [(key, hint) for (key, _), hint in zip(rows, found, strict=True)]
     with connection.cursor() as cursor:
@@ -60,7 +61,7 @@ def filter_matches(passages: QuerySet[SearchText], terms: Sequence[str]) -> Quer
 
 
 def candidates(terms: Sequence[str], before: int) -> list[int]:
-    """Keys of the newest passages that the index names."""
+    """Return the keys of the newest passages that the index names."""
     table, match = _plan_match(terms)
     with connection.cursor() as cursor:
         cursor.execute(NEWEST.format(table=table), [match, before, AT_ONCE])
@@ -68,7 +69,7 @@ def candidates(terms: Sequence[str], before: int) -> list[int]:
 
 
 def _plan_match(terms: Sequence[str]) -> tuple[str, str]:
-    """The table to ask, and for what: all trigrams of the terms; if all are short, their characters and pairs."""
+    """Return the table and the query: all trigrams of the terms; if all are short, their characters and pairs."""
     long = [term for term in terms if len(term) >= 3]
     table, tokens = (TRIGRAMS, trigrams(long)) if long else (NGRAMS, [token(term) for term in terms])
     return table, " AND ".join('"{}"'.format(each.replace('"', '""')) for each in tokens)
@@ -80,5 +81,5 @@ def trigrams(terms: Sequence[str]) -> list[str]:
 
 
 def token(gram: str) -> str:
-    """A gram in letters that every tokenizer leaves alone."""
+    """Encode a gram in letters that every tokenizer keeps."""
     return gram.encode().hex()

@@ -1,4 +1,4 @@
-"""Events taken apart into passages, and passages written: the rows, and what the database's index needs of them."""
+"""Split events into passages, and write them with what the database's index needs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Text = tuple[str, int | None, str]
 """Kind, anchor, text."""
 
 PIECE = 2_000
-"""Characters of a passage; longer texts become several."""
+"""Maximum characters of a passage; longer texts are split."""
 AT_ONCE = 500
 CONCLUDED = frozenset({TextKind.DESCRIPTION, TextKind.LABEL})
 
 
 def keep(run: Run, event: Event, rows: RowWriter) -> None:
-    """Have a new event found; called by `projections`."""
+    """Index a new event; called by `projections`."""
     texts = list(_texts_of(event.content))
     if isinstance(event.content, Replied):
-        # Agents repeat their list in every round: a hypothesis is found where it was made.
+        # Agents repeat their list in every round: index a hypothesis only where it was made.
         said, repeated = rows.read_hypothesis_texts(), texts
         texts = []
         for text in repeated:
@@ -40,14 +40,14 @@ def keep(run: Run, event: Event, rows: RowWriter) -> None:
                 said.add(text[2])
     if isinstance(event.content, ExperimentEnded):
         texts += rows.titles(event.content.number)
-    # Its passages, not saved
+    # Return an event's unsaved passages
     rows.add_passages(in_pieces(run, texts, seq=event.seq, time=event.time))
     if any(kind in CONCLUDED for kind, _, _ in texts):
         rows.set_summary(summary(run))
 
 
 def keep_questions(runs: Iterable[Run]) -> None:
-    """Write the questions of new runs, so that they are found before a worker has begun."""
+    """Write the questions of new runs, so that they are found before a worker starts."""
     asked = list(runs)
     write(map(question, asked))
     keep_summaries(asked)
@@ -59,7 +59,7 @@ def keep_summaries(runs: Iterable[Run]) -> None:
 
 
 def keep_label(label: Label, units: Iterable[Unit]) -> None:
-    """Write a label that no run has given, once for each of its units, whose layers and models are at hand."""
+    """Write a label without a run, once for each of its units, whose layers and models are loaded."""
     write(label_of(label, unit) for unit in units)
 
 
@@ -68,7 +68,7 @@ def question(run: Run) -> SearchText:
 
 
 def summary(run: Run) -> str:
-    """A line for each text, so that no phrase is found across two."""
+    """Return the summary with a line for each text, so that no phrase matches across two."""
     known = {
         name: run.conclusion[name]
         for name in ("description", "bias", "reasoning", "domain", "labels")
@@ -84,7 +84,7 @@ def label_of(label: Label, unit: Unit) -> SearchText:
 
 
 def _texts_of(content: Payload) -> Iterator[Text]:
-    """The texts of an event that can be searched, but for the titles of its images."""
+    """Return the searchable texts of an event, except the titles of its images."""
     match content:
         case Replied():
             yield TextKind.REPLY, content.round, content.prose
@@ -95,7 +95,7 @@ def _texts_of(content: Payload) -> Iterator[Text]:
             said = [content.output, content.error, *(entry.text for entry in content.entries)]
             yield from ((TextKind.OUTPUT, content.number, text) for text in said)
         case Graded():
-            # A label that is concluded with is found where it is concluded
+            # A label that is part of a conclusion is indexed with the conclusion.
             if content.goes_back:
                 yield TextKind.LABEL, None, content.label
             yield TextKind.OUTPUT, None, content.reason
@@ -112,12 +112,13 @@ def _conclusion_texts(conclusion: Conclusion) -> Iterator[Text]:
 
 
 def title_of(title: str, prompt: str) -> str:
-    """The title of an image, with what this was made from where that says more."""
+    """Return the title of an image, with the prompt it was made from if that says more."""
     return title if normalize(prompt) in normalize(title) else f"{title}\n{prompt}"
 
 
 def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[SearchText]:
-    """Passages, not saved; of a long text several, each of which begins with the last words of the one before."""
+    """Return unsaved passages. A long text becomes several, each of which begins with the last words of the one
+    before."""
     return [
         passage_of(run, (kind, anchor, whole[start : start + PIECE]), **fields)
         for kind, anchor, whole in texts
@@ -127,7 +128,7 @@ def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[SearchText
 
 
 def passage_of(run: Run, text: Text, **fields: Any) -> SearchText:
-    """A passage about the system of this run, which is not saved where there is none."""
+    """Return an unsaved passage about the run's system; the system is left out if it is unknown."""
     kind, anchor, words = text
     system = {"model": run.model, "layer": run.layer, "unit": run.unit}
     return SearchText(
@@ -140,15 +141,17 @@ def write_summary(run: Run, normalized: str) -> None:
 
 
 def write(passages: Iterable[SearchText]) -> None:
-    """Save passages and have them found, in the transaction under way."""
+    """Save passages and index them, in the transaction under way."""
     if not (rows := SearchText.objects.bulk_create(passages, batch_size=AT_ONCE)):
         return
     backend.here().index([(row.pk, row.normalized) for row in rows])
 
 
 class Ready:
-    """Passages of a run that need not be saved yet, ready to be written and found. Their anchors are as in `Bulk`:
-    a title's is the place of its image among those of the run."""
+    """Prepared passages of a run that need not be saved yet.
+
+    Anchors are as in `Bulk`: the anchor of a title is the position of its image in the run.
+    """
 
     def __init__(self, rows: Sequence[SearchText]) -> None:
         self.rows = Prepared(SearchText, rows, ["run_id", "anchor"])
@@ -157,7 +160,7 @@ class Ready:
         self.hints = backend.here().hints(self.texts)
 
     def write(self, run: int, images: Sequence[int]) -> None:
-        """In the transaction under way; `images` are the keys of the run's images by their places."""
+        """Write the passages in the transaction under way; `images` are the keys of the run's images by position."""
         anchors = [images[anchor] if title and anchor is not None else anchor for title, anchor in self.anchors]
         self.rows.insert([run] * len(anchors), anchors)
         newest = SearchText.objects.filter(run=run).order_by("-pk").values_list("pk", flat=True)[: len(anchors)]

@@ -1,4 +1,4 @@
-"""What a person typed, read: words and "quoted phrases", all of which must occur. Only quotes are special."""
+"""Parse a search query: words and "quoted phrases", all of which must occur. Only quotes are special."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from experiments.core.search_index.normalize import normalize
 
 LONGEST = 200
-"""Characters of a query; passages overlap by as many, so that no phrase falls between two."""
+"""Maximum characters of a query; passages overlap by as many, so that no phrase is split."""
 MOST_TERMS = 16
 WILDCARDS = frozenset("%_*?\"' ")
 PART = re.compile(r'"([^"]+)"|(\S+)')
@@ -17,16 +17,17 @@ PART = re.compile(r'"([^"]+)"|(\S+)')
 
 @dataclass(frozen=True)
 class Words:
-    """`terms` are normalized, none is part of another. `problem` says why nothing is looked for, and what to do."""
+    """A parsed query. `terms` are normalized, and none is part of another. `problem` says why there is no search,
+    and the remedy."""
 
     terms: Sequence[str]
     problem: str = ""
     refused: bool = False
-    """Whether the problem is an error rather than that there is nothing to look for."""
+    """True if the problem is an error, rather than an empty query."""
 
 
 def parse_words(typed: str) -> Words:
-    """The terms of a query, or what is wrong with it."""
+    """Return the terms of a query, or the problem with it."""
     if len(typed) > LONGEST:
         return Words((), f"The query has {len(typed):,} characters, at most {LONGEST} are possible: shorten it.", True)
     if not typed.strip():

@@ -1,4 +1,4 @@
-"""Functions of a number as plots: samples as dots, what hypotheses say as curves, and what they miss by."""
+"""Plot functions of a number: samples as dots, predictions of hypotheses as curves, and their errors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workers.record.figures import figure
 from workers.record.functions import FunctionScore, ScoredInput, read_number
 
 MOST = 1_200
-"""Samples that have a dot; of more, every so many."""
+"""Maximum samples with a dot; of more, every n-th."""
 _LARGE = Shape(960, 380, 58, bottom=42)
 _RESIDUALS = Shape(960, 200, 58, bottom=42)
 _OUTLYING = 50
-"""One in so many at either end of the values may be so far off that it does not stretch the axis."""
+"""One in this many values at either end may be so far off that it does not stretch the axis."""
 EARLIER, NEWEST = "part-other", "part-3"
 _TRUTH, _ANSWER = "truth", "answer"
 ANSWERED = "the code of the answer"
@@ -25,8 +25,9 @@ Point = tuple[float, float]
 def plot_samples(
     found: FunctionEvidence, shape: Shape = _LARGE, most: int = MOST, *, linked: bool = True
 ) -> Plot | None:
-    """Output by input; None unless a sample has two numbers. What lies far off stands at the edge, and the note says
-    how many do. After the end with the truth and what the answer's code gives. `linked`: to its experiment."""
+    """Plot output by input; None unless a sample has two numbers. Outliers are drawn at the edge, and the note
+    counts them. After the end also the truth and the values of the answer's code. `linked`: dots link to their
+    experiment."""
     measured = [each for each in found.samples if each.place]
     places = [each.place for each in measured if each.place]
     if not places:
@@ -51,8 +52,8 @@ def plot_samples(
 
 
 def plot_residuals(found: FunctionEvidence) -> Plot | None:
-    """What each hypothesis said less what came, by input; None where none said a number. After the end also what the
-    answer's code gives less the truth."""
+    """Plot the predictions of each hypothesis minus the outputs, by input; None without numeric predictions. After
+    the end also the values of the answer's code minus the truth."""
     rows = [(fit.kind, fit.short, _subtract(found, fit)) for fit in found.fits]
     truth = dict(_list_scored(found.score, "truth"))
     missed = [(x, y - truth[x]) for x, y in _list_scored(found.score, "answer") if x in truth]
@@ -82,7 +83,8 @@ def _open_plot(shape: Shape, across: Axis, upwards: Axis, label: str) -> Plot:
 
 
 def _find_span(values: Sequence[float]) -> tuple[float, float]:
-    """Where nearly all values lie, with as much room again on both sides, or all where they lie within it."""
+    """Return the range of nearly all values with as much margin again on both sides, or of all values if they fit
+    into it."""
     ordered = sorted(values)
     cut = len(ordered) // _OUTLYING
     low, high = ordered[cut], ordered[-1 - cut]
@@ -90,7 +92,7 @@ def _find_span(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _mark_intervals(plot: Plot, found: FunctionEvidence) -> None:
-    """Where the function does something else: as found a band, in truth two upright lines."""
+    """Mark where the function behaves differently: a band as found, two vertical lines in truth."""
     for low, high in found.exceptions:
         start, end = max(low, plot.x.low), min(high, plot.x.high)
         if start < end:
@@ -134,7 +136,7 @@ def _subtract(found: FunctionEvidence, fit: HypothesisFit) -> list[Point]:
 
 
 def _list_scored(score: FunctionScore | None, field: str) -> list[Point]:
-    """The truth or the answer at the inputs that an answer was scored on, as far as they are numbers."""
+    """Return the numeric values of the truth or the answer at the inputs that an answer was scored on."""
     inputs: Sequence[ScoredInput] = score.inputs if score else ()
     pairs = [(read_number(each.input), read_number(getattr(each, field))) for each in inputs]
     return [(x, y) for x, y in pairs if x is not None and y is not None]

@@ -1,5 +1,5 @@
-"""What a run has found out about a function: its samples, what hypotheses said of them, where it is said to do
-something else; and once the run has ended, how right its conclusion is."""
+"""Read what a run found out about a function: samples, predictions, intervals of different behaviour; and once the
+run has ended, how right its conclusion is."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from workers.record.events import Ended, ExperimentEnded
 from workers.record.functions import FunctionScore, Sample, measure_fit, read_exceptions, read_number
 
 KINDS = ("part-0", "part-1", "part-2", "part-4", "part-5")
-"""Colours of hypotheses, by their place; an experiment logs predictions of five at most."""
+"""Colours of hypotheses by position; an experiment logs predictions of at most five."""
 HIGHEST = 16
 """Words with the highest outputs that a page shows."""
 LATELY = 30
-"""Experiments that a summary of a run shows: the newest."""
+"""Newest experiments in a summary of a run."""
 _NUMBERED = re.compile(r"hypothesis[_ ]?(\d+)", re.IGNORECASE)
 
 
@@ -31,11 +31,11 @@ class LoggedSample:
 
     @cached_property
     def place(self) -> tuple[float, float] | None:
-        """Input and output as numbers; None where one of them is none."""
+        """Return input and output as numbers; None if either is not a number."""
         return _place(self.sample.input, self.sample.output)
 
     def place_of(self, name: str) -> tuple[float, float] | None:
-        """Input, and what the hypothesis says for it."""
+        """Return the input, and the hypothesis' prediction for it."""
         return _place(self.sample.input, self.sample.predictions.get(name, ""))
 
 
@@ -46,7 +46,7 @@ def _place(given: str, value: str) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class HypothesisFit:
-    """A hypothesis that said beforehand what the function gives; `words` say how far that is from the outputs."""
+    """A hypothesis that predicted the function's outputs; `words` describe the error of its predictions."""
 
     name: str
     short: str
@@ -56,8 +56,8 @@ class HypothesisFit:
 
 @dataclass(frozen=True)
 class FunctionEvidence:
-    """Samples are in the order in which they were logged; `exceptions` are intervals where the function does something
-    else, as concluded, or as the newest hypotheses have it."""
+    """Samples in the order in which they were logged. `exceptions` are intervals where the function behaves
+    differently, by the conclusion or the newest hypotheses."""
 
     run: Run
     samples: Sequence[LoggedSample]
@@ -70,7 +70,7 @@ class FunctionEvidence:
 
     @cached_property
     def highest(self) -> Sequence[tuple[str, float]]:
-        """Of a function from words to numbers the inputs with the highest outputs, each once."""
+        """Return the inputs with the highest outputs, each once, for a function from words to numbers."""
         if self.run.layer != "concepts":
             return ()
         known = {each.sample.input: read_number(each.sample.output) or 0.0 for each in self.samples}
@@ -78,12 +78,12 @@ class FunctionEvidence:
 
     @property
     def newest(self) -> int:
-        """Number of the experiment that logged last; 0 before any did."""
+        """Return the number of the experiment that logged last; 0 if none did."""
         return self.samples[-1].number if self.samples else 0
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """Hypotheses that said something beforehand, the newest experiment's last."""
+        """Return the hypotheses that made predictions, those of the newest experiment last."""
         return list(dict.fromkeys(name for each in self.samples for name in each.sample.predictions))[-len(KINDS) :]
 
     @property
@@ -95,13 +95,13 @@ class FunctionEvidence:
         return found
 
     def told_by(self, name: str) -> Sequence[LoggedSample]:
-        """The samples of the newest experiment that this hypothesis said something of: it may have changed since."""
+        """Return the samples of the newest experiment with this hypothesis' predictions: it may have changed since."""
         told = [each for each in self.samples if name in each.sample.predictions]
         return [each for each in told if each.number == told[-1].number]
 
 
 def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
-    """Of all experiments, or of the `newest` so many. At most 2,000 samples of each."""
+    """Read all experiments, or the `newest` so many. At most 2,000 samples of each."""
     results = run.events.filter(kind="result").order_by("-seq")
     chosen = list(results if newest is None else results[:newest])[::-1]
     samples = [each for event in chosen for each in _list_samples(event.content)]
@@ -109,13 +109,13 @@ def read_function(run: Run, newest: int | None = None) -> FunctionEvidence:
 
 
 def _read_score(run: Run) -> FunctionScore | None:
-    """How right the conclusion is, with the truth; None until the run has ended."""
+    """Return how right the conclusion is, with the truth; None until the run has ended."""
     last = run.events.filter(seq=run.last_seq).first() if run.score else None
     return last.content.score if last and isinstance(last.content, Ended) else None
 
 
 def shorten(name: str) -> str:
-    """ "Hypothesis_2" as pages name it, H2; any other name as it is."""
+    """Shorten "Hypothesis_2" to H2, as pages name it; return any other name unchanged."""
     found = _NUMBERED.fullmatch(name)
     return f"H{found[1]}" if found else name
 

@@ -1,4 +1,4 @@
-"""The samples of a function as a table, beside what each hypothesis said of them: the tab of a run."""
+"""Show the samples of a function as a table, beside each hypothesis' predictions: a tab of a run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ PER_PAGE = 100
 
 @dataclass(frozen=True)
 class SampleRow:
-    """A sample; `said` has for each hypothesis what it said, "" where it said nothing, and whether that is another text
-    than came."""
+    """A sample. `said` has each hypothesis' prediction, "" for none, and true if it is another text than the output."""
 
     logged: LoggedSample
     said: Sequence[tuple[str, bool]]
 
 
 def read_samples(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
-    """What the tab shows: plots of numbers, the table newest first, and how right the answer is."""
+    """Return the content of the tab: plots of numbers, the table newest first, and how right the answer is."""
     found = read_function(run)
     page = Page.of(params, len(found.samples), PER_PAGE, "tab")
     shown = found.samples[::-1][page.start : page.end]
@@ -38,7 +37,8 @@ def read_samples(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
 
 
 def list_rows(found: FunctionEvidence, shown: Sequence[LoggedSample]) -> list[SampleRow]:
-    """These samples with a cell for each hypothesis. Only texts are marked: numbers differ in their last digit."""
+    """Return a row for each sample, with a cell for each hypothesis. Only texts are marked: numbers differ in their
+    last digit."""
     return [SampleRow(each, [_compare(each, name, found.is_numeric) for name in found.names]) for each in shown]
 
 

@@ -1,4 +1,4 @@
-"""Numbers as pictures: one geometry, a function for each kind of plot, and `display/plot.html` that writes them as SVG
+"""Draw plots: one geometry, a function for each kind of plot, and `display/plot.html`, which writes them as SVG
 with their numbers as a table."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where values lie: the scale of a run's bars, and axes with round ticks at both ends."""
+"""Scales: of a run's bars, and axes with round ticks at both ends."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from workers.record.figures import MINUS
 
 LINES = 4
-"""Across a drawing, about."""
+"""Approximate number of lines across a drawing."""
 LARGEST = 1e12
-"""What is larger is no measurement, and would flatten all others."""
+"""Larger values are not measurements, and would flatten all others."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What the bars of a run are measured on: from `low` (0, or less where there is less) to its highest activation."""
+    """Scale of a run's bars: from `low` (0, or the lowest activation if negative) to its highest activation."""
 
     low: float
     high: float
@@ -29,11 +29,12 @@ class Scale:
 
     @property
     def view_box(self) -> str:
-        """The bars hold absolute activations; a growing scale only widens the window."""
+        """Return the SVG view box. Bars hold absolute activations, so a growing scale only widens it."""
         return f"{self.low:g} 0 {self.high - self.low:g} 1"
 
     def strength(self, value: float) -> str:
-        """How warm a dot is: strong at the exemplar threshold or above, weak below a quarter of the scale."""
+        """Return the strength of a dot: strong at the exemplar threshold or above, weak below a quarter of the
+        scale."""
         if value >= (self.exemplar_mean if self.exemplar_mean is not None else self.high * 0.75):
             return "strong"
         return "middle" if value > self.low + (self.high - self.low) / 4 else "weak"
@@ -41,14 +42,14 @@ class Scale:
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from `low` to `high` on pixels from `start` to `end`; what lies outside is drawn at the nearer end."""
+    """Map values from `low` to `high` to pixels from `start` to `end`; values outside are drawn at the nearer end."""
 
     low: float
     high: float
     start: float
     end: float
     step: float = 0.0
-    """Between its ticks; 0 for whatever makes a few of them."""
+    """Distance between ticks; 0 chooses one."""
 
     def at(self, value: float) -> float:
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
@@ -56,19 +57,19 @@ class Axis:
 
     @property
     def round_values(self) -> list[float]:
-        """A few round values on it."""
+        """Return a few round values on the axis."""
         step = self.step or round_step((self.high - self.low) / (LINES + 2))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [n * step for n in range(first, last + 1)]
 
 
 def write_tick(value: float) -> str:
-    """A round value without decimals that say nothing, with a real minus sign."""
+    """Format a round value without useless decimals, with a real minus sign."""
     return f"{round(value, 10) + 0.0:,.10g}".replace("-", MINUS)
 
 
 def round_step(value: float) -> float:
-    """The next 1, 2 or 5 times a power of ten."""
+    """Return the next 1, 2 or 5 times a power of ten."""
     if value <= 0:
         return 1.0
     unit = 10.0 ** math.floor(math.log10(value))
@@ -76,9 +77,11 @@ def round_step(value: float) -> float:
 
 
 def fit_axis(values: Iterable[float | None], start: float, end: float, unit: float = 1.0, lines: int = 7) -> Axis:
-    """From a round value to a round value, each with a tick; with zero unless all lie far from it. What lies a little
-    below zero gets no whole step of its own: the axis then ends there. `unit`: what ticks are round numbers of;
-    `lines`: how many there are at most, about."""
+    """Return an axis between round values, each with a tick, which includes zero unless all values are far from it.
+
+    Values slightly below zero get no whole step: the axis then ends there. `unit`: ticks are round multiples of it;
+    `lines`: approximate maximum of ticks.
+    """
     known = [each / unit for each in values if each is not None and math.isfinite(each) and abs(each) < LARGEST]
     low, high = min(known, default=0.0), max(known, default=1.0)
     low, high = (0.0 if 0 < low < 0.6 * high else low), (0.0 if 0.6 * low < high < 0 else high)
@@ -91,7 +94,7 @@ def fit_axis(values: Iterable[float | None], start: float, end: float, unit: flo
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its interval on an axis; `start` and `end` are None where there is none."""
+    """A value with its interval on an axis; `start` and `end` are None without an interval."""
 
     at: float
     start: float | None

@@ -1,4 +1,4 @@
-"""Columns over names, such as weeks or rounds: bars on top of each other, and lines."""
+"""Draw columns over names, such as weeks or rounds: stacked bars, and lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Tell = Callable[[float], str]
 
 @dataclass(frozen=True)
 class BarSeries:
-    """A value for each column, and where each bar leads; `kind` is its colour."""
+    """A value for each column, and the link of each bar; `kind` is its colour."""
 
     name: str
     kind: str
@@ -25,7 +25,7 @@ class BarSeries:
 
 @dataclass(frozen=True)
 class LineSeries:
-    """A value for each column, None where nothing is known: the line has a gap there."""
+    """A value for each column; None, for an unknown one, makes a gap in the line."""
 
     name: str
     kind: str
@@ -44,7 +44,7 @@ def draw_bars(
     stacks: bool = True,
     shape: Shape = BARS,
 ) -> Plot:
-    """A bar for each name: the series on top of each other, or side by side."""
+    """Draw a bar for each name: the series stacked, or side by side."""
     sums = [sum(each.values[place] for each in series) for place in range(len(names))]
     tallest = sums if stacks else [value for each in series for value in each.values]
     plot = _start(names, [0.0, *tallest], label, "bars", shape, x_title, y_title, tell)
@@ -73,7 +73,8 @@ def draw_lines(
     shape: Shape = BARS,
     span: tuple[float, float] | None = None,
 ) -> Plot:
-    """A line through the columns for each series, with a dot at each value; `span`: what the axis must hold."""
+    """Draw a line through the columns for each series, with a dot at each value; `span`: the range that the axis
+    must include."""
     values = [value for each in series for value in each.values if value is not None]
     values += span or ()
     plot = _start(names, values, label, "lines", shape, x_title, y_title, tell)

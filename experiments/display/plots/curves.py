@@ -1,4 +1,4 @@
-"""A value against a number: a line for each series, through a dot at each value."""
+"""Draw values against a number: a line for each series, with a dot at each value."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAX_CURVES = _COLOURS
 
 @dataclass(frozen=True)
 class Curve:
-    """Pairs of a number and the value there, under a name."""
+    """Named pairs of a number and the value there."""
 
     name: str
     points: Sequence[tuple[float, PlotValue]]
 
 
 def draw_curves(curves: Sequence[Curve], label: str, x_title: str, y_title: str) -> Plot:
-    """The first `MAX_CURVES` of them, each in a colour of its own; the table holds all."""
+    """Draw the first `MAX_CURVES`, each in its own colour; the table holds all."""
     drawn = curves[:MAX_CURVES]
     points = [point for each in drawn for point in each.points]
     x = fit_axis([at for at, _ in points], _SHAPE.left, _SHAPE.edge)

@@ -1,5 +1,5 @@
-"""Distributions of many values by group, a row of bars each on one axis: counted by whoever has them, so that rows of
-ten thousand are as exact as rows of ten."""
+"""Draw distributions of many values, one row of bars for each group on a shared axis. Callers count the values, so
+that ten thousand are as exact as ten."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from experiments.display.plots.geometry import Plot, PlotLine, PlotTable, Shape,
 from workers.record.figures import figure
 
 WIDTH, HEAD, ROW, NAME_CHARS = 640, 18, 34, 48
-"""Of a drawing; heights of the words over a row and of its bars, in pixels."""
+"""Size of the drawing in pixels: width, heights of a row's text and of its bars; and characters of a name."""
 
 
 @dataclass(frozen=True)
 class CountedGroup:
-    """So many values under a name. `counts` has how many lie in each bin, by its number; bin n is from `n * width`."""
+    """The number of values under a name. `counts` has the count of each bin; bin n starts at `n * width`."""
 
     name: str
     counts: Mapping[int, int]
@@ -35,7 +35,8 @@ class CountedGroup:
 
 
 def draw_distributions(groups: Sequence[CountedGroup], width: float, label: str, x_title: str) -> Plot | None:
-    """A row for each group, its bars as high as its fullest bin; bins are so wide. None without any value."""
+    """Draw a row for each group, its bars relative to its fullest bin; `width` is that of a bin. None without any
+    value."""
     shown = [each for each in groups if each.n]
     if not shown:
         return None

@@ -1,4 +1,4 @@
-"""Values as dots: what a dot stands for, and columns of them."""
+"""Draw values as dots, in columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = Shape(720, 280, 52, 18, 22, 42, 90)
 
 @dataclass(frozen=True)
 class PlotValue:
-    """What a dot stands for: its value, what it is called, where it leads, and the address of its picture."""
+    """A dot: its value, name, link, and the address of its picture."""
 
     value: float
     name: str
@@ -32,7 +32,7 @@ class PlotValue:
 
 @dataclass(frozen=True)
 class ValueGroup:
-    """Values under a name; `kind` is the colour of their dots: with, without, exemplar, or part-0 to part-5."""
+    """Named values; `kind` is the colour of their dots: with, without, exemplar, or part-0 to part-5."""
 
     name: str
     kind: str
@@ -52,7 +52,7 @@ class ValueGroup:
 
 
 def summarize_groups(groups: Sequence[ValueGroup], first: str) -> PlotTable:
-    """The table of a plot of groups: a dot each would be longer than what it explains."""
+    """Return the table of a plot of groups, with a summary of each: a row for each dot would be too long."""
     rows = [
         (each.name, len(each.numbers), each.mean, min(each.numbers, default=None), max(each.numbers, default=None))
         for each in groups
@@ -61,7 +61,7 @@ def summarize_groups(groups: Sequence[ValueGroup], first: str) -> PlotTable:
 
 
 def draw_columns(groups: Sequence[ValueGroup], label: str, x_title: str, y_title: str) -> Plot:
-    """A column of dots for each group, with its mean."""
+    """Draw a column of dots for each group, with its mean."""
     y = fit_axis([value for each in groups for value in each.numbers], COLUMNS.floor, COLUMNS.top)
     plot = Plot(COLUMNS, Axis(0, max(len(groups), 1), COLUMNS.left, COLUMNS.edge), y, label, "columns")
     plot.name_axes(x_title, y_title)
@@ -76,7 +76,7 @@ def draw_columns(groups: Sequence[ValueGroup], label: str, x_title: str, y_title
 
 
 def activation_plot(values: Sequence[tuple[int, float, str]], scale: Scale) -> Plot:
-    """The small plot beside a transcript, of (round, activation, title) triples that are sorted by round."""
+    """Draw the small plot beside a transcript, of (round, activation, title) triples sorted by round."""
     groups = [(number, list(group)) for number, group in groupby(values, key=itemgetter(0))]
     names = [f"round {number}" if len(groups) < 5 else str(number) for number, _ in groups]
     label = f"Activations of {len(values)} image{'s' * (len(values) != 1)} by round"

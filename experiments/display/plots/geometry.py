@@ -1,4 +1,4 @@
-"""A drawing as lists of lines, bars, dots and words at their pixels, with its numbers as a table."""
+"""Hold a drawing as lists of lines, bars, dots and texts at their pixels, with its numbers as a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.display.plots.stacking import SIZE, stack_dots
 from workers.record.figures import figure
 
 THINNEST = 0.6
-"""Width of a bar, at least."""
+"""Minimum width of a bar."""
 TIMES = "\N{MULTIPLICATION SIGN}"
 Cell = str | int | float | None
 
@@ -26,7 +26,7 @@ class PlotLine:
 
 @dataclass(frozen=True)
 class Text:
-    """Words beside `x` and `y`; `anchor` says which end of them lies there."""
+    """Text beside `x` and `y`; `anchor` says which end of it lies there."""
 
     x: float
     y: float
@@ -37,7 +37,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar; with `link` it leads somewhere. `text` stands in its middle."""
+    """A bar, which may have a `link`. `text` is drawn in its middle."""
 
     x: float
     y: float
@@ -55,7 +55,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Dot:
-    """Something at a value; with a `foot`, all from this value down to that one."""
+    """A dot at a value; with a `foot`, a line from this value down to that one."""
 
     x: float
     y: float
@@ -64,12 +64,12 @@ class Dot:
     link: str
     foot: float | None = None
     picture: str = ""
-    """Address of the image that it stands for."""
+    """Address of the image that it represents."""
 
 
 @dataclass(frozen=True)
 class PlotTable:
-    """The numbers of a plot. A row may lead somewhere by its first cell: `links` has an address, or "", for each."""
+    """The numbers of a plot. A row's first cell may be a link: `links` has an address, or "", for each."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -77,7 +77,7 @@ class PlotTable:
 
     @property
     def linked_rows(self) -> list[tuple[str, list[tuple[str, bool]]]]:
-        """Of each row its address, and of each cell its words and whether they are a number."""
+        """Return for each row its address, and for each cell its text and whether it is a number."""
         links = [*self.links, *[""] * (len(self.rows) - len(self.links))]
         return [(link, [_tell(cell) for cell in row]) for link, row in zip(links, self.rows, strict=False)]
 
@@ -90,7 +90,7 @@ def _tell(cell: Cell) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a drawing in pixels, the room around what is drawn in it, and the room that a column's name takes."""
+    """The size of a drawing in pixels, its margins, and the room for a column's name."""
 
     width: int = 960
     height: int = 320
@@ -115,8 +115,8 @@ SMALL = Shape(300, 132, 34, 8, 16, 20, 32)
 
 @dataclass
 class Plot:
-    """A drawing: `x` and `y` say where a value lies; whatever is added is drawn. `label` says to who does not see it
-    what it shows."""
+    """A drawing: `x` and `y` map values to pixels; added marks are drawn. `label` describes it to people who cannot
+    see it."""
 
     shape: Shape
     x: Axis
@@ -129,13 +129,13 @@ class Plot:
     bars: list[Bar] = field(default_factory=list)
     dots: list[Dot] = field(default_factory=list)
     points: str = ""
-    """Of a line that is drawn through them."""
+    """Points of a line."""
     paths: list[tuple[str, str]] = field(default_factory=list)
-    """Points and kind of further such lines."""
+    """Points and kind of further lines."""
     legend: list[tuple[str, str]] = field(default_factory=list)
-    """Kind and name of what has a colour of its own."""
+    """Kind and name of each colour."""
     note: str = ""
-    """What is said below it."""
+    """Text below the plot."""
     table: PlotTable | None = None
 
     @classmethod
@@ -148,8 +148,8 @@ class Plot:
         words: Callable[[float], str] = write_tick,
         unit: float = 1.0,
     ) -> Plot:
-        """Column n lies from n to n + 1; the drawing is high enough for these values, from zero or less to a round
-        number of units."""
+        """Return a plot in which column n lies from n to n + 1; high enough for these values, from zero or less to
+        a round number of units."""
         y = fit_axis([0.0, *values], shape.floor, shape.top, unit, lines=5)
         plot = cls(shape, Axis(0, max(len(names), 1), shape.left, shape.edge), y, label)
         plot.add_ticks_across(words)
@@ -157,25 +157,25 @@ class Plot:
         return plot
 
     def name_columns(self, names: Sequence[str]) -> None:
-        """Below; of many, every so many."""
+        """Add the names below; of many, every n-th."""
         every = -(-len(names) * self.shape.room // (self.shape.edge - self.shape.left)) or 1
         for place in range(0, len(names), every):
             self.add_below(place + 0.5, names[place])
 
     def name_axes(self, x: str = "", y: str = "") -> None:
-        """What they measure: of `y` above it, of `x` below its end."""
+        """Add the names of the axes: `y` above it, `x` below its end."""
         if y:
             self.texts.append(Text(2, 7, y, "start", "title"))
         if x:
             self.texts.append(Text(self.shape.edge, self.shape.height - 7, x, "end", "title"))
 
     def add_ticks_across(self, words: Callable[[float], str] = write_tick) -> None:
-        """Lines at round values of `y`."""
+        """Add lines at round values of `y`."""
         for value in self.y.round_values:
             self.add_across(value, words(value))
 
     def add_ticks_below(self, words: Callable[[float], str] = write_tick) -> None:
-        """Lines at round values of `x`."""
+        """Add lines at round values of `x`."""
         for value in self.x.round_values:
             kind = "across zero" if value == 0 else "across"
             at = self.x.at(value)
@@ -183,7 +183,7 @@ class Plot:
             self.add_below(value, words(value))
 
     def add_across(self, value: float, words: str) -> None:
-        """A line behind all else, with its words at the left."""
+        """Add a horizontal line in the background, with its text at the left."""
         self.grid.append(self._across(value, "across zero" if value == 0 and self.y.low < 0 else "across"))
         self.texts.append(Text(self.shape.left - 6, self.y.at(value), words, "end"))
 
@@ -198,7 +198,7 @@ class Plot:
         self.texts.append(Text(self.x.at(value), self.shape.floor + 14, words))
 
     def add_upright(self, value: float, words: str, row: int, kind: str) -> None:
-        """A line at one value of `x`, its words beside its head; those of another row never cover them."""
+        """Add a vertical line at a value of `x`, its text beside its top; texts in different rows never overlap."""
         x, y = self.x.at(value), 8 + 13 * row
         self.lines.append(PlotLine(x, x, y - 5, self.shape.floor, kind))
         is_right = x > self.shape.width * 0.62
@@ -210,11 +210,11 @@ class Plot:
         self.bars.append(Bar(x, top, width, round(self.y.at(low) - top, 1), kind, words, link))
 
     def add_dot(self, x: float, y: float, kind: str, words: str, link: str = "", picture: str = "") -> None:
-        """A dot at a place in pixels; `picture` is the address of the image that it stands for."""
+        """Add a dot at a place in pixels; `picture` is the address of the image that it represents."""
         self.dots.append(Dot(x, y, kind, words, link, picture=picture))
 
     def add_path(self, points: Iterable[tuple[float, float]], kind: str) -> None:
-        """A line through these values."""
+        """Add a line through these values."""
         self.paths.append((self._place(points), kind))
 
     def add_mark(self, place: float, low: float, high: float, kind: str, words: str, link: str) -> None:
@@ -223,8 +223,8 @@ class Plot:
     def add_dots(
         self, column: int, dots: Iterable[tuple[float, str, str, str] | tuple[float, str, str, str, str]]
     ) -> None:
-        """(value, kind, words, link, picture) of one column: those at nearly the same height stand side by side. Where
-        there is no room for all of them, the last says how many more there are."""
+        """Add (value, kind, words, link, picture) dots of one column; dots of nearly the same height are side by
+        side. If there is no room for all, the last one says how many more there are."""
         given = [(*each, "")[:5] for each in dots]
         middle = self.x.at(column + 0.5)
         room = max(self.x.at(1) - self.x.at(0) - 8, SIZE)
@@ -238,12 +238,12 @@ class Plot:
                 self.texts.append(Text(middle + room / 2, stack.along - SIZE, f"{TIMES} {stack.count}", "end", "pile"))
 
     def draw_steps(self, values: Sequence[float | None]) -> None:
-        """A line that keeps one height for each column; it begins with the first that has one."""
+        """Draw a line with a constant height in each column, from the first column that has a value."""
         known = [(place, value) for place, value in enumerate(values) if value is not None]
         self._draw_through((at, value) for place, value in known for at in (place, place + 1))
 
     def draw_sums(self, values: Sequence[float]) -> None:
-        """A line that starts at zero and reaches each value at the end of its column."""
+        """Draw a line that starts at zero and reaches each value at the end of its column."""
         self._draw_through(enumerate([0.0, *values]))
 
     def _draw_through(self, points: Iterable[tuple[float, float]]) -> None:

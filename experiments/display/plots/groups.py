@@ -1,4 +1,4 @@
-"""Distributions of two or more groups, one strip of dots below the other on one axis, with mean, n and effect size."""
+"""Draw distributions of two or more groups: strips of dots on a shared axis, with mean, n and effect size."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from experiments.display.plots.stacking import DotStack, stack_dots
 from workers.record.figures import figure
 
 WIDTH, HEAD, STRIP = 560, 24, 38
-"""Of a drawing; heights of the words over a strip and of its dots, in pixels."""
+"""Size of the drawing in pixels: width, and heights of a strip's text and of its dots."""
 SIZES = ((60, 6.0, ""), (150, 5.0, " fine"), (math.inf, 4.0, " finest"))
-"""Up to how many dots of a strip each has which width, and its look."""
+"""Maximum dots of a strip -> their width and style."""
 PILE_CHAR, PILE_HEIGHT = 9, 8
-"""Room for a character that says how many dots a stack holds, as large as it is on a phone."""
+"""Room for a character of a stack's count, as large as on a phone."""
 NAME_CHARS = 38
 MOST = 600
-"""Dots of a strip; of more, so many at equal steps of their order, the strongest and the weakest among them."""
+"""Maximum dots of a strip; of more, this many at equal steps in sorted order, including the extremes."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """A value that all groups are held against."""
+    """A value with which all groups are compared."""
 
     value: float
     name: str
@@ -44,9 +44,12 @@ def draw_groups(
     within: tuple[float, float] | None = None,
     most: int = MOST,
 ) -> Plot | None:
-    """The groups that hold any value; None if none does. `compares`: the first of the last two with the last, in
-    words. `span`: what the axis must hold, so that several plots can be read together. `bounds`: with the 95 % interval
-    of each mean, of values that lie `within` two ends, if they do. `most`: dots of a strip."""
+    """Draw the groups that have values; None if none does.
+
+    `compares`: text that compares the first of the last two groups with the last. `span`: the range that the axis
+    must include, so that plots can be compared. `bounds`: draws the 95 % interval of each mean, of values `within`
+    two ends if they have some. `most`: maximum dots of a strip.
+    """
     shown = [each for each in groups if each.numbers]
     if not shown:
         return None
@@ -105,8 +108,11 @@ def _draw_dots(plot: Plot, group: ValueGroup, middle: float, most: int) -> None:
 
 
 def _name_piles(stacks: Sequence[DotStack], y: float, size: float) -> list[Text]:
-    """How many dots each pile holds that has no room for all: at the foot of the strip, away from the words over it,
-    behind the dots that reach so far down, and on the side that has room. Of piles too close together, the first."""
+    """Label each stack that has no room for all its dots with their number.
+
+    Labels are at the bottom of the strip, away from the text above it, behind dots that reach that far down, and on
+    the side with room. Of stacks too close together, only the first gets one.
+    """
     found: list[Text] = []
     high = [each.along for each in stacks if len(each.places) * size > STRIP - 2 * PILE_HEIGHT]
     told = -math.inf
@@ -128,7 +134,7 @@ def _name_piles(stacks: Sequence[DotStack], y: float, size: float) -> list[Text]
 
 
 def _step_past(stacks: Iterable[float], start: float, room: float, size: float) -> float:
-    """The first place from `start` on where no stack stands for so much room."""
+    """Return the first place from `start` on with this much room between stacks."""
     at = start
     for each in stacks:
         if each - size > at + room:

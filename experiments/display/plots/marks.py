@@ -1,7 +1,7 @@
-"""The marks of a plot as HTML: bars and dots, each with its words, its address and its picture.
+"""Draw the marks of a plot as HTML: bars and dots, each with its text, link and picture.
 
-A plot has hundreds. Each is one string whose values are escaped, not a template. The arrow keys go from one to the
-next (js/display/plots.js), so that only the first takes part in the order of Tab.
+A plot has hundreds. Each is one escaped string, not a template. The arrow keys move between them
+(js/display/plots.js), so only the first is in the tab order.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ PATHS = {
     "original": "M-3.2-3.2H3.2V3.2H-3.2Z",
     "external": "M-3-3L3 3M3-3L-3 3",
 }
-"""Shapes of dots that are no circles."""
+"""Shapes of dots that are not circles."""
 NOTHING = SafeString("")
 
 
 def draw_marks(plot: Plot, drawn: str) -> SafeString:
-    """Its bars, or its dots; the first of all takes part in the order of Tab."""
+    """Draw its bars or its dots; only the first mark is in the tab order."""
     bars, dots = plot.bars, plot.dots
     if drawn == "bars":
         return _join(_draw_bar(each, not place) for place, each in enumerate(bars))

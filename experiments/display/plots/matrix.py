@@ -1,4 +1,4 @@
-"""A matrix of numbers, each cell as warm as its number is high."""
+"""Draw a matrix of numbers, with cells coloured by value."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from experiments.display.plots.axes import Axis
 from experiments.display.plots.geometry import Plot, PlotTable, Shape, Text
 
 CELL, HEIGHT, NAME, NAME_CHARS, COLUMN_CHARS = 64, 34, 150, 22, 10
-"""Width and height of a cell; room for a name, and characters of one at the left and above."""
+"""Width and height of a cell; room for a name, and maximum characters of a name at the left and above."""
 SHADES = 6
 """Steps of colour: shade-0 to shade-5."""
 
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """`text` stands in the cell, `words` say all of it. `value` is from 0 to 1, or below zero to as much; None has no
-    colour."""
+    """A cell: `text` is drawn in it, `words` have the full description. `value` is in [-1, 1]; None has no colour."""
 
     value: float | None
     text: str
@@ -33,7 +32,7 @@ def draw_matrix(
     x_title: str,
     y_title: str,
 ) -> Plot:
-    """Rows and columns in the order given; None leaves a cell empty."""
+    """Draw rows and columns in the given order; None leaves a cell empty."""
     columns, rows = max(len(column_names), 1), max(len(row_names), 1)
     shape = Shape(NAME + CELL * columns + 10, 48 + HEIGHT * rows + 8, NAME, 10, 48, 8)
     x, y = Axis(0, columns, shape.left, shape.edge), Axis(0, rows, shape.top, shape.floor)

@@ -1,4 +1,4 @@
-"""Rows with names at the left: values with their intervals, and spans of time one after another."""
+"""Draw rows with names at the left: values with intervals, and time spans."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from experiments.display.plots.geometry import Plot, PlotLine, PlotTable, Shape,
 from workers.record.figures import figure
 
 WIDTH, WATERFALL = 580, 920
-"""Of a drawing; intervals are narrow enough to be read on a phone."""
+"""Widths of the drawings; intervals are narrow enough for a phone."""
 ROW, TALL, LINE, NAME_CHARS = 24, 38, 15, 25
-"""Height of a row, and where names take two lines; height and characters of a line."""
+"""Height of a row, and of one whose name takes two lines; height and characters of a line."""
 CHAR, GAP = 8, 10
-"""Room for a character of a name, as large as a phone draws it; room between a name and what is drawn."""
+"""Room for a character of a name, as large as on a phone; gap between name and drawing."""
 NARROWEST = 1.5
-"""Width of a span that takes next to no time."""
+"""Minimum width of a time span."""
 
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """A value, and where known its interval and the number of what it was measured on."""
+    """A value, with its interval and sample size if known."""
 
     name: str
     value: float
@@ -50,8 +50,8 @@ def draw_intervals(
     interval: str = "95 % interval",
     counts: bool = False,
 ) -> Plot | None:
-    """A dot and a whisker for each, the largest first; None without any. `level`: what all are held against; `counts`:
-    with n beside each name."""
+    """Draw a dot and a whisker for each row, largest first; None without rows. `level`: a value with which all are
+    compared; `counts`: adds n beside each name."""
     known = [each for each in rows if math.isfinite(each.value)]
     if not known:
         return None
@@ -86,7 +86,7 @@ def _wrap(name: str) -> list[str]:
 
 
 def _room(names: Sequence[Sequence[str]]) -> int:
-    """What the longest line of names takes at the left."""
+    """Return the width of the longest line of names."""
     return 2 * GAP + CHAR * max(len(line) for lines in names for line in lines)
 
 
@@ -102,7 +102,7 @@ def _between(low: float | None, high: float | None) -> str:
 
 @dataclass(frozen=True)
 class WaterfallSpan:
-    """From one time to another, in seconds from the start."""
+    """A time span, in seconds from the start."""
 
     start: float
     end: float
@@ -125,8 +125,7 @@ def draw_waterfall(
     tell: Callable[[float], str],
     tick: Callable[[float], str],
 ) -> Plot | None:
-    """What took how long, a row below the other on one axis of time; `tell` says seconds in words,
-    `tick` at the axis."""
+    """Draw time spans in rows below each other on one time axis; `tell` formats seconds as text, `tick` at the axis."""
     ends = [span.end for row in rows for span in row.spans if math.isfinite(span.end)]
     if not ends:
         return None

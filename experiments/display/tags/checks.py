@@ -1,4 +1,4 @@
-"""The label check beside the label: for the team with the way to its page, for others as words alone."""
+"""Show the label check beside a label: with a link for the team, for others as text."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from experiments.models import LabelCheck, Run
 
 register = template.Library()
 SOON = 60.0
-"""Seconds after the end of a run in which its check may be asked for."""
+"""Seconds after the end of a run in which its check may still be requested."""
 
 
 @register.inclusion_tag("display/label_check.html")
 def label_check(check: LabelCheck | None, team: bool = True) -> dict[str, Any]:
-    """A check as it is; `team`: whether who reads it may follow a link."""
+    """Show a check; `team`: the reader may follow a link."""
     return {"mark": describe_check(check), "team": team}
 
 
 @register.inclusion_tag("display/label_reading.html")
 def label_reading(check: LabelCheck | None) -> dict[str, str]:
-    """How the label of a check was read, where that is something else than what it says."""
+    """Show how the judge read the label, if that differs from the label."""
     return {"words": describe_reading(check, news=True)}
 
 
 @register.inclusion_tag("display/run_check.html")
 def run_check(run: Run, team: bool = True, offers: bool = False) -> dict[str, Any]:
-    """The check of what a run concluded; on a page of the team it is looked at again while it is on its way, and where
-    there is none, `offers` one."""
+    """Show the check of a run's conclusion. On a page of the team it is polled while pending; `offers` adds a
+    button if there is none."""
     if not run.labels:
         return {}
     mark = describe_check(run.label_check)

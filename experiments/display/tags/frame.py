@@ -1,4 +1,4 @@
-"""What the frame of every page is made of: breadcrumbs, and the designed states that pages share."""
+"""Tags of the frame of every page: breadcrumbs and other shared parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ register = template.Library()
 
 @register.inclusion_tag("display/breadcrumbs.html", takes_context=True)
 def show_breadcrumbs(context: template.Context) -> dict[str, Any]:
-    """The way to this page. A view that knows better puts `breadcrumbs` into its context: (words, address)."""
+    """Show the way to this page. A view can override it with `breadcrumbs` in its context: (words, address)."""
     given = context.get("breadcrumbs")
     if given is not None:
         return {"breadcrumbs": [("Overview", address("overview")), *given]}
@@ -27,32 +27,32 @@ def show_breadcrumbs(context: template.Context) -> dict[str, Any]:
 
 @register.filter
 def lookup(mapping: Any, key: str) -> Any:
-    """The value under a key that a variable names; "" if there is none."""
+    """Return the value under a variable key; "" if there is none."""
     return mapping.get(key, "")
 
 
 @register.inclusion_tag("display/explain.html")
 def explain(word: str) -> dict[str, Any]:
-    """A small link beside a heading to what a word of it means, by the key of its entry in the glossary."""
+    """Show a small link beside a heading to the glossary entry of a word, by its key."""
     return {"entry": ENTRIES[word]}
 
 
 @register.filter
 def page_address(name: str) -> str:
-    """Where a page is, by the name of its address."""
+    """Return the address of a page by its URL name."""
     return address(name) if name else ""
 
 
 @register.tag
 def bundle(parser: template.base.Parser, _: template.base.Token) -> BundleNode:
-    """`{% bundle %}` around links to style sheets and scripts until `{% endbundle %}`: one of each comes of them."""
+    """Replace the links to style sheets and scripts between `{% bundle %}` and `{% endbundle %}` by one of each."""
     inner = parser.parse(("endbundle",))
     parser.delete_first_token()
     return BundleNode(inner)
 
 
 class BundleNode(template.Node):
-    """What stands between the tags, its links replaced. With DEBUG they stay, so that an edit shows at once."""
+    """The content between the tags, with its links replaced. With DEBUG they stay, so that an edit shows at once."""
 
     def __init__(self, nodelist: template.NodeList) -> None:
         self.nodelist = nodelist

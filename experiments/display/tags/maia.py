@@ -1,4 +1,4 @@
-"""What templates write numbers, times, words, programs and images with."""
+"""Template filters and tags for numbers, times, text, programs and images."""
 
 from __future__ import annotations
 
@@ -54,40 +54,40 @@ register.filter("remedy", set_commands)
 
 @register.filter
 def pairs(stored: Any) -> list[tuple[str, Any]]:
-    """Names and values of stored data, whose keys are not ours: `stored.items` would look up a key of that name first.
-    Empty for what is no mapping."""
+    """Return names and values of stored data. Its keys are arbitrary, and `stored.items` would look up such a key
+    first. Empty if it is no mapping."""
     return [(str(name), value) for name, value in stored.items()] if isinstance(stored, Mapping) else []
 
 
 @register.filter
 def not_installed(rows: Iterable[Any]) -> list[Any]:
-    """Those of models, datasets, toolsets or backbones that no worker can use yet."""
+    """Return the models, datasets, toolsets or backbones that no worker can use yet."""
     return [row for row in rows or () if not row.available]
 
 
 @register.inclusion_tag("display/remedy.html")
 def remedy_box(text: str) -> dict[str, Any]:
-    """The same with a Copy button beside each command."""
+    """Show a remedy with a Copy button beside each command."""
     return {"pieces": split_lines(text)}
 
 
 @register.inclusion_tag("display/gauge.html")
 def gauge(value: float, limit: float | None) -> dict[str, Any]:
-    """How much of a limit is used; nothing where there is no limit."""
+    """Show how much of a limit is used; nothing without a limit."""
     share = min(value / limit, 1.0) * 100 if limit else None
     return {"share": None if share is None else f"{share:g}", "full": share is not None and share >= 90}
 
 
 @register.filter
 def nobreak(command: str) -> SafeString:
-    """A command whose options are not broken at their hyphens where its lines are."""
+    """Prevent line breaks at the hyphens of a command's options."""
     words = (('<span class="whole">{}</span>' if word.startswith("--") else "{}", word) for word in command.split(" "))
     return SafeString(" ".join(format_html(shape, word) for shape, word in words))
 
 
 @register.filter
 def humanize(value: Any) -> str:
-    """A name or a value of something recorded, as a person would say it."""
+    """Write a recorded name or value as a person would say it."""
     if value is None or isinstance(value, bool):
         return {True: "yes", False: "no", None: "none"}[value]
     return str(value).replace("_", " ")
@@ -95,13 +95,13 @@ def humanize(value: Any) -> str:
 
 @register.filter
 def backbone(run: Run) -> str:
-    """Who writes the replies of a run, in few words: the model, where its backbone has several."""
+    """Return the name of a run's backbone: its model, if the backbone has several."""
     return run.backbone_model or parts.label_backbone(run.backbone).partition(" (")[0]
 
 
 @register.simple_tag
 def status(run: Run) -> SafeString:
-    """How a run is; one that was told to stop, or to pause, says so until its worker has let go of it."""
+    """Show a run's status; a run that was told to stop or pause shows that until its worker has released it."""
     if run.cancel_requested and not run.has_ended:
         return format_html(CHIP, "stopping", DOT, "Stopping…")
     if run.is_pausing:
@@ -113,7 +113,7 @@ def status(run: Run) -> SafeString:
 @register.simple_tag
 @cache
 def icon(name: str) -> SafeString:
-    """A line drawing beside a word; never alone."""
+    """Draw an icon beside a word; never alone."""
     return render_to_string("display/icon.html", {"name": name})
 
 

@@ -1,4 +1,4 @@
-"""People and systems, as pages call them."""
+"""Template filters for names of people and systems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYSTEMS = (
     ("CrOS", "ChromeOS"),
     ("Linux", "Linux"),
 )
-"""What a browser calls itself holds these words; the first that fits counts."""
+"""A user agent contains these words; the first match counts."""
 
 
 register.filter(display_name.person)
@@ -26,13 +26,13 @@ register.filter(display_name.person)
 
 @register.filter
 def browser(agent: str) -> str:
-    """A browser in words, such as Firefox on Linux; what else calls itself, cut."""
+    """Describe a browser, such as Firefox on Linux; return other user agents cut short."""
     name = next((words for mark, words in BROWSERS if mark in agent), "")
     system = next((words for mark, words in SYSTEMS if mark in agent), "")
     return f"{name} on {system}" if name and system else name or agent[:60] or "A browser"
 
 
 def names_in(context: template.Context) -> Names:
-    """What systems are called before who looks at the page; without a viewer, as everybody may read it."""
+    """Return the names of systems for the page's viewer; without a viewer, those that everyone may read."""
     found = context.get("names")
     return found if isinstance(found, Names) else Names(None)

@@ -1,4 +1,4 @@
-"""Units as links that show a card: every page that names one draws it with these."""
+"""Show units as links with a card; every page that names one uses these tags."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LINK = '<a class="unit-link" href="{}" data-card="{}">{}</a>'
 
 @register.simple_tag(takes_context=True)
 def unit_link(context: template.Context, run: Run, short: bool = False) -> SafeString | str:
-    """What a run studies, as the viewer may read it: a link to the unit with its card, unless that is hidden from
-    them. `short` leaves the model out."""
+    """Show a run's system as the viewer may read it: a link to the unit with its card, unless hidden. `short`
+    leaves out the model."""
     names = names_in(context)
     words = names.short(run) if short else names.of(run)
     return words if names.hides(run) else unit_at(run.model, run.layer, run.unit, words)
@@ -26,17 +26,17 @@ def unit_link(context: template.Context, run: Run, short: bool = False) -> SafeS
 
 @register.simple_tag
 def unit_at(model: str, layer: str, number: int | None, words: str = "") -> SafeString | str:
-    """A unit by its place, under these words or its own. It is for pages that have seen whether it is hidden."""
+    """Show a unit by its place, under these words or its own. Only for pages that have checked whether it is hidden."""
     words = str(words or f"{model} / {layer} / unit {number}")
     try:
         places = (reverse(page, args=[model, layer, number]) for page in ("unit", "unit-card"))
         return format_html(LINK, *places, words)
-    except NoReverseMatch:  # it names no unit, as the system of an import may
+    except NoReverseMatch:  # it names no unit, as an imported run's system may
         return words
 
 
 def card_at(names: Names, run: Run) -> SafeString:
-    """For a link that names what a run studies and leads elsewhere: the attribute that gives it the unit's card."""
+    """Return the attribute that adds the unit's card to a link that names a run's system and leads elsewhere."""
     if names.hides(run):
         return SafeString("")
     try:
