@@ -108,7 +108,9 @@ def _tell_hints(hints: str) -> str:
 
 
 def system_name(system: SystemSpec, class_name: str = "") -> str:
-    """Return the system in words, such as "unit 7 of layer4 in the model toybox"; for a synthetic neuron only a number."""
+    """Return the system in words, such as "unit 7 of layer4 in the model toybox"; for a synthetic neuron only a
+    number.
+    """
     if blind := registry.blind_name(system.kind, system.model, system.layer, system.unit):
         return f"{blind}, whose network is not named"
     if system.kind == CIRCUIT:

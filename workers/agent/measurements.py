@@ -55,7 +55,9 @@ def edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> 
 
 
 def change(pairs: Sequence[tuple[float, float]]) -> str:
-    """Return the number of pairs, and the mean change with its standard deviation, between the means before and after."""
+    """Return the number of pairs, and the mean change with its standard deviation, between the means before and
+    after.
+    """
     changes = [after - before for before, after in pairs]
     before, after = (format_activation(mean(side)) for side in zip(*pairs, strict=True))
     name, spread = "change", ""

@@ -132,7 +132,9 @@ def _measure(
 
 
 def _order(activations: NDArray[np.float64]) -> float:
-    """Return the mean AUC of a unit's activations on its own images against those on others'; NaN with a single unit."""
+    """Return the mean AUC of a unit's activations on its own images against those on others'; NaN with a single
+    unit.
+    """
     areas = []
     for unit in range(len(activations)):
         own, others = activations[unit, unit], np.delete(activations[:, unit], unit, 0).ravel()
