@@ -1,4 +1,4 @@
-"""The functions as a model, so that one is found like a unit: a layer is a family, a unit's number is the seed.
+"""The functions as a model, so that one is selected like a unit: a layer is a family, a unit's number is the seed.
 
 Loaded by `lab.laboratory` through the registry.
 """

@@ -16,7 +16,7 @@ from workers.protocols import Dataset, LayerInfo, VisionModel
 from workers.record.sparse import DEFAULT_STEPS, KINDS, MIN_IMAGES, MIN_UNITS, TOPK
 
 _VERSION = 1
-"""Changes with the recipe: what an earlier version began is not continued."""
+"""Changes with the recipe: checkpoints of an earlier version are not continued."""
 _RATE, _RATE_LATENTS = 2e-4, 1 << 14
 _WARM_UP, _WARM_UP_SHARE = 1_000, 10
 _DECAY_SHARE = 5
@@ -50,7 +50,7 @@ class TrainingPlan:
     latents: int
 
     def rate(self, step: int) -> float:
-        """Learning rate of a step, from 0 on: up, level, and down to nothing at the end."""
+        """Return the learning rate of a step, from 0 on: warm-up, constant, and decay to 0 at the end."""
         up = (step + 1) / self.warm_up
         down = _DECAY_SHARE * (self.steps - step) / self.steps
         return _RATE * (_RATE_LATENTS / self.latents) ** 0.5 * min(1.0, up, down)

@@ -1,4 +1,4 @@
-"""Measures an auto-encoder on images that a training here never saw: the report that its page shows.
+"""Measure an auto-encoder on images that its training here never saw: the report on its page.
 
 Called by `workers.jobs`.
 """

@@ -1,4 +1,4 @@
-"""Auto-encoders as files, and checkpoints of those under way.
+"""Save auto-encoders as files, with checkpoints of those under way.
 
 `<state>/sparse/NAME.safetensors` holds the weights and, as JSON in its metadata, the card. A file is written whole or
 not at all. Beside it lie `NAME.checkpoint` while the training is under way, and `NAME.lock`.
