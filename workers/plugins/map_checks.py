@@ -1,4 +1,4 @@
-"""What a vision model of a plug-in gives, checked on every batch: a plug-in's mistake is told as one, not met later."""
+"""Check every batch of maps that a plug-in's vision model returns, so that its mistakes are reported at once."""
 
 from __future__ import annotations
 
