@@ -1,4 +1,4 @@
-"""Write runs as a bundle: everything of them, with a page that opens without a network."""
+"""Write runs as a bundle with all their data, and a page that opens without a network."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Command(PreparedCommand):
 
 
 def write(keys: list[int], target: Path) -> None:
-    """The file, whole or not at all. Raises CommandError at Ctrl+C."""
+    """Write the file, whole or not at all. Raises CommandError at Ctrl+C."""
     from workers.jobs import exchange
 
     line = ProgressLine()

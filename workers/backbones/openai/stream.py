@@ -21,7 +21,7 @@ MOST_CHARS = 400_000
 REPEATS = 24
 """So many repetitions of the same words in a row are no reply."""
 MIN_REPEATED_CHARS = 600
-"""Minimum characters of the repetition; rulers and tables repeat too, but for less."""
+"""Minimum characters of the repetition; rulers and tables repeat for less."""
 MAX_QUOTED_THOUGHT = 200
 """Characters shown of a reply that came as reasoning."""
 _WINDOW = 8_000
