@@ -29,7 +29,7 @@ DEFAULT_UNITS = 5
 PER_UNIT = {kind.key: kind.compared for kind in KINDS.values() if kind.compared}
 """Kinds that compare backbones, and how many units of each a unit of `--units` stands for."""
 OPEN = Q(status__in=OPEN_ITEMS) | Q(status=ItemStatus.FAILED, run__status=Status.WAITING)
-"""State of items: what the same command does next time."""
+"""Items that the same command does next time."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Forecast cost and time of future runs from past ones, with a 90 % prediction interval."""
+"""Forecast cost and time of future runs from past ones: a sum with one-sided 90 % prediction bounds."""
 
 from __future__ import annotations
 

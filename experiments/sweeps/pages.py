@@ -35,7 +35,9 @@ from workers.record.limits import USUAL
 
 PER_PAGE, RUNS_PER_PAGE = 30, 50
 ASKED_EVERY, RUNS_A_SECOND = 4, 1_000
-"""Seconds until an open page asks again, plus one for each run it waits for: all are read again."""
+"""An open page asks again after this many seconds, plus one for every `RUNS_A_SECOND` runs, since all are read
+again.
+"""
 GROUPS, GROUPED_RUNS = 30, 40
 """Groups of labels that the page lists, and runs of one that its link names."""
 _COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "q", "cost")

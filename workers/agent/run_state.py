@@ -39,7 +39,7 @@ class SinceReply:
     result: ExperimentEnded | None = None
     grade: Graded | None = None
     reasons: set[str] = field(default_factory=set)
-    """The number of the latest reminder."""
+    """Reasons of the reminders."""
 
 
 @dataclass(frozen=True)

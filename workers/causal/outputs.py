@@ -69,7 +69,7 @@ class OutputChange:
         )
 
     def _test_classes(self, rows: Rows) -> list[tuple[Literal["falls", "rises", ""], float | None]]:
-        """Test for each class whether it falls or rises beyond chance; returns the adjusted p-value too."""
+        """Return for each class whether it falls or rises beyond chance, with the adjusted p-value."""
         columns = self.differences(rows).T
         adjusted = benjamini_hochberg([compare_ranks(each, np.zeros(len(each))).p for each in columns])
         return [(_direct(estimate_mean(each), p), p) for each, p in zip(columns, adjusted, strict=True)]

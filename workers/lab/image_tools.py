@@ -31,7 +31,7 @@ from workers.record.origins import Origin
 _SHOWN = 200
 """Characters of a prompt or a remark that are shown again."""
 _REASON = 400
-"""Characters of the reason of a refusal; an example that works stands at its end, so it is not cut short."""
+"""Maximum characters of a refusal's reason: long enough for the working example at its end."""
 _NAMED = 12
 """Refused prompts, or instructions, that are named."""
 

@@ -69,7 +69,7 @@ def _measure(options: dict[str, Any], line: ProgressLine) -> dict[str, Any]:
 
 
 def _look_at_folder(folder: str, target: str | None, line: ProgressLine) -> tuple[dict[str, Any], str]:
-    """Describe a published folder, as data and in words; writes it again first, if asked."""
+    """Describe a published folder, as data and in words; with `target`, write it there again instead."""
     from workers.jobs.published_functions import copy_folder, survey_folder
 
     if target:

@@ -98,7 +98,7 @@ def _make_queue(by: Actor, runs: QuerySet[Run], name: str, note: str, people: li
 
 
 def _review(by: Actor, item: ReviewItem, place: int) -> None:
-    """Return one reviewer's opinion of a run: by the check of its label, with one exception in seven items each."""
+    """Submit one reviewer's opinion of a run: by the check of its label, with one exception in seven items each."""
     if item.reviews.filter(reviewer=by.person, state=ReviewState.SUBMITTED).exists():
         return
     check = item.run.label_check

@@ -28,7 +28,7 @@ from workers.vision_models.synthetic.neuron import (
 )
 
 PAPER = "grounding-dino:paper"
-"""Detectors of the published code, with its thresholds and its dilation of masks."""
+"""The detector of the published code, with its thresholds; masks are dilated as there."""
 
 GRID = 56
 """Side of the maps. Every image is divided into this many rows and columns, whatever its shape."""
