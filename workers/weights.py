@@ -87,7 +87,7 @@ def count_bytes(held: object) -> int:
 
 
 def check_finite(values: Tensor, layer: str, model: str) -> None:
-    """Raises NotFinite if a layer gives NaN or infinities."""
+    """Raise NotFinite if a layer gives NaN or infinities."""
     if not values.sum().isfinite():
         raise NotFinite(
             f"{layer} of {model} gives values that are no finite numbers. Its weights are damaged, or too large for "

@@ -163,7 +163,7 @@ def _lock(by: Actor, pk: int) -> Iterator[Sweep]:
 
 
 def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
-    """Set its status; its flow is open while it runs."""
+    """Set the status of a sweep; its flow is open while it runs."""
     sweep.status, sweep.reason = status, reason
     sweep.ended = timezone.now() if status in (SweepStatus.STOPPED, SweepStatus.DONE) else None
     sweep.save(update_fields=["status", "reason", "ended"])

@@ -156,7 +156,7 @@ def start(
 
 
 def _refuse_to_grade(step: rules.Grade) -> Graded:
-    """The grader where no label can be tested."""
+    """Return the grade for installations where no label can be tested."""
     return Graded(step.round, " OR ".join(step.labels), left=step.left, reason="Labels cannot be tested here.")
 
 

@@ -42,7 +42,7 @@ class MemberTrace:
     def __init__(
         self, network: VisionModel, overlays: Mapping[str, VisionModel], members: Sequence[CircuitMember]
     ) -> None:
-        """Raises UnknownName, RequestError and MissingPart for members that are not there or cannot be read so."""
+        """Raise UnknownName, RequestError and MissingPart for members that are not there or cannot be read so."""
         if not hasattr(network, "trace"):
             raise MissingPart(
                 f"{network.name} cannot be read in one layer while another is changed, so there is no graph of its "

@@ -57,7 +57,7 @@ class FunctionCollection:
         return [LayerInfo(family, family, "function", FUNCTIONS[family]) for family in FAMILIES]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """Raises RequestError."""
+        """Raise RequestError."""
         del images, layers
         raise RequestError(NO_IMAGES)
 

@@ -163,7 +163,7 @@ def _write_inputs(inputs: Sequence[Any]) -> str:
 
 
 def load(settings: LabSettings, model: str) -> FunctionScientist:
-    """Raises UnknownName if a model is named."""
+    """Raise UnknownName if a model is named."""
     del settings
     if model:
         raise UnknownName(f"The scripted baseline is no language model: leave the backbone's model {model!r} out.")

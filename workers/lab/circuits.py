@@ -78,7 +78,7 @@ def _read_member(given: Mapping[str, Any]) -> CircuitMember:
 
 
 def check_network(network: str, models: Mapping[str, VisionModel]) -> None:
-    """Raises UnknownName for a model that is neither the network nor built on it."""
+    """Raise UnknownName for a model that is neither the network nor built on it."""
     for key, model in models.items():
         if (base := getattr(model, "base", None) or key) != network:
             raise UnknownName(f"A circuit is of one network, {network}; {key} belongs to {base}.")

@@ -79,7 +79,7 @@ class LayerStatistics:
         return (self.activations > self.lowest) & (self.maximum != 0)
 
     def dead(self) -> list[int]:
-        """True for units that no image activates."""
+        """List the units that no image activates."""
         return [int(unit) for unit in np.flatnonzero(~self.kept.any(0))]
 
     def unit(self, unit: int) -> UnitStatistics:
@@ -130,7 +130,7 @@ class SkippedImages:
 
     @classmethod
     def from_json(cls, text: str) -> SkippedImages:
-        """Raises KeyError, TypeError or ValueError for invalid data."""
+        """Raise KeyError, TypeError or ValueError for invalid data."""
         found = json.loads(text)
         return cls(int(found["count"]), [SkippedImage(*each) for each in found["first"]])
 

@@ -209,7 +209,7 @@ class Laboratory:
         return str(spec.options.get("dataset") or self.settings.dataset)
 
     def check(self, spec: SystemSpec) -> None:
-        """Raises UnknownName, naming the choices, if the kind, model, layer or unit does not exist."""
+        """Raise UnknownName, naming the choices, if the kind, model, layer or unit does not exist."""
         registry.load(registry.SYSTEMS, spec.kind)
         if spec.kind == CIRCUIT:
             self._circuit(spec)

@@ -136,7 +136,7 @@ def _register(source: _Source, registrar: Registrar) -> None:
 
 
 def _check_entries(registrar: Registrar) -> None:
-    """Raises UnknownName for a plug-in that registers nothing, a key that is taken, or a toolset of unknown parts."""
+    """Raise UnknownName for a plug-in that registers nothing, a key that is taken, or a toolset of unknown parts."""
     if not registrar.entries:
         raise UnknownName("its function `register` registers nothing")
     own = {(table, key) for table, key, _ in registrar.entries}

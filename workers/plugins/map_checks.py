@@ -23,7 +23,7 @@ class MapChecks:
         self._areas: dict[str, tuple[int, ...]] = {}
 
     def check(self, maps: Mapping[str, torch.Tensor], units: Mapping[str, int], batch: int) -> None:
-        """Raises MachineryError for a layer whose maps are not (batch, units, height, width) as they were before,
+        """Raise MachineryError for a layer whose maps are not (batch, units, height, width) as they were before,
         NotFinite for NaN and infinities."""
         for layer, wanted in units.items():
             found = maps.get(layer)

@@ -127,7 +127,7 @@ class ModuleModel(HookedModel):
         return OpenedNetwork(preparation, self._slot, layout)
 
     def _check_layout(self, layout: NetworkLayers) -> None:
-        """Raises MissingPart for layers and classes that the network does not have."""
+        """Raise MissingPart for layers and classes that the network does not have."""
         for name, path in self._study.layers.items():
             if name not in layout.taps:
                 gives = layout.others.get(path, "no output once and once only, or is no module of it")
@@ -215,7 +215,7 @@ class _ModulePreparation:
         self.shape = tuple(self.pixels([Image.new("RGB", (_GREY, _GREY), (128, 128, 128))]).shape[1:])
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
-        """Raises MachineryError for a preprocessing that fails, or gives other shapes than before."""
+        """Raise MachineryError for a preprocessing that fails, or gives other shapes than before."""
         if self._crop:
             return self._crop.pixels(images)
         found = in_parallel(self._one, images)

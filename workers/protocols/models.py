@@ -49,7 +49,7 @@ class LayerInfo:
 
 
 def check_layers(model: str, layers: Iterable[str], known: Collection[str]) -> None:
-    """Raises UnknownName, listing a model's layers, for a layer that it does not have."""
+    """Raise UnknownName, listing a model's layers, for a layer that it does not have."""
     for layer in layers:
         if layer not in known:
             raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(known)}.")
@@ -145,7 +145,7 @@ class OverlaidModel(VisionModel, Protocol):
 
 
 def check_rewritable(model: str, layer: str, layers: Sequence[LayerInfo]) -> None:
-    """Raises UnknownName for a layer that a model does not have, MissingPart for logits."""
+    """Raise UnknownName for a layer that a model does not have, MissingPart for logits."""
     kinds = {info.name: info.kind for info in layers}
     check_layers(model, [layer], kinds)
     if kinds[layer] == "logit":

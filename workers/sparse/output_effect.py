@@ -96,7 +96,7 @@ class _Comparison:
             self._same[name].append(find_same(own, other, self._scale))
 
     def summarise(self) -> OutputEffect:
-        """Raises MissingPart if the outputs are the same for all images, so that no change is large or small."""
+        """Raise MissingPart if the outputs are the same for all images, so that no change is large or small."""
         rebuilt, ablated = (torch.cat(self._losses[name]) / self._unit() for name in (_REBUILT, _ABLATED))
         recovered = estimate_gap(-rebuilt.numpy(), -ablated.numpy(), torch.zeros_like(rebuilt).numpy())
         if recovered.value is None:

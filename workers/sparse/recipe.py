@@ -71,7 +71,7 @@ class TrainingPlan:
 
 
 def check_recipe(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None:
-    """Raises RequestError for a recipe that cannot be followed."""
+    """Raise RequestError for a recipe that cannot be followed."""
     if recipe.kind not in KINDS:
         raise RequestError(f"There is no kind {recipe.kind!r}. Choose one of: {', '.join(KINDS)}.")
     if not 1 <= recipe.k <= recipe.latents:
@@ -85,7 +85,7 @@ def check_recipe(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dat
 
 
 def check_source(model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None:
-    """Raises RequestError for a layer or dataset that no auto-encoder can be measured on."""
+    """Raise RequestError for a layer or dataset that no auto-encoder can be measured on."""
     if layer.units < MIN_UNITS:
         raise RequestError(
             f"{layer.name} of {model.name} has {layer.units} unit: there is nothing to take apart. Choose another "
@@ -99,7 +99,7 @@ def check_source(model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None
 
 
 def check_positions(recipe: SparseRecipe, positions: int) -> None:
-    """Raises RequestError where there are more latents than examples to learn them from."""
+    """Raise RequestError where there are more latents than examples to learn them from."""
     if recipe.latents > positions:
         raise RequestError(
             f"{recipe.latents:,} latents cannot be learnt from {positions:,} positions, which is all that the images "

@@ -63,7 +63,7 @@ class SparseSource:
 
 
 def find_source(key: str, model: VisionModel, layer: str, dataset_key: str, dataset: Dataset) -> SparseSource:
-    """Raises UnknownName for a layer that the model does not have."""
+    """Raise UnknownName for a layer that the model does not have."""
     layers = {info.name: info for info in model.layers()}
     check_layers(model.name, [layer], layers)
     return SparseSource(key, model, layers[layer], dataset_key, dataset)

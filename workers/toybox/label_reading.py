@@ -119,7 +119,7 @@ def _draw_any_scenes() -> tuple[Scene, ...]:
 
 
 def _require_scene(text: str, concept: Concept, rng: random.Random) -> None:
-    """Raises RequestError unless toybox can draw what the concept says."""
+    """Raise RequestError unless toybox can draw what the concept says."""
     if concept.relation in ("left", "right") and concept.partner and concept.count + concept.partner.count > 2:
         raise RequestError(f"The label {text!r} cannot be tested: toybox draws one thing beside one. Leave counts out.")
     try:

@@ -159,7 +159,7 @@ class Command(FetchingCommand):
         self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else aim.write_text(rows))
 
     def refuse(self, options: dict[str, Any], names: tuple[str, ...], words: str) -> None:
-        """Raises CommandError for a given option of this list."""
+        """Raise CommandError for a given option of this list."""
         for name in names:
             if options[name] != self.parser.get_default(name):
                 raise CommandError(words.format(f"--{name.replace('_', '-')}"))

@@ -74,7 +74,7 @@ class PublishedFunctions:
         return [LayerInfo(family, family, "function", max(each) + 1) for family, each in here.items() if each]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """Raises RequestError."""
+        """Raise RequestError."""
         del images, layers
         raise RequestError(NO_IMAGES)
 
@@ -138,7 +138,7 @@ class PublishedFunctions:
         return list(self._find_category(layer).functions)
 
     def _find_category(self, layer: str) -> Category:
-        """Raises UnknownName."""
+        """Raise UnknownName."""
         categories: Mapping[str, Category] = {str(name): each for name, each in self.benchmark.categories.items()}
         if layer not in categories:
             raise UnknownName(f"{self.name} has no family {layer!r}. Choose one of: {', '.join(categories)}.")

@@ -91,7 +91,7 @@ class NetworkLayers:
         return [*(tap.info for tap in self.taps.values()), *([self.logits] if self.logits else [])]
 
     def check(self, model: str, layers: Sequence[str]) -> None:
-        """Raises UnknownName, with those there are, for a layer that does not exist."""
+        """Raise UnknownName, with those there are, for a layer that does not exist."""
         known = [info.name for info in self.layers()]
         for layer in layers:
             if layer in known:

@@ -157,7 +157,7 @@ class SparseModel:
         return self._below.layers()
 
     def _check_file(self) -> None:
-        """Raises MachineryError if the file has changed since it was loaded."""
+        """Raise MachineryError if the file has changed since it was loaded."""
         if _time_of(self._path) != self._written:
             raise MachineryError(
                 f"The auto-encoder {self.card.name!r} was made anew, or removed, since it was loaded. Restart the "
