@@ -1,5 +1,6 @@
-"""Settings that are addresses: each is read once at the start, so that a wrong one is named there and not by whoever
-cannot be reached later."""
+"""Read settings that are addresses at the start, so that an invalid one is reported there and not when a connection
+fails.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _HOST = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]"
 
 
 def hosts(name: str, default: str) -> list[str]:
-    """The variable as names of hosts: `.example.org` is all below it, `*` is any."""
+    """Read the variable as names of hosts: `.example.org` is all below it, `*` is any."""
     found = words(name, default)
     for each in found:
         if each != "*" and not re.fullmatch(_HOST, each.removeprefix(".")):
@@ -26,7 +27,7 @@ def hosts(name: str, default: str) -> list[str]:
 
 
 def origins(name: str) -> list[str]:
-    """The variable as origins, such as https://maia.example.org or https://*.example.org:8443."""
+    """Read the variable as origins, such as https://maia.example.org or https://*.example.org:8443."""
     found = [each.rstrip("/") for each in words(name)]
     for each in found:
         if not re.fullmatch(rf"https?://(\*\.)?({_HOST})(:\d{{1,5}})?", each):
@@ -38,7 +39,7 @@ def origins(name: str) -> list[str]:
 
 
 def redis(name: str, default: str) -> str:
-    """The variable as the address of a Redis. Messages never quote a password."""
+    """Read the variable as the address of a Redis. Messages never quote a password."""
     url = text(name, default)
     if not re.match(r"(redis|rediss)://[^/]|unix:///", url):
         raise ImproperlyConfigured(
@@ -49,7 +50,7 @@ def redis(name: str, default: str) -> str:
 
 
 def issuer(url: str, client: str) -> str:
-    """The address of an OpenID provider, "" for none. Who names it has registered this site there."""
+    """Read the address of an OpenID provider, "" for none. This site must be registered there."""
     parts = urlsplit(url)
     loopback = parts.hostname in {"127.0.0.1", "localhost", "::1"}
     if url and not (parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and loopback))):
@@ -60,7 +61,7 @@ def issuer(url: str, client: str) -> str:
 
 
 def endpoint(url: str, name: str = "MAIA_S3_ENDPOINT", of: str = "a store", unset: str = "for AWS") -> str:
-    """The address of a store of objects, or of what `of` says; "" stands for what `unset` says."""
+    """Read the URL of `of`, such as a store of objects; "" means what `unset` says."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
@@ -75,14 +76,14 @@ def endpoint(url: str, name: str = "MAIA_S3_ENDPOINT", of: str = "a store", unse
 
 
 def database(url: str, password: str = "") -> dict[str, object]:
-    """Django's settings for `sqlite:///path` or `postgres://user:password@host:port/name?sslmode=require`, where what
-    follows ? is libpq's. Messages never quote a password.
+    """Return Django's settings for `sqlite:///path` or `postgres://user:password@host:port/name?sslmode=require`, where
+    the part after ? is libpq's. Messages never quote a password.
 
-    `password` stands in where the address has none.
+    `password` is used if the address has none.
     """
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
-        # The web and the worker both write: readers never wait (WAL), writers queue up instead of failing.
+        # The web server and workers both write: readers never wait (WAL), writers queue up instead of failing.
         options = {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
@@ -112,7 +113,7 @@ def database(url: str, password: str = "") -> dict[str, object]:
 
 
 def _port(parts: SplitResult) -> str:
-    """The port of a database, "" for the usual one."""
+    """Return the port of a database, "" for the default."""
     try:
         port = parts.port
     except ValueError:

@@ -18,10 +18,10 @@ for module in ("long", "recovery", "worker"):
 
 @setup_logging.connect
 def leave_logging_alone(**_: Any) -> None:
-    """With a receiver, Celery sets no logging up: that of the settings holds in every process."""
+    """Keep Celery from configuring logging: the settings' logging applies in every process."""
 
 
 @task_prerun.connect
 def set_prefix(**_: Any) -> None:
-    """Let addresses that a job writes begin with MAIA_PREFIX. Django keeps it for each thread."""
+    """Prefix addresses that a job writes with MAIA_PREFIX. Django keeps the prefix for each thread."""
     set_script_prefix(f"{settings.PREFIX}/")

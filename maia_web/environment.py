@@ -1,4 +1,4 @@
-"""Variables of the environment, read as what they are to be. A bad value is an error that names it, and the remedy."""
+"""Read variables of the environment as typed values. A bad value is an error that names it, and the remedy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable as it is; unset and empty are the same."""
+    """Return the variable as it is; unset and empty are the same."""
     return os.environ.get(name) or default
 
 
 def secret(name: str) -> str:
-    """The variable, or what stands in the file that NAME_FILE names, as container secrets are given."""
+    """Return the variable, or the content of the file that NAME_FILE names, as container secrets are passed."""
     path = text(f"{name}_FILE")
     if not path or text(name):
         return text(name)
@@ -26,7 +26,7 @@ def secret(name: str) -> str:
 
 
 def number(name: str, default: float, least: float = 0) -> float:
-    """The variable as a number that is not below `least`."""
+    """Read the variable as a number of at least `least`."""
     raw = text(name, str(default))
     try:
         value = float(raw)
@@ -38,7 +38,7 @@ def number(name: str, default: float, least: float = 0) -> float:
 
 
 def switch(name: str, *, default: bool) -> bool:
-    """The variable as yes or no."""
+    """Read the variable as yes or no."""
     raw = text(name, "yes" if default else "no").lower()
     if raw not in {"1", "0", "yes", "no", "true", "false"}:
         raise ImproperlyConfigured(f"{name}={raw!r} is neither yes nor no.")
@@ -46,7 +46,7 @@ def switch(name: str, *, default: bool) -> bool:
 
 
 def choice(name: str, default: str, among: tuple[str, ...]) -> str:
-    """The variable as one of a few words, written as they are; capitals do not matter."""
+    """Read the variable as one of a few words, returned as they are defined; capitals do not matter."""
     value = text(name, default)
     found = next((word for word in among if word.lower() == value.lower()), None)
     if found is None:
@@ -55,7 +55,7 @@ def choice(name: str, default: str, among: tuple[str, ...]) -> str:
 
 
 def device(name: str, default: str) -> str:
-    """The variable as a device of PyTorch; whether it is there is for the worker to find out."""
+    """Read the variable as a device of PyTorch; the worker checks that it exists."""
     value = text(name, default)
     if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", value):
         raise ImproperlyConfigured(f"{name}={value!r} is none of auto, cpu, cuda, or one GPU of several as cuda:1.")
@@ -63,7 +63,7 @@ def device(name: str, default: str) -> str:
 
 
 def prefix(name: str) -> str:
-    """The variable as the path below which the site lies, such as /maia; "" for the root of its host."""
+    """Read the variable as the path prefix of the site, such as /maia; "" for the root of its host."""
     value = text(name)
     if not re.fullmatch(r"((/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)+)?", value):
         raise ImproperlyConfigured(
@@ -75,5 +75,5 @@ def prefix(name: str) -> str:
 
 
 def words(name: str, default: str = "") -> list[str]:
-    """The variable as a comma-separated list."""
+    """Read the variable as a comma-separated list."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]

@@ -1,6 +1,6 @@
-"""HTTP/1.1 as uvicorn speaks it, for connections whose clients may be slow on purpose: see `TimedHeaders`.
+"""HTTP/1.1 for uvicorn, protected against clients that are slow on purpose: see `TimedHeaders`.
 
-uvicorn is given it by `--http maia_web.http_protocol:TimedHeaders`.
+Enabled by `--http maia_web.http_protocol:TimedHeaders`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_TIMEOUT = 20.0
-"""Seconds from a connection, or from the first byte of a further request on it, to the end of the request's headers."""
+"""Timeout of a request's headers, in seconds, from the connection or the first byte of a further request on it."""
 
 
 class TimedHeaders(H11Protocol):
-    """Closes a connection whose headers do not come in time. Bodies, answers and WebSockets take as long as they do."""
+    """Closes a connection whose headers do not come in time. Bodies, answers and WebSockets have no limit."""
 
     _timeout: asyncio.TimerHandle | None = None
 
@@ -32,7 +32,7 @@ class TimedHeaders(H11Protocol):
         self._cancel()
 
     def _time_headers(self) -> None:
-        """Begin to wait, go on waiting while headers come in pieces, or stop once they are there."""
+        """Start the timer, keep it while headers come in pieces, or stop it once they are complete."""
         if self.conn.their_state is not h11.IDLE:
             self._cancel()
         elif self._timeout is None:

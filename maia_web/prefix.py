@@ -1,4 +1,4 @@
-"""The path below which the site lies, `MAIA_PREFIX`: the same to the application whether or not a proxy removes it."""
+"""The site's path prefix, `MAIA_PREFIX`: the application sees the same paths whether or not a proxy removes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ App = Callable[[Scope, Any, Any], Awaitable[None]]
 
 
 class Prefixed:
-    """Wrap an ASGI application so that every path begins with the prefix, as ASGI asks of paths with a `root_path`."""
+    """Wrap an ASGI application so that every path begins with the prefix, as ASGI requires with a `root_path`."""
 
     def __init__(self, app: App, prefix: str) -> None:
         self.app = app
@@ -24,6 +24,6 @@ class Prefixed:
             if path != self.prefix and not path.startswith(f"{self.prefix}/"):
                 path = self.prefix + path
             scope = {**scope, "path": path, "root_path": self.prefix}
-            # Django does so for pages alone, and sockets send links too
+            # Django does so only for pages, and sockets send links too
             set_script_prefix(f"{self.prefix}/")
         await self.app(scope, receive, send)

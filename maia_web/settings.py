@@ -21,7 +21,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def price_file(name: str, default: Path) -> Path:
-    """The variable as the path of a file of prices, which need not be there yet."""
+    """Return the path of a file of prices, which need not exist yet."""
     raw = text(name, str(default))
     if "=" in raw and not raw.endswith(".toml"):
         raise ImproperlyConfigured(
@@ -32,7 +32,9 @@ def price_file(name: str, default: Path) -> Path:
 
 
 def storage(url: str, cache: Path) -> dict[str, object]:
-    """Where images and files of exports and imports lie: the state folder, or the bucket of `s3://bucket/prefix`."""
+    """Return where images and files of exports and imports are stored: the state folder, or the bucket of
+    `s3://bucket/prefix`.
+    """
     if not url:
         return {"BACKEND": "experiments.core.storage.WholeFileStorage"}
     parts = urlsplit(url)
@@ -56,13 +58,15 @@ def storage(url: str, cache: Path) -> dict[str, object]:
 
 
 def secret_key(state: Path) -> str:
-    """The key from the environment, else one made once and kept in the state folder, readable by its owner alone."""
+    """Return the key from the environment, else one created once and kept in the state folder, readable only by its
+    owner.
+    """
     if given := secret("MAIA_SECRET_KEY"):
         return given
     path = state / "secret_key"
     try:
         if not path.exists():
-            # Two processes may start at once: the first one's key is kept
+            # Two processes may start at once: the key of the first is kept
             path.parent.mkdir(parents=True, exist_ok=True)
             fresh = path.with_suffix(f".{os.getpid()}")
             fresh.touch(mode=0o600)
@@ -94,7 +98,7 @@ PREFIX = prefix("MAIA_PREFIX")
 TRUSTED_PROXIES = int(number("MAIA_TRUSTED_PROXIES", 0))
 WEBHOOK_PRIVATE = switch("MAIA_WEBHOOK_PRIVATE", default=False)
 
-# Who signs in, and for how long; single sign-on where there is an issuer.
+# Sign-in and its duration; single sign-on if there is an issuer.
 SESSION_COOKIE_AGE = int(number("MAIA_SESSION_IDLE_HOURS", 168) * 3600)
 SESSION_LENGTH = int(number("MAIA_SESSION_DAYS", 30) * 86400)
 OIDC_CLIENT_ID = text("MAIA_OIDC_CLIENT_ID")
@@ -161,7 +165,7 @@ OPENAI_CACHE = choice("MAIA_OPENAI_CACHE", "auto", ("auto", "marks", "key", "non
 OPENAI_RETURN_REASONING = choice("MAIA_OPENAI_RETURN_REASONING", "auto", ("auto", "yes", "no"))
 OPENAI_TOOLS = choice("MAIA_OPENAI_TOOLS", "auto", ("auto", "yes", "no"))
 
-# Programs run even where a required layer of their sandbox is missing; every page says so.
+# Programs run even without a required layer of their sandbox; every page says so.
 SANDBOX_OVERRIDE = switch("MAIA_SANDBOX_OVERRIDE", default=False)
 
 # --- Django ------------------------------------------------------------------------------------------
@@ -243,10 +247,10 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
 SESSION_ENGINE = "experiments.core.sessions"
-# Of allauth we use the protocol of single sign-on; pages, passwords and people are our own.
+# Of allauth only the protocol of single sign-on is used; pages, passwords and users are our own.
 SOCIALACCOUNT_ADAPTER = "experiments.accounts.single_sign_on.Adapter"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-# Another site may lie beside this one on the same host
+# Another site may run on the same host
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"
 CSRF_FAILURE_VIEW = "experiments.core.refusals.answer_refused_form"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
@@ -276,7 +280,7 @@ STORAGES = {
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
-        # Viewers wait for the bell 5 s at a time: a read that gives up sooner would miss it.
+        # Viewers wait for the bell 5 s at a time: a shorter read timeout would miss it.
         "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 8, "socket_connect_timeout": 2}], "expiry": 30},
     }
 }
@@ -289,11 +293,11 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_POOL = "threads"  # CUDA does not survive a fork
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_ACKS_LATE = False  # the database and the sweeper bring lost jobs back
+CELERY_TASK_ACKS_LATE = False  # the database and the recovery job bring lost jobs back
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # rounds are played without Redis; a worker does not give up for it
-# A request never hangs on a dead Redis: the sweeper enqueues again. Both say so: one is for messages, the other for the
-# connection that they need first. Workers and beat wait for their connection whatever stands here.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # rounds run without Redis; a worker does not stop for it
+# A request never hangs on a dead Redis: the recovery job enqueues again. Both settings are needed: one is for messages,
+# the other for the connection that they need first. Workers and beat wait for their connection regardless.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
@@ -339,7 +343,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "loggers": {
         "uvicorn": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False},  # it has its own before
-        # They name settings of Django's, which nobody sets here: experiments/core/refusals.py says the same with ours
+        # They name Django's settings, which users do not set: experiments/core/refusals.py reports the same with ours
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "django.security.csrf": {"level": "CRITICAL"},
     },

@@ -1,4 +1,4 @@
-"""Who may look into the state folder: sessions, password hashes, images and imports lie there."""
+"""Protect the state folder, which holds sessions, password hashes, images and imports."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 OURS = ("secret_key", "maia.sqlite3", "images", "toybox")
-"""What tells a state folder from another."""
+"""Files that identify a state folder."""
 
 
 def umask_for(state: Path) -> int:
-    """Shut a state folder of ours to others; the umask that keeps what is made later as private as the folder.
+    """Close our state folder to others; return a umask that keeps new files as private as the folder.
 
-    A folder that its group may write to is shared on purpose, and stays so. One that is not ours, or holds nothing of
-    ours yet and was not empty, is left as it is; `manage.py check` tells of it.
+    A folder that its group may write to is shared on purpose, and stays so. A folder that is not ours, or was not empty
+    and holds nothing of ours, is left as it is; `manage.py check` reports it.
     """
     try:
         about = state.stat()
@@ -21,6 +21,6 @@ def umask_for(state: Path) -> int:
         known = any((state / name).exists() for name in OURS) or not any(state.iterdir())
         if about.st_uid == os.geteuid() and known and about.st_mode & 0o077 & ~shared:
             state.chmod(about.st_mode & (0o7700 | shared))
-    except OSError:  # it is not there yet; or `secret_key` and the checks say what is wrong with it
+    except OSError:  # missing so far; otherwise `secret_key` and the checks report the problem
         return 0o077
     return 0o077 & ~shared

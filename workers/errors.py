@@ -1,4 +1,4 @@
-"""Every error the laboratory raises, in one tree: the class says who is told.
+"""Every error the laboratory raises, in one tree: the class decides who is told.
 
     MaiaError
     ├── ToolError              the agent is told, as a message about a tool
@@ -17,7 +17,7 @@
     │       └── ContentRefused         its content filter stopped this very question
     ├── TimeIsUp               a run's time is over while its provider is silent; the run comes to its end
     ├── AwaitsPerson           a person writes the reply, and has not yet; the run waits
-    ├── Cancelled              somebody stopped the run; unwinds what is under way
+    ├── Cancelled              a person stopped the run; unwinds what is under way
     └── LeaseLost              another worker holds the run; this one must record nothing more
 
 What a program itself raises is not an error of ours: it is an `ExperimentResult`.
@@ -28,7 +28,7 @@ class MaiaError(Exception):
     """Base of all errors of the laboratory. The message names the value, the reason and the remedy."""
 
     spent: object = None
-    """What a language model took before it was raised, a `Usage`; set by whoever asked one."""
+    """Usage of a language model before it was raised; set by the code that asked the model."""
 
 
 class ToolError(MaiaError):
@@ -72,7 +72,7 @@ class NotFinite(MachineryError):
 
 
 class Outage(MachineryError):
-    """Raised when the database, a disk or the store of images is away or full: what was begun waits for its end."""
+    """Raised when the database, a disk or the store of images is unavailable or full: work waits until it is back."""
 
 
 class BackboneUnavailable(MachineryError):
@@ -88,11 +88,11 @@ class ContentRefused(BackboneRefused):
 
 
 class AwaitsPerson(MaiaError):
-    """Raised when the reply is a person's to write, and is not there yet."""
+    """Raised when a person has to write the reply, and has not yet."""
 
 
 class TimeIsUp(MaiaError):
-    """Raised when a run's limit of time is reached while nothing comes of the reply under way."""
+    """Raised when a run reaches its time limit while no text of the reply comes."""
 
 
 class Cancelled(MaiaError):

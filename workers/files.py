@@ -1,4 +1,4 @@
-"""Files that several threads and processes write: whole or not at all, and by one of them at a time."""
+"""Write files shared by threads and processes: whole or not at all, and by one of them at a time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import IO
 
 _PAUSE = 0.05
-"""Seconds between two looks at a lock that another thread or process holds."""
+"""Seconds between two attempts to take a lock that another thread or process holds."""
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of `path` when it is complete: readers see the old one or the new one.
+    """Open a file for writing that replaces `path` when it is complete: readers see the old one or the new one.
 
     Makes its folder. What is left of a killed process ends in ".part". Raises OSError.
     """
@@ -33,7 +33,7 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def hold_lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock file. `waiting` is called again and again until it is ours; what it raises ends the wait.
+    """Hold a lock file. `waiting` is called repeatedly until it is ours; its exception ends the wait.
 
     The lock belongs to the open file, so threads exclude one another too, and a killed process leaves none behind.
     Makes its folder. Raises OSError.

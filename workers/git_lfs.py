@@ -1,4 +1,4 @@
-"""Pointers of Git LFS: the few lines that stand where a file would, in a clone that did not fetch it."""
+"""Pointers of Git LFS: the few lines that replace a file in a clone that did not fetch it."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ EXPLAINED = "a pointer of Git LFS and not the file itself: run `git lfs pull` in
 
 
 def is_pointer(start: bytes) -> bool:
-    """Whether a file that begins so, with 64 bytes or more, is a pointer."""
+    """True if a file with this beginning, 64 bytes or more of it, is a pointer."""
     return start.startswith(MARK)

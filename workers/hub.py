@@ -1,8 +1,8 @@
-"""Where the files of a checkpoint lie: in a folder, in the cache of the Hugging Face hub, or on the hub itself.
+"""Find the files of a checkpoint: in a folder, in the cache of the Hugging Face hub, or on the hub itself.
 
 Nothing is fetched unless `fetching` is set, which only a person's `--fetch` does. Files are asked for as groups of
-names: one file of each group is enough, and the first that is there is taken. A file `*.index.json` stands for the
-shards it lists. Used by plug-ins; knows nothing of what the files hold.
+names: one file of each group is enough, and the first that exists is used. A file `*.index.json` stands for the shards
+it lists. Used by plug-ins; knows nothing of the files' contents.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ CHECKPOINT: Groups = (
     ("preprocessor_config.json", "processor_config.json"),
     ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
-"""What `save_pretrained` of an image model and of its processor write."""
+"""Files that `save_pretrained` of an image model and of its processor writes."""
 
 fetching = threading.Event()
-"""Set where a person allowed this process to fetch what is not here."""
+"""Set if a person allowed this process to fetch missing files."""
 ANSWER_SECONDS = 10.0
-"""How long the hub may take to say whether it has a checkpoint. Asked once: who is offline hears of it at once."""
+"""Timeout for asking the hub whether it has a checkpoint. Asked once, so that being offline is reported at once."""
 
 
 def missing(name: str, groups: Groups) -> str:
-    """What keeps a checkpoint, by folder or hub id, from being used, and the remedy; "" if nothing does.
+    """Say what keeps a checkpoint, by folder or hub id, from being used, and the remedy; "" if nothing does.
 
-    What may be fetched from the hub is not missing. Asks nobody.
+    Files that may be fetched from the hub do not count as missing. Makes no request.
     """
     local = Path(name).expanduser()
     if local.is_dir():
@@ -56,7 +56,7 @@ def _explain_absence(name: str) -> str:
 
 
 def folder(name: str, groups: Groups) -> Path:
-    """The folder with these files; fetched from the hub where that is allowed.
+    """Return the folder with these files; fetched from the hub if that is allowed.
 
     Raises UnknownName if there is no such folder or id, MissingPart if files are missing.
     """
@@ -69,7 +69,7 @@ def folder(name: str, groups: Groups) -> Path:
 
 
 def find_folder(name: str, file: str) -> Path | None:
-    """The folder of a checkpoint that holds a file of it and is here already: its own, or in the hub's cache."""
+    """Return the local folder of a checkpoint that holds one of its files: its own, or in the hub's cache."""
     from huggingface_hub import try_to_load_from_cache
 
     local = Path(name).expanduser()
@@ -80,12 +80,14 @@ def find_folder(name: str, file: str) -> Path | None:
 
 
 def files(place: Path, groups: Groups) -> list[Path]:
-    """The files of a folder that are used: the first of each group that is there, with its shards."""
+    """Return the files of a folder that are used: the first of each group that exists, with its shards."""
     return [path for group in groups for path in _present(place, group)]
 
 
 def fingerprint(place: Path, groups: Groups) -> str:
-    """Names the content of these files; changes whenever it does. The commit, if the folder is the hub's cache."""
+    """Return a name for the content of these files that changes whenever it does: the commit, if the folder is the
+    hub's cache.
+    """
     if place.parent.name == "snapshots" and place.parent.parent.name.startswith("models--"):
         return place.name[:12]
     digest = sha256()
@@ -95,19 +97,19 @@ def fingerprint(place: Path, groups: Groups) -> str:
 
 
 def file_fingerprint(path: Path) -> str:
-    """SHA-256 of a file, in hex; read again only if the file was written since."""
+    """Return the SHA-256 of a file, in hex; read again only if the file was written since."""
     seen = path.stat()
     return _digest(path, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
 @lru_cache(maxsize=256)
-def _digest(path: Path, seen: tuple[int, int, int]) -> str:  # noqa: ARG001 - what tells the cache that it changed
+def _digest(path: Path, seen: tuple[int, int, int]) -> str:  # noqa: ARG001 - invalidates the cache when it changes
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def _present(place: Path, group: tuple[str, ...]) -> list[Path]:
-    """The first file of the group with all its shards; empty if no file of it is complete."""
+    """Return the first file of the group with all its shards; empty if no file of it is complete."""
     for name in group:
         paths = [place / name]
         if paths[0].is_file():
@@ -118,7 +120,7 @@ def _present(place: Path, group: tuple[str, ...]) -> list[Path]:
 
 
 def _find_missing(place: Path, group: tuple[str, ...]) -> str:
-    """The file of a group to ask for; of shards that are listed but not there, those."""
+    """Return the file of a group to ask for; if listed shards are missing, those."""
     for name in group:
         gone = [shard for shard in _list_shards(place / name) if not (place / shard).is_file()]
         if gone:
@@ -148,7 +150,7 @@ def _is_id(name: str) -> bool:
 
 
 def _find_cached(name: str, groups: Groups) -> Path | None:
-    """The cached snapshot of an id, if it is complete."""
+    """Return the cached snapshot of an id, if it is complete."""
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(name, groups[0][0])
@@ -157,13 +159,13 @@ def _find_cached(name: str, groups: Groups) -> Path | None:
 
 
 def _fetch(name: str, groups: Groups) -> Path:
-    """The snapshot of an id, once its files were fetched."""
+    """Fetch the files of an id and return its snapshot."""
     from httpx2 import HTTPError
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     try:
-        # The library repeats a failed download for most of a minute; this question it asks but once.
+        # The library repeats a failed download for most of a minute, but asks this question only once.
         HfApi().model_info(name, timeout=ANSWER_SECONDS)
         place = Path(hf_hub_download(name, groups[0][0])).parent
         for group in groups:

@@ -1,12 +1,13 @@
-"""Keeps the loaded weights of one process within a memory budget: what was used longest ago is put away first.
+"""Keep the loaded weights of one process within a memory budget: the least recently used are unloaded first.
 
 A plug-in that has weights makes a `Slot` for them, which is cheap, and enters it for each batch:
 
     self._network = settings.model_cache.slot(f"{name} {revision}", load)
     with self._network as network: ...
 
-Entering loads what is not there, holds that slot for this thread, and keeps it from being put away meanwhile. A thread
-may enter further slots inside, always in the same order. One condition guards the books; nothing is loaded under it.
+Entering loads the weights if needed, holds the slot for this thread, and keeps it from being unloaded meanwhile. A
+thread may enter further slots inside, always in the same order. One condition guards the bookkeeping; nothing is loaded
+while it is held.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 MEMORY_SHARE = 0.8
-"""Of a CUDA device's memory that weights may take where no budget is set; the rest is for what they compute."""
+"""Share of a CUDA device's memory for weights if no budget is set; the rest is for computation."""
 MAX_WAIT_SECONDS = 120.0
-"""Seconds to wait until busy slots make room, before loading beside them."""
+"""Seconds to wait until busy slots make room, before loading in addition to them."""
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a page says of one slot."""
+    """What a page shows of one slot."""
 
     name: str
     bytes: int
@@ -58,14 +59,16 @@ class ModelCache:
         self._turn = threading.Condition()
 
     def slot(self, name: str, load: Callable[[], T]) -> Slot[T]:
-        """A slot for what `load` returns: a module, or an object with modules in it. It goes with its last user."""
+        """Return a slot for the result of `load`: a module, or an object with modules in it. It is dropped with its
+        last user.
+        """
         slot: Slot[T] = Slot(self, name, load)
         with self._turn:
             self._slots.add(slot)
         return slot
 
     def loaded(self) -> list[LoadedModel]:
-        """What is loaded at this moment, the most recently used first."""
+        """List what is loaded now, the most recently used first."""
         now = time.monotonic()
         with self._turn:
             slots = [each for each in self._slots if each.loaded]
@@ -73,7 +76,7 @@ class ModelCache:
         return sorted(found, key=lambda each: each.used)
 
     def limit(self) -> int:
-        """The budget in bytes, 0 for none. Asks the CUDA device for its memory the first time, if need be."""
+        """Return the budget in bytes, 0 for none. Asks the CUDA device for its memory the first time, if needed."""
         if not self.budget and self.device.startswith("cuda"):
             import torch
 
@@ -82,7 +85,7 @@ class ModelCache:
         return self.budget
 
     def evict(self, wanted: int | None = None, beside: Slot[Any] | None = None) -> None:
-        """Put idle slots away until `wanted` bytes are free, all of them if None; the one used longest ago first."""
+        """Unload idle slots until `wanted` bytes are free, all of them if None; the least recently used first."""
         away: list[object] = []
         with self._turn:
             idle = sorted((each for each in self._slots if each.loaded and not each.busy), key=lambda each: each.used)
@@ -93,7 +96,7 @@ class ModelCache:
             release_memory()
 
     def enter(self, slot: Slot[T]) -> T:
-        """Take the slot for this thread and load it if need be. Raises what its load raises, MachineryError."""
+        """Take the slot for this thread and load it if needed. Raises what its load raises, MachineryError."""
         with self._turn:
             self._await_turn(slot, threading.get_ident())
             slot.owner = threading.get_ident()
@@ -114,9 +117,10 @@ class ModelCache:
                 self._turn.notify_all()
 
     def _await_turn(self, slot: Slot[Any], me: int) -> None:
-        """Wait until nobody else has the slot, and until it fits beside the slots that are busy.
+        """Wait until no other thread has the slot, and until it fits beside the slots that are busy.
 
-        A thread that holds a slot already does not wait for room: whoever takes the room may wait for that slot.
+        A thread that holds a slot already does not wait for room: the thread that takes the room may be waiting for
+        that slot.
         """
         if slot.owner == me:
             return
@@ -130,7 +134,7 @@ class ModelCache:
             del self._waiting[me]
 
     def _refuse_circle(self, slot: Slot[Any], me: int) -> None:
-        """Raise MachineryError rather than wait for a thread that waits for this one."""
+        """Raise MachineryError instead of waiting for a thread that waits for this one (a deadlock)."""
         wanted: Slot[Any] | None = slot
         while wanted is not None and wanted.owner is not None:
             wanted = self._waiting.get(wanted.owner)
@@ -141,16 +145,16 @@ class ModelCache:
                 )
 
     def _fits(self, slot: Slot[Any]) -> bool:
-        """Whether it is there, or would fit if all idle slots were put away; a size not known yet fits."""
+        """True if it is loaded, or would fit if all idle slots were unloaded; an unknown size fits."""
         limit, others = self.limit(), sum(each.size for each in self._slots if each.busy and each is not slot)
         return slot.loaded or not limit or not others or others + slot.size <= limit
 
     def _sum_taken(self, beside: Slot[Any] | None) -> int:
-        """Bytes of all that is loaded, or being loaded, other than this slot."""
+        """Return the bytes of all that is loaded, or being loaded, other than this slot."""
         return sum(each.size for each in self._slots if each is not beside and (each.loaded or each.busy))
 
     def _fetch(self, slot: Slot[T]) -> T:
-        """Load what is put away, and make room: before if its size is known, and after; say so if there is none."""
+        """Load an unloaded slot, and make room: before if its size is known, and after; log if there is none."""
         known = slot.size
         if known and self.limit():
             self.evict(known, beside=slot)
@@ -173,7 +177,7 @@ class ModelCache:
         return held
 
     def _load(self, slot: Slot[T]) -> T:
-        """What the slot loads; when memory runs out, once more with everything idle put away."""
+        """Load the slot; when memory runs out, once more with everything idle unloaded."""
         try:
             return slot.load()
         except Exception as error:
@@ -208,7 +212,7 @@ class Slot(Generic[T]):
         self.load = load
         self.held: T | None = None
         self.size = 0
-        """Bytes, as last weighed; 0 before the first time."""
+        """Bytes at the last measurement; 0 before the first."""
         self.used = float("-inf")
         self.owner: int | None = None
         """The thread that is inside, and how many times."""
@@ -224,7 +228,7 @@ class Slot(Generic[T]):
         return self.owner is not None
 
     def empty(self) -> object:
-        """Let go of the weights, which are returned."""
+        """Drop the weights, and return them."""
         held, self.held = self.held, None
         return held
 
@@ -240,7 +244,7 @@ class Slot(Generic[T]):
 
 
 def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Sequence[Result]]) -> list[Result]:
-    """What `work` makes of the items, `size` at a time; when memory runs out, half as many from there on.
+    """Apply `work` to the items, `size` at a time; when memory runs out, half as many from there on.
 
     Raises MachineryError if there is no memory for a single one.
     """
@@ -259,7 +263,7 @@ def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]]
 
 
 def _attempt(work: Callable[[Sequence[Item]], Sequence[Result]], batch: Sequence[Item]) -> Sequence[Result] | None:
-    """The results of a batch, None if there is no memory for so many."""
+    """Return the results of a batch, None if there is not enough memory."""
     try:
         return work(batch)
     except Exception as error:

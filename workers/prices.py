@@ -1,12 +1,12 @@
-"""What language models cost: the prices in `prices.toml`, and over them those in a file of the installation.
+"""Read the prices of language models: `prices.toml`, overridden by a file of the installation.
 
 Both files are TOML of one form:
 
     [models]
     "gpt-4o" = { prompt = 2.5, cached = 1.25, completion = 10 }
 
-in US dollars for a million tokens; `cached`, for prompt tokens that the provider reads from its cache, may be left
-out. The second is read anew when it changes, so a price holds from the next reply on.
+in US dollars for a million tokens; `cached`, for prompt tokens that the provider reads from its cache, may be left out.
+The second is read again when it changes, so a new price applies from the next reply.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ EXAMPLE = '"gpt-4o" = { prompt = 2.5, cached = 1.25, completion = 10 }'
 
 
 class PriceList(Mapping[str, Price]):
-    """Model -> price. Looking into it raises MissingPart, naming file and remedy, if the file makes no sense."""
+    """Model -> price. A lookup raises MissingPart, naming file and remedy, if the file is invalid."""
 
     def __init__(self, own: Path) -> None:
-        """`own` is the installation's file, which need not be there."""
+        """`own` is the installation's file, which may be missing."""
         self.own = own
         self._read: tuple[object, Mapping[str, Price]] = (None, {})
-        """What the file was like when it was read, and its prices: set together, since several threads ask."""
+        """The file's state when it was read, and its prices: set together, since several threads ask."""
 
     def __getitem__(self, model: str) -> Price:
         return self._now()[model]
@@ -81,7 +81,7 @@ def _price(path: Path, model: str, entry: Any) -> Price:
 
 
 def _fill_cached(price: Price, shipped: Price | None) -> Price:
-    """The price with that of cached tokens: where it is not said, the share that the provider is known to charge."""
+    """Return the price with that of cached tokens: if missing, the share that the provider is known to charge."""
     if price.cached is not None or shipped is None or shipped.cached is None or not shipped.prompt:
         return price
     return price._replace(cached=price.prompt * shipped.cached / shipped.prompt)

@@ -23,8 +23,9 @@ from workers.errors import UnknownName
 
 Factory = Callable[..., Any]
 Plugins = dict[str, tuple[str, str | Factory]]
-"""Key -> label, and the dotted path of its factory; of what a plug-in of the settings registered, the factory itself,
-which has what else the key needs, such as `missing` or `models`, as attributes."""
+"""Key -> label, and the dotted path of its factory. A plug-in of the settings registers the factory itself, with the
+key's other functions, such as `missing` or `models`, as attributes.
+"""
 
 PAPER_RESNET = "torchvision:timm/resnet152.tv_in1k"
 """The ResNet-152 that MAIA's paper studies."""
@@ -83,7 +84,7 @@ IMAGE_EDITORS: Plugins = {
 }
 
 GAME_ENGINES: Plugins = {"toybox": ("Toybox's renderer", "workers.toybox.engine.load")}
-"""What draws toys from any view, beside every generator."""
+"""The engine that draws toys from any view, beside every generator."""
 
 DESCRIBERS: Plugins = {
     "toybox": ("toybox-describer, a small segmentation network", "workers.toybox.describer.load"),
@@ -91,10 +92,10 @@ DESCRIBERS: Plugins = {
 }
 
 PROMPT_WRITERS: Plugins = {"toybox": ("Toybox's grammar", "workers.toybox.judging.load_writer")}
-"""Who writes prompts from a label, where no language model does."""
+"""Writers of prompts from a label, used without a language model."""
 
 ONE_SHOT_LABELLERS: Plugins = {"toybox": ("toybox-describer on exemplars alone", "workers.toybox.one_shot.load")}
-"""Who labels a unit from its exemplars alone, where no language model does."""
+"""Labellers of a unit from its exemplars alone, used without a language model."""
 
 CONCEPT_PRESENCE: Plugins = {"toybox": ("Pairs of a colour and a noun in scenes", "workers.toybox.presence.read")}
 """Functions (shown, held out, progress): which concepts are present in so many scenes, two tables."""
@@ -106,12 +107,12 @@ PRESENCE_JUDGES: Plugins = {
     "toybox": ("The scene behind each picture of toybox", "workers.toybox.judging.load_judge"),
     "clip:": ("A CLIP or SigLIP, by hub id or folder", "workers.judges.clip.load"),
 }
-"""Who says whether an image shows what a label says, where no language model does."""
+"""Judges of whether an image shows what a label says, used without a language model."""
 
 
 @dataclass(frozen=True)
 class Toolset:
-    """What a run's programs may use. A backbone that sees describes images itself."""
+    """Tools of a run's programs. A backbone that sees describes images itself."""
 
     label: str
     generator: str
@@ -120,7 +121,7 @@ class Toolset:
     lacks: frozenset[str] = frozenset()
     """Names of `lab.program_api.NAMES` that are not served."""
     is_ablation: bool = False
-    """Whether it is there to measure what a tool is worth, rather than to find things out."""
+    """True if its purpose is to measure the value of a tool, rather than to find things out."""
 
 
 _DATASET = frozenset({"dataset_exemplars", "test_label"})
@@ -132,7 +133,7 @@ _DIFFUSION = ("diffusion", "diffusion", "none")
 
 
 class _Toolsets(dict[str, Toolset]):
-    """Toolsets by key. Raises UnknownName for one that is not there, such as that of a plug-in that is gone."""
+    """Toolsets by key. Raises UnknownName for a missing one, such as that of a removed plug-in."""
 
     def __missing__(self, key: str) -> Toolset:
         raise UnknownName(f"There is no toolset {key!r}. Choose one of: {', '.join(self)}.")
@@ -157,7 +158,7 @@ TOOLSETS = _Toolsets(
 
 
 def draws_toys(toolset: str) -> bool:
-    """Whether a toolset draws toybox's scenes; False for one that is not there."""
+    """True if a toolset draws toybox's scenes; False for a missing one."""
     return toolset in TOOLSETS and TOOLSETS[toolset].generator.startswith("toybox")
 
 
@@ -194,10 +195,10 @@ SCALES: Mapping[str, str] = {
     "softmax": "the probability of a class, shared out over all classes (softmax)",
     "sigmoid": "the probability of a class by itself, whatever else the image shows (sigmoid)",
 }
-"""How logits become probabilities: what the activation of a logit is."""
+"""How logits become probabilities, which are the activation of a logit."""
 
 TRAINERS: Plugins = {"toybox": ("the networks of toybox", "workers.toybox.networks.train.main")}
-"""What trains networks of ours again; takes the arguments of a command line."""
+"""Commands that train our own networks again; they take the arguments of a command line."""
 
 # Factory takes (settings, model): the provider's name of the model, "" for the default.
 BACKBONES: Plugins = {
@@ -209,29 +210,32 @@ BACKBONES: Plugins = {
 
 
 def system_of(kind: str) -> str:
-    """The kind of system that units of a layer are studied as; a kind of layer that a plug-in has is its system's."""
+    """Return the kind of system as which units of a layer are studied; for a plug-in's kind of layer, the plug-in's
+    system.
+    """
     return SYSTEM_OF_LAYER.get(kind, kind)
 
 
 def choices(plugins: Plugins) -> list[tuple[str, str]]:
-    """Keys and labels of what has a name of its own, for a form; families are left out."""
+    """Return keys and labels of plug-ins with a name of their own, for a form; families are left out."""
     return [(key, label) for key, (label, _) in plugins.items() if not key.endswith(":")]
 
 
 def label(plugins: Plugins, key: str) -> str:
-    """What people call a plug-in: its label, or the key itself for a member of a family."""
+    """Return the name of a plug-in for people: its label, or the key itself for a member of a family."""
     return plugins[key][0] if key in plugins else key
 
 
 BLINDED_KIND = "synthetic"
-"""Kind of the systems whose own names tell what they respond to."""
+"""Kind of systems whose names reveal what they respond to."""
 
 
 def blind_name(kind: str, model: str, layer: str, unit: int) -> str:
-    """What a system is called before whoever must not know the answer yet: the agent, and judges of its conclusion.
+    """Return the neutral name of a system for readers who must not know the answer yet: the agent, and judges of its
+    conclusion.
 
-    Such as "neuron 482113" for a synthetic neuron, whose layer (or, conditional) and name tell what it responds to;
-    "" for systems whose own names give nothing away. The same system always has the same number, 100000 to 999999.
+    Such as "neuron 482113" for a synthetic neuron, whose layer (or, conditional) and name tell what it responds to; ""
+    for systems whose own names give nothing away. The same system always has the same number, 100000 to 999999.
     """
     if kind != BLINDED_KIND:
         return ""
@@ -240,7 +244,7 @@ def blind_name(kind: str, model: str, layer: str, unit: int) -> str:
 
 
 def weights_warning(model: str) -> str:
-    """Why what others have published of a model's units does not hold for the one of this key; "" if nothing is known.
+    """Say why published results on a model's units do not hold for the one of this key; "" if nothing is known.
 
     microsoft/resnet-18 to -152 were converted from timm's weights, while MAIA, MILAN, CLIP-Dissect and most lists of
     labels study torchvision's.
@@ -262,25 +266,25 @@ def load(plugins: Plugins, key: str) -> Callable[..., Any]:
 
 
 def missing(plugins: Plugins, key: str, *arguments: Any) -> str:
-    """What keeps a plug-in from loading, and the command that gets it; "" if nothing does. Fetches nothing."""
+    """Say what keeps a plug-in from loading, and the command that gets it; "" if nothing does. Fetches nothing."""
     look = _find_function(plugins, key, "missing")
     return look(*arguments) if look else ""
 
 
 def list_models(plugins: Plugins, key: str, settings: Any) -> list[str]:
-    """Names of the models that a plug-in works with, the default first; empty if it has no such choice."""
+    """List the models that a plug-in works with, the default first; empty if it has no such choice."""
     names = _find_function(plugins, key, "models")
     return list(names(settings)) if names else []
 
 
 def list_prices(plugins: Plugins, key: str, settings: Any) -> dict[str, tuple[float, float, float | None]]:
-    """Those of the offered models whose price is known, each a `protocols.Price`."""
+    """Return the known prices of the offered models, each a `protocols.Price`."""
     prices = _find_function(plugins, key, "prices")
     return dict(prices(settings)) if prices else {}
 
 
 def _find_function(plugins: Plugins, key: str, called: str = "") -> Callable[..., Any] | None:
-    """The factory of a plug-in, or the function of its module that is `called` so, None if there is none.
+    """Return the factory of a plug-in, or the function of its module that is `called` so; None if there is none.
 
     It is given what follows the colon of the key after the settings.
     """
@@ -296,6 +300,6 @@ def _find_function(plugins: Plugins, key: str, called: str = "") -> Callable[...
 
 
 def _import_function(path: str, called: str) -> Any:
-    """The factory at a dotted path, or the function of its module that is `called` so, None if there is none."""
+    """Return the factory at a dotted path, or the function of its module that is `called` so; None if there is none."""
     module, _, factory = path.rpartition(".")
     return getattr(import_module(module), called, None) if called else getattr(import_module(module), factory)

@@ -1,8 +1,8 @@
-"""How near texts are in meaning: the cosine of the vectors that a sentence-embedding network gives them.
+"""Compare texts by meaning: the cosine of their vectors from a sentence-embedding network.
 
 The network is all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Wang et al., 2020), whose weights come with a package, so
-that nothing is fetched; or any encoder of transformers from a folder. The vector of a text is the mean of those of its
-tokens, as the authors of all-MiniLM take it. transformers is imported where it is used: importing it takes seconds.
+nothing is fetched; or any encoder of transformers from a folder. The vector of a text is the mean of those of its
+tokens, as the authors of all-MiniLM take it. transformers is imported on use: importing it takes seconds.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ REMEDY = (
 )
 BATCH, TOKENS = 64, 128
 MAX_KNOWN = 200_000
-"""Texts whose vectors are kept."""
+"""Number of texts whose vectors are kept."""
 Vectors = NDArray[np.float32]
 
 
 class Nearness(Protocol):
-    """What says how near texts are in meaning."""
+    """Compares texts by meaning."""
 
     def compare(self, text: str, others: Sequence[str]) -> Vectors:
-        """The cosines of the text and each of the others, -1 to 1."""
+        """Return the cosines of the text and each of the others, -1 to 1."""
 
 
 @cache
 def load_sentences(source: str = "") -> Sentences:
-    """The network of a folder, or that of the package. It is read when it is first asked. Raises MissingPart."""
+    """Return the network of a folder, or that of the package. It is read on first use. Raises MissingPart."""
     if not source:
         return Sentences(find_weights())
     folder = Path(source).expanduser()
@@ -54,7 +54,7 @@ def load_sentences(source: str = "") -> Sentences:
 
 
 def find_weights() -> Path:
-    """The folder with the network of the package. Raises MissingPart, with the command that gets it."""
+    """Return the folder with the network of the package. Raises MissingPart, with the command that installs it."""
     found = find_spec(PACKAGE)  # finds it without running it
     if found is None or not found.submodule_search_locations:
         raise MissingPart(REMEDY)
@@ -62,7 +62,7 @@ def find_weights() -> Path:
 
 
 class Sentences:
-    """The network, loaded when it is first asked, and the vectors of what it has read. Safe from several threads."""
+    """The network, loaded on first use, and the vectors of texts it has read. Safe for threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -76,13 +76,13 @@ class Sentences:
         return load_part(AutoTokenizer, self._folder), load_part(AutoModel, self._folder).eval()
 
     def compare(self, text: str, others: Sequence[str]) -> Vectors:
-        """The cosines of the text and each of the others."""
+        """Return the cosines of the text and each of the others."""
         with self._lock:
             vectors = self._read([text, *others])
         return np.asarray(vectors[1:] @ vectors[0], np.float32)
 
     def _read(self, texts: Sequence[str]) -> Vectors:
-        """A row for each text, of length 1."""
+        """Return a row for each text, of length 1."""
         if len(self._known) + len(texts) > MAX_KNOWN:
             self._known.clear()
         left = sorted({text for text in texts if text not in self._known}, key=len)

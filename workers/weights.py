@@ -1,4 +1,4 @@
-"""Where weights lie and what they take: the device, the memory, how it ran out; a part of a checkpoint that is read."""
+"""Choose the device of weights, measure their memory, recognise lack of memory; load a part of a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 loading = threading.Lock()
-"""Held by whatever loads with transformers or diffusers: meanwhile they change what all threads share."""
+"""Held while loading with transformers or diffusers: meanwhile they change state that all threads share."""
 
 _SIGNS = ("out of memory", "can't allocate memory", "alloc_failed")
 _DEPTH = 4
-"""How deep modules may lie in what was loaded."""
+"""Maximum depth of modules in a loaded object."""
 
 AUTO = "auto"
-"""CUDA where PyTorch has it, else the processor."""
+"""CUDA if PyTorch has it, else the processor."""
 
 
 def find_device(wanted: str) -> str:
-    """The device of PyTorch that is meant. Raises MissingPart for one that is not here. Imports torch."""
+    """Return the PyTorch device of this name. Raises MissingPart if it is not available. Imports torch."""
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -45,7 +45,7 @@ def find_device(wanted: str) -> str:
 
 
 def compute_in_float32() -> None:
-    """Have convolutions on CUDA keep float32 instead of rounding to TF32, as PyTorch does by itself. Imports torch.
+    """Make convolutions on CUDA use float32 instead of PyTorch's default, TF32. Imports torch.
 
     With TF32, maps of a ResNet were off by 2e-3 of a layer's largest value on an H200, without it by 2e-6.
     """
@@ -55,14 +55,14 @@ def compute_in_float32() -> None:
 
 
 def out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error says that memory ran out, on the device or on the processor."""
+    """True if an error says that memory ran out, on the device or on the processor."""
     if isinstance(error, MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in _SIGNS)
 
 
 def count_bytes(held: object) -> int:
-    """Bytes of the parameters, buffers and tensors in what a `load` returned, each counted once."""
+    """Return the bytes of the parameters, buffers and tensors in the result of a `load`, each counted once."""
     if "torch" not in sys.modules:
         return 0
     import torch
@@ -87,7 +87,7 @@ def count_bytes(held: object) -> int:
 
 
 def check_finite(values: Tensor, layer: str, model: str) -> None:
-    """Raises NotFinite where a layer gives NaN or infinities."""
+    """Raise NotFinite if a layer gives NaN or infinities."""
     if not values.sum().isfinite():
         raise NotFinite(
             f"{layer} of {model} gives values that are no finite numbers. Its weights are damaged, or too large for "
@@ -96,7 +96,7 @@ def check_finite(values: Tensor, layer: str, model: str) -> None:
 
 
 def release_memory() -> None:
-    """Give back what nobody refers to any more."""
+    """Return unreferenced memory to the device."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
@@ -104,32 +104,32 @@ def release_memory() -> None:
 
 
 def gigabytes(count: float) -> str:
-    """Bytes for people: 0.25 GB, 12.3 GB; a GB is 2**30 bytes, as in MAIA_MEMORY_GB."""
+    """Format bytes for people: 0.25 GB, 12.3 GB; a GB is 2**30 bytes, as in MAIA_MEMORY_GB."""
     size = count / (1 << 30)
     return f"{size:.2f} GB" if size < 10 else f"{size:.1f} GB"
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in short."""
+    """Return the first line of an error's message."""
     return str(error).partition("\n")[0][:200] or type(error).__name__
 
 
 def load_part(kind: Any, folder: Path, **options: Any) -> Any:
-    """A network, processor or tokenizer of transformers from its folder. Raises MissingPart."""
+    """Load a network, processor or tokenizer of transformers from its folder. Raises MissingPart."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         with loading:
             return kind.from_pretrained(folder, local_files_only=True, **options)
-    except Exception as error:  # whatever a damaged file makes transformers raise
+    except Exception as error:  # a damaged file can make transformers raise anything
         raise MissingPart(
             f"{folder} holds no {kind.__name__} that can be loaded ({first_line(error)}). Fetch or save it again."
         ) from error
 
 
 def load_network(kind: Any, folder: Path, **options: Any) -> Any:
-    """A network of transformers whose weights are all there. Raises MissingPart."""
+    """Load a network of transformers with all its weights. Raises MissingPart."""
     network, report = load_part(kind, folder, output_loading_info=True, **options)
     if lost := sorted(report["missing_keys"]):
         raise MissingPart(

@@ -1,6 +1,6 @@
-"""`evaluate aim`: small evaluations of what AIM claims, one after the other, and its claims beside what they found.
+"""`evaluate aim`: run small evaluations of AIM's claims one after the other, and show its claims beside our findings.
 
-An evaluation that is there already is gone on with, as `evaluate compare` does.
+An existing evaluation is continued, as in `evaluate compare`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workers.record.evaluations import CAVEAT, Figure
 
 AIM = "aim"
 LAYER = "layer4"
-"""Of toybox: the last before its classes, on which an auto-encoder is trained where none is there."""
+"""Toybox's last layer before its classes, on which an auto-encoder is trained if there is none."""
 RECIPE: dict[str, Any] = {"kind": "topk", "latents": 256, "k": 8, "steps": 500, "images": 0, "seed": 0}
 UNITS = 1
 PER_UNIT = {
@@ -33,15 +33,16 @@ PER_UNIT = {
     EvaluationKind.LATENTS: 1,
     EvaluationKind.SPURIOUS: 10,
 }
-"""What is done, in order, and how many units of each one of `--units` stands for."""
+"""The evaluations in order, and how many units of each a unit of `--units` stands for."""
 TABLE_LATENTS = 64
-"""Of the auto-encoder of Table 2's classifier, whose units have a row as well."""
+"""Number of latents of Table 2's auto-encoder, whose latents have a row as well."""
 _SMALL, _SMALL_GROUNDS = 5, "toybox-grounds:seed-{seed}-of-600"
-"""Below so many `--units` the classifier of Table 2 is trained on a tenth of its images."""
+"""Below this number of `--units` the classifier of Table 2 is trained on a tenth of its images."""
 
 
 def choose_autoencoder(named: Sequence[str], progress: Callable[[str, int, int], None]) -> tuple[str, str]:
-    """The auto-encoder that is named, else the newest of toybox's last layer, else one trained now; and which of these.
+    """Return the named auto-encoder, else the newest of toybox's last layer, else one trained now; and say which of
+    these it is.
 
     Raises CommandError for several, Cancelled if `progress` does; the same call then continues.
     """
@@ -59,7 +60,7 @@ def choose_autoencoder(named: Sequence[str], progress: Callable[[str, int, int],
 
 
 def plan(owner: User, autoencoder: str, options: Mapping[str, Any]) -> list[Step]:
-    """The evaluations in the order in which they are done. Raises CommandError."""
+    """Return the evaluations in the order in which they run. Raises CommandError."""
     units = UNITS if options["units"] is None else options["units"]
     if units < 1:
         raise CommandError(f"--units {units} measures nothing. Write 1 or more.")
@@ -84,7 +85,7 @@ def plan(owner: User, autoencoder: str, options: Mapping[str, Any]) -> list[Step
 
 
 def tabulate(steps: Sequence[Step]) -> list[ClaimRow]:
-    """The claims beside what these evaluations found, and the newest of other kinds that say something of them."""
+    """Set the claims beside the results of these evaluations, and of the newest of other relevant kinds."""
     for step in steps:
         if step.evaluation.pk:
             step.evaluation.refresh_from_db()
@@ -93,7 +94,7 @@ def tabulate(steps: Sequence[Step]) -> list[ClaimRow]:
 
 
 def write_text(rows: Sequence[ClaimRow]) -> str:
-    """The table for a terminal: each claim, ours below it."""
+    """Format the table for a terminal: each claim, with our figure below it."""
     lines = []
     for row in rows:
         claimed = "claimed without a number" if row.claimed is None else f"claimed {row.claimed:g}"
@@ -112,7 +113,7 @@ def _write(figure: Figure) -> str:
 
 
 def write_plain(rows: Sequence[ClaimRow], autoencoder: str, undone: Sequence[str]) -> dict[str, Any]:
-    """The table as plain JSON."""
+    """Return the table as plain JSON."""
     told = [
         {
             "claim": row.key,

@@ -1,7 +1,7 @@
-"""Backbones side by side: the same evaluations of each, done one after the other within one budget.
+"""Compare backbones: the same evaluations of each, one after the other within one budget.
 
-Each backbone has an evaluation of its own of each kind, on units that the seed draws, so all are asked the same. An
-evaluation that is there already is gone on with: the same command resumes, and a backbone more pays for itself alone.
+Each backbone has its own evaluation of each kind, on units that the seed draws, so all are asked the same. An existing
+evaluation is continued: the same command resumes, and an added backbone costs only its own evaluations.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from workers.record.statuses import Status
 COMPARE = "compare"
 DEFAULT_UNITS = 5
 PER_UNIT = {kind.key: kind.compared for kind in KINDS.values() if kind.compared}
-"""Kinds that say something of backbones, and how many units of each one of `--units` stands for."""
+"""Kinds that compare backbones, and how many units of each a unit of `--units` stands for."""
 OPEN = Q(status__in=OPEN_ITEMS) | Q(status=ItemStatus.FAILED, run__status=Status.WAITING)
-"""Of items: what the same command does next time."""
+"""Items that the same command does next time."""
 
 
 @dataclass
 class Step:
-    """One kind of evaluation of one backbone; the evaluation is saved once it is begun."""
+    """One kind of evaluation of one backbone; the evaluation is saved once it starts."""
 
     backbone: str
     kind: EvaluationKind
@@ -55,7 +55,7 @@ class Step:
 
 
 def _read_backbones(text: str) -> list[str]:
-    """Backbones as `--backbones` names them, without repetition, the scripted scientist first.
+    """Return the backbones of `--backbones`, without repetition, the scripted scientist first.
 
     Raises CommandError for one that cannot be compared.
     """
@@ -73,7 +73,7 @@ def _read_backbones(text: str) -> list[str]:
 
 
 def _read_kinds(text: str) -> list[EvaluationKind]:
-    """Kinds as `--kinds` names them, in the order in which they are done; "" for all. Raises CommandError."""
+    """Return the kinds of `--kinds`, in the order in which they run; "" for all. Raises CommandError."""
     named = {each.strip() for each in text.split(",") if each.strip()}
     if unknown := named - {kind.value for kind in PER_UNIT}:
         raise CommandError(f"{min(unknown)!r} cannot be compared. Choose from: {', '.join(PER_UNIT)}.")
@@ -81,8 +81,9 @@ def _read_kinds(text: str) -> list[EvaluationKind]:
 
 
 def plan(owner: User, options: Mapping[str, Any]) -> list[Step]:
-    """All evaluations in the order in which they are done: those of the scripted scientist first, which costs nothing
-    and prepares what all share, then kind by kind, so that what a budget cuts off leaves whole kinds to compare."""
+    """Return all evaluations in the order in which they run: those of the scripted scientist first, which is free and
+    prepares what all share, then kind by kind, so that a budget that runs out leaves whole kinds to compare.
+    """
     units = DEFAULT_UNITS if options["units"] is None else options["units"]
     if units < 1:
         raise CommandError(f"--units {units} compares nothing. Write 1 or more.")
@@ -106,7 +107,7 @@ def _compare_kind(owner: User, backbone: str, kind: EvaluationKind, units: int, 
 def find_or_draft(
     owner: User, backbone: str, kind: EvaluationKind, asked: Mapping[str, Any], seed: int, title: str
 ) -> Step:
-    """The owner's first evaluation of just this, else an unsaved one; "" for a kind that asks no backbone."""
+    """Return the owner's first identical evaluation, else an unsaved one; "" for a kind that uses no backbone."""
     key, _, model = backbone.partition(":")
     known = {"kind": kind, "backbone": key, "backbone_model": model, "seed": seed}
     rows = Evaluation.objects.filter(owner=owner, **known).order_by("pk")
@@ -115,15 +116,16 @@ def find_or_draft(
 
 
 def find_limit(steps: Sequence[Step], step: Step, most: float | None) -> float | None:
-    """What an evaluation may cost so that all together cost `most`; None for no limit. The scripted scientist is
-    free."""
+    """Return the budget of an evaluation so that all together cost at most `most`; None for no limit. The scripted
+    scientist is free.
+    """
     if most is None or step.backbone in ("", SCRIPTED):
         return None
     return most - sum(each.cost for each in steps if each is not step)
 
 
 def list_undone(steps: Sequence[Step]) -> list[str]:
-    """What is left of each evaluation, in words."""
+    """Say what is left of each evaluation."""
     return [
         f"{', '.join(filter(None, [step.backbone, step.kind.label.lower()]))}: {step.left} of {step.total} units"
         for step in steps
@@ -132,7 +134,7 @@ def list_undone(steps: Sequence[Step]) -> list[str]:
 
 
 def do_all(actor: Actor, steps: Sequence[Step], most: float | None, do: Callable[[Evaluation], object]) -> None:
-    """Have `do` do what is left of each, until the next reply might cost more than all together may.
+    """Let `do` run what is left of each, until the next reply might exceed the total budget.
 
     Raises RequestError, MissingPart for a backbone that cannot be asked, before anything is spent.
     """

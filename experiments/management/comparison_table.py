@@ -1,4 +1,4 @@
-"""The table of `evaluate compare`: figures of each kind of evaluation by backbone, what is done, and what that took."""
+"""The table of `evaluate compare`: figures of each kind of evaluation by backbone, its progress and its cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL_KINDS = "all"
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell of the table; n counts what a figure rests on."""
+    """A cell of the table; n is the number of items behind a figure."""
 
     value: float | None = None
     low: float | None = None
@@ -38,7 +38,7 @@ class Row:
 
 
 def tabulate(steps: Sequence[Step]) -> list[Row]:
-    """The headlines of each kind by backbone, how much of it is done and what it took; at the end, of all kinds."""
+    """Return the headlines of each kind by backbone, its progress and its cost; then the totals of all kinds."""
     rows: list[Row] = []
     for kind in dict.fromkeys(step.kind for step in steps):
         of_kind = [step for step in steps if step.kind == kind]
@@ -54,7 +54,7 @@ def tabulate(steps: Sequence[Step]) -> list[Row]:
 
 
 def _tabulate_totals(kind: str, words: str, steps: Sequence[Step]) -> list[Row]:
-    """What the runs of each backbone took. Seconds are those of its runs: what is prepared is shared by all."""
+    """Return the cost of each backbone's runs. Seconds are those of its runs: preparation is shared by all."""
     taken = {}
     for name in dict.fromkeys(step.backbone for step in steps):
         own = [step for step in steps if step.backbone == name]

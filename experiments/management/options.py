@@ -27,7 +27,7 @@ MOST_SEED = 2**31 - 1
 
 
 class OfferedKeys:
-    """Keys that an option takes, looked up when it is read: rows and plug-ins of the settings name some."""
+    """Keys that an option accepts, looked up when it is read: rows and plug-ins of the settings add some."""
 
     def __init__(self, find: Callable[[], dict[str, str]]) -> None:
         self._find = find
@@ -65,7 +65,7 @@ def add_system(parser: CommandParser) -> None:
 
 
 def system_of(options: dict[str, Any]) -> Any:
-    """The `SystemSpec` that the options name. Raises RequestError if there is none, CommandError."""
+    """Return the `SystemSpec` that the options name. Raises RequestError if there is none, CommandError."""
     from workers.jobs.plugin_keys import system_named
 
     if options.get("circuit") is not None or options["layer"] == ACTIVATION_LAYER:
@@ -79,7 +79,7 @@ def system_of(options: dict[str, Any]) -> Any:
 
 
 def _circuit_of(options: dict[str, Any]) -> SystemSpec:
-    """The circuit that the options name by its number, or by that of its members. Raises CommandError."""
+    """Return the circuit that the options name by its number, or by that of its members. Raises CommandError."""
     from workers.jobs.plugin_keys import dataset_named
 
     key = options.get("circuit")
@@ -97,8 +97,9 @@ def _circuit_of(options: dict[str, Any]) -> SystemSpec:
 
 
 def toolset_of(model: str, options: dict[str, Any]) -> str:
-    """The toolset that was named, or that suits a model of toys; functions use none, so any will do. Raises
-    CommandError where nothing suits by itself."""
+    """Return the named toolset, or the one for a model of toys; functions use none, so any is accepted. Raises
+    CommandError if there is no default.
+    """
     named: str | None = options["toolset"]
     if compatibility.has_functions(model):
         return named or compatibility.TOYBOX
@@ -118,12 +119,12 @@ def toolset_of(model: str, options: dict[str, Any]) -> str:
 
 
 def limit(kind: type[int] | type[float], text: str) -> int | float | None:
-    """A limit as it is written: a number above 0, or "none"."""
+    """Parse a limit: a number above 0, or "none"."""
     return None if text == "none" else positive(kind, text, ', or "none" for no limit')
 
 
 def positive(kind: type[int] | type[float], text: str, else_: str = "") -> int | float:
-    """A finite number above 0."""
+    """Parse a finite number above 0."""
     try:
         value = kind(text)
     except ValueError:
@@ -134,7 +135,7 @@ def positive(kind: type[int] | type[float], text: str, else_: str = "") -> int |
 
 
 def seed(text: str) -> int:
-    """A seed as it is written."""
+    """Parse a seed."""
     number = parse_number(text, digits=19)
     if number is None or number > MOST_SEED:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MOST_SEED}.")

@@ -1,4 +1,4 @@
-"""What operators are told of plug-ins, and of the toys that files add to the game engine, where there are some."""
+"""Report plug-ins, and toys that files add to the game engine, to operators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.conf import settings
 
 
 def describe_toys() -> str:
-    """A headline, and a line for each file that is left out; "" if no folder is named."""
+    """Return a headline, and a line for each file that is left out; "" if no folder is named."""
     if not settings.LAB_GAME_MODELS:
         return ""
     from workers.jobs import catalogue
@@ -17,7 +17,7 @@ def describe_toys() -> str:
 
 
 def describe_plugins() -> str:
-    """A line for each plug-in that the settings or installed packages name; "" if there is none."""
+    """Return a line for each plug-in that the settings or installed packages name; "" if there is none."""
     from importlib.metadata import entry_points
 
     if not settings.PLUGINS and not entry_points(group="maia_web.plugins"):

@@ -1,5 +1,6 @@
-"""What commands that work in the foreground share: a database that is there, leave to fetch what is not;
-how far long work is, on one line of a terminal that replaces itself, and Ctrl+C, which ends it at a safe place."""
+"""The common part of commands that work in the foreground: a prepared database, permission to fetch missing parts,
+progress on one line of a terminal that replaces itself, and Ctrl+C, which stops at a safe place.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +23,17 @@ from workers.errors import Cancelled, MaiaError
 from workers.record.terminal import escape_controls
 
 EVERY = 0.1
-"""Seconds between two changes of the line."""
+"""Seconds between two updates of the line."""
 STOPPED = 130
-"""What the shell is told of Ctrl+C."""
+"""Exit status after Ctrl+C."""
 SOON = 60.0
-"""Seconds below which nobody needs to know how long the rest takes."""
+"""Remaining seconds below which no time is shown."""
 WIDEST = 110
-"""A line that is wider than the terminal would not replace itself."""
+"""Maximum width: a line wider than the terminal would not replace itself."""
 
 
 class EscapedOutput(OutputWrapper):
-    """What a command writes to."""
+    """The output of a command, with terminal controls escaped."""
 
     def write(  # type: ignore[override]
         self, msg: str = "", style_func: Callable[[str], str] | None = None, ending: str | None = None
@@ -41,8 +42,9 @@ class EscapedOutput(OutputWrapper):
 
 
 class PreparedCommand(BaseCommand):
-    """A command that needs the database; on a fresh state folder it makes it. What goes wrong by our own account is
-    told in a sentence, and what it prints of programs, agents and files does nothing to the terminal."""
+    """A command that needs the database and creates it in a fresh state folder. Expected errors are shown as a
+    sentence, and printed text of programs, agents and files cannot control the terminal.
+    """
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         self.stdout = EscapedOutput(cast("TextIO", options.pop("stdout", None) or self.stdout))
@@ -56,7 +58,7 @@ class PreparedCommand(BaseCommand):
 
 
 class FetchingCommand(PreparedCommand):
-    """One that needs models too, and has the option `--fetch`; call `super().add_arguments`."""
+    """A command that needs models too, with the option `--fetch`; call `super().add_arguments`."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -71,7 +73,7 @@ class FetchingCommand(PreparedCommand):
 
 
 def prepare() -> None:
-    """Make the tables of a database that has none. Raises CommandError for one of another version, or none at all."""
+    """Create the tables of an empty database. Raises CommandError for a database of another version, or none at all."""
     settings.STATE.mkdir(parents=True, exist_ok=True)
     with explain_database():
         refuse_older_schema(connection)
@@ -100,15 +102,16 @@ def explain_database() -> Iterator[None]:
 
 
 class ProgressLine:
-    """A `Progress` for a terminal: what is done, how much of it, and what is left in time. A pipe sees a line every
-    `piped` seconds, or nothing."""
+    """A `Progress` for a terminal: what is done, how much of it, and the time left. A pipe gets a line every `piped`
+    seconds, or nothing.
+    """
 
     def __init__(self, piped: float = 0.0) -> None:
         self.stop = threading.Event()
         self.piped = piped
         self.shown = 0.0
         self.open = False
-        """Whether the cursor stands behind words of ours."""
+        """True if the cursor is behind our text."""
         self.pace = _Pace()
 
     def __call__(self, what: str, done: int, total: int) -> None:
@@ -129,7 +132,7 @@ class ProgressLine:
     def until_ctrl_c(self, kept: str) -> Iterator[None]:
         """Within the block Ctrl+C lets the work finish its step; then a CommandError says what is kept of it.
 
-        What is printed after it begins on a line of its own.
+        Text printed afterwards begins on its own line.
         """
         before = signal.signal(signal.SIGINT, lambda *_: self.stop.set())
         try:
@@ -144,13 +147,13 @@ class ProgressLine:
 
 
 class _Pace:
-    """How long the rest takes, if it goes on as it went since this total was first told."""
+    """Estimates the remaining time from the pace since this total was first reported."""
 
     def __init__(self) -> None:
         self._total, self._first, self._begun = -1, 0, 0.0
 
     def tell_left(self, done: int, total: int, now: float) -> str:
-        """As ", about 6 min left"; "" while nobody can say, or it is soon over."""
+        """Return the time left, as ", about 6 min left"; "" if it is unknown or short."""
         if total != self._total or done < self._first:
             self._total, self._first, self._begun = total, done, now
         passed, went = now - self._begun, done - self._first

@@ -1,4 +1,4 @@
-"""What operators are told of the sandbox on this machine: a system check, and a line for each layer."""
+"""Report the sandbox of this machine to operators: a system check, and a line for each layer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Tags, register
 
 @register(Tags.security)
 def sandbox_is_whole(**_: Any) -> list[CheckMessage]:
-    """Pages work without, so nothing is stopped here; programs are refused where they would run."""
+    """Warn, but do not stop: pages work without the sandbox, and programs are refused when they would run."""
     from workers.jobs import jail
 
     found: list[CheckMessage] = [
@@ -29,7 +29,7 @@ def sandbox_is_whole(**_: Any) -> list[CheckMessage]:
 
 
 def describe_layers() -> str:
-    """A line for each layer, under a headline."""
+    """Return a line for each layer, under a headline."""
     from workers.jobs import jail
 
     lines = [

@@ -16,7 +16,7 @@ _MEASURES = {
 
 
 def format_report(report: SparseReport, trained: bool = True) -> str:
-    """What was measured, in lines; nothing ends the last one. `trained`: here, so that its images are known."""
+    """Format the measurements in lines, without a final line break. `trained`: here, so that its images are known."""
     active, similarity = report.active, report.similarity
     near = "" if similarity.near is None else f", {similarity.near:.1%} of latents above .9"
     mean = "" if similarity.mean is None else f": mean {similarity.mean:.2f}{near}"
@@ -61,7 +61,7 @@ def _format_output(output: OutputEffect) -> list[str]:
 
 
 def _format_estimate(figure: Estimate, form: str) -> str:
-    """A figure with its 95 % interval, or why there is none."""
+    """Format a figure with its 95 % interval, or say why there is none."""
     if figure.value is None:
         return f"none: {figure.why}"
     if figure.low is None or figure.high is None:
@@ -70,7 +70,7 @@ def _format_estimate(figure: Estimate, form: str) -> str:
 
 
 def _draw_bars(histogram: BinCounts, name: Callable[[float], str], before: dict[str, int]) -> list[str]:
-    """A line for each bin, from the first to the last that holds something; `before` are further counts."""
+    """Draw a line for each bin, from the first to the last that is not empty; `before` are further counts."""
     edges, counts = histogram.edges, histogram.counts
     held = [at for at, count in enumerate(counts) if count]
     shown = range(held[0], held[-1] + 1) if held else range(0)

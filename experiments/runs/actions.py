@@ -1,6 +1,6 @@
-"""How runs come about: asked on a page, by API, in bulk, from the terminal or at the first start; forked.
+"""Create runs: from a page, the API, in bulk, the terminal or at the first start; and forks.
 
-The only maker of runs. Each is checked, saved, audited and enqueued in one transaction.
+The only place that creates runs. Each is checked, saved, audited and enqueued in one transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from experiments.runs.asking.form import QueryForm, copy_values
 
 
 def ask(actor: Actor, form: QueryForm, *, enqueue: bool = True) -> Run:
-    """A new run of what the form says; of a `ForkForm`, a fork. Raises InvalidFields."""
+    """Create a run from the form; from a `ForkForm`, a fork. Raises InvalidFields."""
     if not form.is_valid():
         wrong = {name: [str(each) for each in found] for name, found in form.errors.items()}
         raise InvalidFields("Nothing was asked: some of it needs another look.", wrong)
@@ -29,13 +29,13 @@ def ask(actor: Actor, form: QueryForm, *, enqueue: bool = True) -> Run:
 
 
 def ask_again(actor: Actor, run: Run) -> Run:
-    """A new run with the query of another, checked anew. Raises InvalidFields."""
+    """Create a run with the query of another, checked again. Raises InvalidFields."""
     return ask(actor, QueryForm(copy_values(run) | {"parent": run.pk}))
 
 
 @transaction.atomic
 def add_runs(actor: Actor, drafts: Sequence[Run]) -> None:
-    """Save runs of a sweep, whose query was checked, and have workers play them. The audit has the sweep."""
+    """Save checked runs of a sweep, for workers to execute. The audit records the sweep."""
     _require_researcher(actor)
     for run in drafts:
         run.owner = actor.person
@@ -54,7 +54,7 @@ def _require_researcher(actor: Actor) -> None:
 
 @transaction.atomic
 def add_run(actor: Actor, run: Run, *, enqueue: bool = True) -> Run:
-    """Save a run whose query was checked, as the actor's. Without `enqueue` it is played by whoever asked."""
+    """Save a run with a checked query for the actor. Without `enqueue` the caller executes it."""
     _require_researcher(actor)
     run.owner = actor.person
     run.save()

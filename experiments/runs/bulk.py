@@ -1,4 +1,4 @@
-"""What can be done to many runs at once: stop, start again, tag, export, compare. Each asks first."""
+"""Actions on many runs at once: stop, start again, tag, export, compare. Each asks for confirmation first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from experiments.runs.steering import actions as steering
 from workers.record.statuses import Status
 
 MOST = 1_000
-"""Runs that one action reaches; more are to be narrowed down first."""
+"""Maximum number of runs in one action; more must be narrowed down first."""
 SHOWN = 20
 """Runs named on the page that asks."""
 
@@ -46,7 +46,7 @@ NUMBERED = frozenset({"compare", "study"})
 
 @require_POST
 def act(request: HttpRequest) -> HttpResponse:
-    """Ask, or, once that is answered, do it and say what was done and what could not be."""
+    """Ask for confirmation or, once given, act and report what was done and what could not be."""
     user = access.require(request)
     name, words, query = (request.POST.get(key, "").strip() for key in ("action", "tag", "query"))
     back = f"{reverse('runs')}?{QueryDict(query).urlencode()}"
@@ -79,7 +79,7 @@ def _select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
 
 
 def refusal(name: str, count: int, words: str) -> str:
-    """Why nothing is done; "" if it can be."""
+    """Say why nothing is done; "" if it can be."""
     if name not in ACTIONS and name not in PAGES:
         return f"There is no action “{name[:40]}”."
     if not count:
@@ -108,7 +108,7 @@ def report(request: HttpRequest, name: str, results: list[tuple[Run, str]]) -> N
 
 
 def do(name: str, actor: Actor, run: Run, words: str) -> str:
-    """Act on one run: why it was not done, "" if it was."""
+    """Act on one run; return why it was not done, "" if it was."""
     try:
         match name:
             case "stop":

@@ -1,6 +1,7 @@
-"""Runs before they are saved: one maker for pages, API, sweeps, evaluations, forks, the terminal and the first start.
+"""Build runs before they are saved: one function for pages, API, sweeps, evaluations, forks, the terminal and the first
+start.
 
-What is left out becomes what suits the model, so that no run of a network of photographs begins with toys.
+Missing fields get values that suit the model, so that no run of a network of photographs begins with toys.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from workers.record.circuits import CIRCUIT
 from workers.record.systems import SystemSpec
 
 SAME = ("system_kind", "model", "layer", "unit", "options", "question", "task", "toolset", "backbone")
-"""Columns in which a run that is made like another is as that one, unless it is told otherwise."""
+"""Columns that a run made like another copies, unless they are given."""
 
 
 def draft_run(
@@ -51,7 +52,7 @@ def draft_run(
 
 
 def suggest_question(system: SystemSpec, task: str) -> str:
-    """The usual question of a task about a system; of one whose layer nobody has listed, by the numbers alone."""
+    """Return the default question of a task about a system; if its layer is not listed yet, by the numbers alone."""
     if system.kind == CIRCUIT:
         return tasks.questions(CIRCUIT, system.model, "", len(system.options.get("members", ())))[task]
     place = {"model__name": system.model, "name": system.layer}
@@ -61,6 +62,6 @@ def suggest_question(system: SystemSpec, task: str) -> str:
 
 
 def draft_like(run: Run, **changed: Any) -> Run:
-    """A draft of the same query, tools and settings, but for what changed."""
+    """Return a draft of the same query, tools and settings, with the given changes."""
     same = {name: getattr(run, name) for name in SAME}
     return Run(**same | changed)

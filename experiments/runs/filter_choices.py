@@ -1,4 +1,4 @@
-"""What there is to filter runs by: the choices of the fields of their list, for the page and for exports."""
+"""List the choices of run filters, for the page and for exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a list holds, in words: the filters of its address as a sentence, for exports, saved views and empty lists."""
+"""Describe a list's filters in a sentence, for exports, saved views and empty lists."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Which runs a list shows, and in which order, read from the query string of its address.
+"""Select and sort the runs of a list from the query string of its address.
 
-A filter that makes no sense is left out, with a sentence about it; the others hold. Called by the Runs page, exports
-and the API.
+An invalid filter is ignored, with a sentence about it; the others apply. Called by the Runs page, exports and the API.
 """
 
 from __future__ import annotations
@@ -54,19 +53,20 @@ MAY_LACK = frozenset({"best", "verdict", "check"})
 
 @dataclass(frozen=True)
 class Filtered:
-    """`values` holds the filters that were given and make sense, `problems` a sentence for each of the others."""
+    """`values` holds the valid filters, `problems` a sentence for each of the others."""
 
     runs: QuerySet[Run]
     values: dict[str, str]
     sort: str
     problems: dict[str, str] = field(default_factory=dict)
     names: Names = field(default_factory=lambda: Names(None))
-    """What systems are called before who looks."""
+    """Names of systems for this viewer."""
 
 
 def runs_from(params: Mapping[str, str], viewer: User | None = None, names: Names | None = None) -> Filtered:
-    """The runs that the parameters of an address choose, sorted; verdicts are those that the viewer may see, without a
-    viewer those that everybody may. A run whose system is hidden in `names`, else from the viewer, is not found by it.
+    """Return the runs that the parameters of an address select, sorted, with the verdicts that the viewer may see;
+    without a viewer those that all users may. A run whose system is hidden in `names`, else from the viewer, is not
+    found by it.
     """
     names = names or Names(viewer)
     conditions: Mapping[str, Condition] = {

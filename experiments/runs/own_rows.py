@@ -1,4 +1,4 @@
-"""What people keep under a name, for themselves or for the team: saved views of lists, presets of new runs."""
+"""Rows that people keep under a name, for themselves or for the team: saved views of lists, presets of new runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def choose_readable(rows: QuerySet[OwnRow], user: User | AnonymousUser) -> Query
 
 
 def save_under_name(row: OwnRow, noun: str) -> None:
-    """Raises StateConflict for a name that another of one's own has."""
+    """Save a row. Raises StateConflict for a name that another of the user's rows has."""
     try:
         with transaction.atomic():
             row.save()

@@ -1,4 +1,4 @@
-"""What runs to come will take, as those that are recorded let expect: a sum with its prediction interval."""
+"""Forecast cost and time of future runs from past ones: a sum with one-sided 90 % prediction bounds."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from experiments.models import Run
 from workers.record.statuses import Status
 
 RECORDED = 300
-"""Runs that are read, the newest."""
+"""Number of newest runs that are read."""
 SURE = 0.9
-"""Of ten sums nine are at most the upper one."""
+"""Nine of ten sums are at most the upper bound."""
 ENOUGH = 5
-"""Recorded runs of the same model and toolset from which those of others are left out."""
+"""From this number of runs of the same model and toolset on, those of others are ignored."""
 ONCE = 2.0
-"""Of one recorded value no spread is known: twice as much stands for the upper sum."""
+"""A single recorded value has no known spread: the upper sum is then twice as large."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A sum over many, as the recorded ones let expect it: the likeliest, and what nine of ten are at most."""
+    """A sum over many runs, forecast from recorded ones: the expected value, and the upper bound of nine in ten."""
 
     usual: float
     high: float
 
     @classmethod
     def of(cls, values: Sequence[float], count: int) -> Spread | None:
-        """The sum of `count` more like the recorded ones; None where nothing is recorded.
+        """Return the sum of `count` more runs like the recorded ones; None if nothing is recorded.
 
         The upper limit of a prediction by Student's t: the sum varies by itself, and so does the mean of few records.
         """
@@ -45,18 +45,18 @@ class Spread:
 
     @property
     def low(self) -> float:
-        """What nine of ten are at least."""
+        """Return the lower bound of nine in ten."""
         return max(0.0, 2 * self.usual - self.high)
 
     def __add__(self, other: Spread) -> Spread:
-        """Of two that vary apart from each other."""
+        """Add two sums that vary independently."""
         beyond = sqrt((self.high - self.usual) ** 2 + (other.high - other.usual) ** 2)
         return Spread(self.usual + other.usual, self.usual + other.usual + beyond)
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """What a run took that ended by itself: seconds of work, US dollars, tokens, rounds."""
+    """Usage of a run that ended by itself: seconds of work, US dollars, tokens, rounds."""
 
     seconds: float
     cost: float
@@ -79,7 +79,7 @@ def read_recorded(backbone: str, backbone_model: str, **chosen: object) -> list[
 
 
 def read_alike(backbone: str, backbone_model: str, *narrower: Mapping[str, object]) -> list[RecordedRun]:
-    """Runs of a backbone under the first of these conditions that holds for enough, else whichever there are."""
+    """Return runs of a backbone under the first of these conditions that enough of them meet, else all there are."""
     for chosen in narrower:
         if len(found := read_recorded(backbone, backbone_model, **chosen)) >= ENOUGH:
             return found
@@ -87,6 +87,6 @@ def read_alike(backbone: str, backbone_model: str, *narrower: Mapping[str, objec
 
 
 def add(parts: Sequence[Spread | None]) -> Spread | None:
-    """The sum of those that are known."""
+    """Return the sum of the known ones."""
     known = [each for each in parts if each is not None]
     return sum(known[1:], known[0]) if known else None

@@ -1,6 +1,6 @@
-"""What may be done: sweeps are started, paused, resumed, stopped, given another budget or priority; failures go on.
+"""Control sweeps: start, pause, resume, stop, change budget or priority; retry failures.
 
-A sweep's flow is its tap: while it is open, workers claim its runs. Closing it lets rounds under way end.
+While a sweep's flow is open, workers claim its runs. Closing it lets rounds under way end.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from workers.record.statuses import Status
 
 STARTS = Role.RESEARCHER
 RETRIED = {"failed": Status.FAILED, "stopped": Status.CANCELLED}
-"""What may be tried again, by the word for it."""
+"""What may be retried, by the word for it."""
 _GOES_ON = frozenset({SweepStatus.RUNNING, SweepStatus.PAUSED, SweepStatus.OUT_OF_BUDGET})
-"""Where something is left to do."""
+"""Statuses with work left."""
 
 
 def start(by: Actor, form: NewSweep) -> Sweep:
-    """The sweep that a form asks for; a worker lays out its runs. Raises InvalidFields."""
+    """Start the sweep of a form; a worker creates its runs. Raises InvalidFields."""
     by.require(STARTS)
     if not form.is_valid():
         wrong = {name: [str(each) for each in found] for name, found in form.errors.items()}
@@ -40,7 +40,7 @@ def start(by: Actor, form: NewSweep) -> Sweep:
 
 @transaction.atomic
 def begin(by: Actor, sweep: Sweep) -> Sweep:
-    """Save a sweep that was drafted, and have a worker lay out its runs."""
+    """Save a drafted sweep, and have a worker create its runs."""
     add_sweep(by, sweep)
     _work_again(by, sweep)
     return sweep
@@ -48,7 +48,7 @@ def begin(by: Actor, sweep: Sweep) -> Sweep:
 
 @transaction.atomic
 def add_sweep(by: Actor, sweep: Sweep) -> None:
-    """Save a sweep that was drafted, with its flow. Whoever calls lays out its runs."""
+    """Save a drafted sweep, with its flow. The caller creates its runs."""
     sweep.owner = by.person
     sweep.save()
     Flow.objects.create(owner=by.person, sweep=sweep, weight=sweep.priority, open=sweep.status == SweepStatus.RUNNING)
@@ -56,7 +56,7 @@ def add_sweep(by: Actor, sweep: Sweep) -> None:
 
 
 def pause(by: Actor, pk: int) -> bool:
-    """Have no further round begin. False if it is paused. Raises StateConflict."""
+    """Start no further round. False if it is paused. Raises StateConflict."""
     with _lock(by, pk) as sweep:
         if sweep.status == SweepStatus.PAUSED:
             return False
@@ -68,8 +68,8 @@ def pause(by: Actor, pk: int) -> bool:
 
 
 def resume(by: Actor, pk: int, budget: Mapping[str, float | None] | None = None) -> bool:
-    """Go on where it was paused or its budget was used up. `budget`: column of a limit -> what it is from now on, None
-    for no limit; those of the whole, so one that was reached has to be raised. False if it is running.
+    """Continue after a pause or a used-up budget. `budget`: column of a limit -> its new value, None for no limit;
+    these are totals, so one that was reached has to be raised. False if it is running.
 
     Raises InvalidInput, StateConflict.
     """
@@ -92,7 +92,7 @@ def resume(by: Actor, pk: int, budget: Mapping[str, float | None] | None = None)
 
 
 def stop(by: Actor, pk: int) -> bool:
-    """End it: runs that have not ended are stopped by a worker, what is concluded stays. False if it has ended."""
+    """End it: a worker stops unfinished runs, conclusions stay. False if it has ended."""
     with _lock(by, pk) as sweep:
         if sweep.status in (SweepStatus.STOPPED, SweepStatus.DONE):
             return False
@@ -108,7 +108,7 @@ def end(by: Actor, sweep: Sweep) -> None:
 
 
 def retry(by: Actor, pk: int, what: str = "failed") -> int:
-    """Have runs that failed, or that were stopped, go on where they were, apart from all others; how many there are.
+    """Continue failed, or stopped, runs where they were, and no others; return their number.
 
     Raises InvalidInput, StateConflict.
     """
@@ -121,7 +121,7 @@ def retry(by: Actor, pk: int, what: str = "failed") -> int:
         if reached := find_reached(sweep):
             raise StateConflict(f"{reached} Raise that budget first.")
         set_status(sweep, SweepStatus.RUNNING)
-        latest = sweep.runs.aggregate(Max("ended"))["ended__max"]  # by the clock of whichever machine played it
+        latest = sweep.runs.aggregate(Max("ended"))["ended__max"]  # by the clock of whatever machine executed it
         asked = max(filter(None, (timezone.now(), latest)))
         Sweep.objects.filter(pk=sweep.pk).update(retrying=RETRIED[what], retry_asked=asked)
         audit.record(by, Verb.SWEEP_RETRIED, sweep, what=what, runs=count)
@@ -132,8 +132,9 @@ def retry(by: Actor, pk: int, what: str = "failed") -> int:
 def change(
     by: Actor, pk: int, priority: SweepPriority | None = None, budget: Mapping[str, float | None] | None = None
 ) -> Sweep:
-    """Give it another priority or another budget, under way or not. A budget that is used up already ends it; one that
-    is raised does not resume it."""
+    """Change priority or budget, running or not. A budget that is already used up ends it; a raised one does not resume
+    it.
+    """
     with _lock(by, pk) as sweep:
         if priority is not None:
             sweep.priority = priority
@@ -149,7 +150,7 @@ def change(
 
 @contextmanager
 def _lock(by: Actor, pk: int) -> Iterator[Sweep]:
-    """The sweep, locked until the step is done; of whoever started it, or any for admins."""
+    """Lock the sweep until the step is done: only its creator's, or any for admins."""
     by.require(STARTS)
     with transaction.atomic():
         sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
@@ -162,7 +163,7 @@ def _lock(by: Actor, pk: int) -> Iterator[Sweep]:
 
 
 def set_status(sweep: Sweep, status: SweepStatus, reason: str = "") -> None:
-    """How it stands from now on; its flow is open while it runs."""
+    """Set the status of a sweep; its flow is open while it runs."""
     sweep.status, sweep.reason = status, reason
     sweep.ended = timezone.now() if status in (SweepStatus.STOPPED, SweepStatus.DONE) else None
     sweep.save(update_fields=["status", "reason", "ended"])
@@ -188,7 +189,7 @@ def _set_budget(sweep: Sweep, budget: Mapping[str, float | None]) -> None:
 
 
 def _work_again(by: Actor, sweep: Sweep) -> None:
-    """Have a worker lay out what is left, stop what is to be stopped, retry what is to be tried again."""
+    """Have a worker create missing runs, stop those to stop, retry those to retry."""
     job = Job.objects.create(kind=JobKind.SWEEP, subject=sweep.name[:500], asked_by=by.person)
     sweep.job = job
     sweep.save(update_fields=["job"])

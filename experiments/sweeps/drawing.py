@@ -1,5 +1,6 @@
-"""A sweep as pictures: its layers as the unit map draws them, units in the colour of what the sweep found of them; the
-scores of its labels as distributions."""
+"""Draw a sweep: its layers as on the unit map, units coloured by the sweep's findings; the scores of its labels as
+distributions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from workers.record.statuses import Status
 
 
 class RunColour(Colour):
-    """How the runs of a unit stand, the worst of them."""
+    """The state of a unit's runs, the worst of them."""
 
     DONE = "swept-done", "Concluded", "its runs concluded"
     LIMITED = "swept-limited", "Limit reached", "a run reached a limit"
@@ -156,5 +157,7 @@ def draw_scores(runs: Iterable[SweptRun]) -> Plot | None:
 
 
 def _find_bin(r: float) -> int:
-    """1 itself is in the last bin; a bound belongs to the bin above it, also where it is not exact in binary."""
+    """Return the bin: 1 itself is in the last one; a bound belongs to the bin above it, also if it is not exact in
+    binary.
+    """
     return min(math.floor(r / BIN + 1e-9), round(1 / BIN) - 1)

@@ -1,4 +1,4 @@
-"""What a sweep will take: before it starts, and what is left of it, from runs that are recorded."""
+"""Forecast the cost and time of a sweep from recorded runs: before it starts, and for the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.sweeps.selection import count_units
 
 @dataclass(frozen=True)
 class SweepForecast:
-    """What so many runs will take; None of what nobody has recorded: a backbone that has never worked here."""
+    """Forecast for a number of runs; None for a backbone without recorded runs."""
 
     units: int
     runs: int
@@ -23,15 +23,15 @@ class SweepForecast:
     cost: Spread | None
     tokens: Spread | None
     recorded: int
-    """Runs that this rests on."""
+    """Number of recorded runs behind it."""
     unknown: Sequence[str]
     """Backbones of which no run is recorded."""
     threads: int
-    """Rounds that the workers of this moment play at once."""
+    """Rounds that the current workers execute at once."""
 
     @property
     def clock(self) -> Spread | None:
-        """Seconds by the clock, if the workers that are there do nothing else; None without any."""
+        """Return wall-clock seconds, if the current workers do nothing else; None without any."""
         if self.seconds is None or not self.threads:
             return None
         at_once = min(self.threads, self.runs) or 1
@@ -39,13 +39,13 @@ class SweepForecast:
 
 
 def predict(sweep: Sweep) -> SweepForecast:
-    """Of a sweep that need not be saved."""
+    """Forecast a sweep, saved or not."""
     units = count_units(sweep)
     return _predict(sweep, units, dict.fromkeys(range(len(sweep.variants)), units))
 
 
 def predict_rest(sweep: Sweep, left: int) -> SweepForecast:
-    """Of `left` runs of a sweep under way, spread evenly over its variants."""
+    """Forecast `left` runs of a sweep under way, spread evenly over its variants."""
     each, more = divmod(left, max(len(sweep.variants), 1))
     return _predict(sweep, left, {place: each + (place < more) for place in range(len(sweep.variants))})
 
@@ -74,7 +74,7 @@ def _predict(sweep: Sweep, units: int, counts: dict[int, int]) -> SweepForecast:
 
 
 def _read(sweep: Sweep, variant: Variant) -> list[RecordedRun]:
-    """Runs of the same backbone: of this sweep, else of its model and toolset, else whichever there are."""
+    """Return runs of the same backbone: of this sweep, else of its model and toolset, else all there are."""
     backbone = (variant["backbone"], variant["backbone_model"])
     alike = {"toolset": variant["toolset"], "model": sweep.selection.get("model", ""), "task": sweep.task}
     narrower = [{"sweep": sweep, "toolset": variant["toolset"]}] if sweep.pk else []

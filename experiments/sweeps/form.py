@@ -1,6 +1,6 @@
-"""What New sweep asks for, and what is wrong with it. Pages, the API and the command fill in the same form.
+"""The New sweep form and its checks. Pages, the API and the command fill in the same form.
 
-What each run is to be is looked at as any query is: by the form New run, for the first unit and every agent.
+Each run is checked like any query: by the form New run, for the first unit and every agent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CHECKS = {"": None, "yes": True, "no": False}
 
 
 class NewSweep(LimitFields):
-    """The limits are those of each run, the budget is that of the whole."""
+    """The limits apply to each run, the budget to the whole sweep."""
 
     name = forms.CharField(required=False, max_length=120)
     task = forms.ChoiceField(choices=tasks.choices(), initial=tasks.USUAL)
@@ -158,7 +158,7 @@ class NewSweep(LimitFields):
                 return
 
     def _look_at_variants(self, given: dict[str, Any]) -> None:
-        """Every agent with every toolset, as the form New run judges a run of the first unit."""
+        """Check every agent with every toolset, as the form New run checks a run of the first unit."""
         fitting = compatibility.fitting(given["model"])
         given["dataset"] = given["dataset"] or fitting["dataset"]
         for agent in given["agent"]:
@@ -168,7 +168,7 @@ class NewSweep(LimitFields):
                 if not form.is_valid():
                     self._take_over(form)
                     return
-                # Where a budget is to hold, all prices must be known, whatever each run may cost
+                # To enforce a budget, all prices must be known, whatever each run may cost
                 if form.price_unknown and not given["unpriced"]:
                     model = form.cleaned_data["backbone_model"]
                     self.add_error("agent", explain_unpriced(model, "a budget", "Tick “Unpriced is fine” (--unpriced)"))
@@ -193,7 +193,7 @@ class NewSweep(LimitFields):
         )
 
     def _take_over(self, form: QueryForm) -> None:
-        """What is wrong with the runs is wrong with the sweep."""
+        """Report errors of the runs as errors of the sweep."""
         places = {"backbone": "agent", "backbone_model": "agent", "unit": "choose"}
         for name, messages in form.errors.items():
             place = places.get(name, name)
@@ -207,7 +207,7 @@ class NewSweep(LimitFields):
         return self.count_units() * len(self._variants)
 
     def draft(self) -> Sweep:
-        """The sweep that a form without problems asks for, not saved."""
+        """Return the unsaved sweep of a form without problems."""
         given, first = self.cleaned_data, self._first
         assert first is not None, "the form has problems"
         assert self._choice is not None, "the form has problems"
@@ -243,7 +243,7 @@ def find_layers(model: str) -> list[Layer]:
 
 
 def list_agents() -> dict[str, str]:
-    """Each backbone that works by itself, with each model of its provider where it has some -> what it is called."""
+    """Return each backbone that works by itself, with each model of its provider if it has some -> its name."""
     found: dict[str, str] = {}
     for row in Backbone.objects.exclude(key=compatibility.PERSON):
         label = row.label or parts.label_backbone(row.key)

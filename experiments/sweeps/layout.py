@@ -1,5 +1,5 @@
-"""A sweep's runs are laid out, stopped and tried again, some at a time: each step is a short transaction that can be
-done again after a worker died in the middle. Called by a worker's job.
+"""Create, stop and retry a sweep's runs, some at a time: each step is a short transaction that can be repeated if a
+worker died during it. Called by a worker's job.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from workers.record.statuses import ACTIVE, STILL
 from workers.record.systems import SystemSpec
 
 CHUNK = 200
-"""Runs that one transaction lays out."""
+"""Runs created in one transaction."""
 Plan = Sequence[tuple[str, int]]
 
 
 def plan_runs(sweep: Sweep) -> Plan:
-    """Layer and unit of every run, in the order in which they are asked; each stands there once for each variant."""
+    """Return layer and unit of every run, in the order in which they are asked; each occurs once for each variant."""
     return [unit for unit in order_units(sweep) for _ in sweep.variants]
 
 
 def lay_out_some(pk: int, plan: Plan) -> int:
-    """Make the next runs; how many are there by now. Nothing is made of a sweep that was stopped."""
+    """Create the next runs; return how many there are by now. Does nothing for a stopped sweep."""
     with transaction.atomic():
         sweep = Sweep.objects.select_for_update(of=("self",)).select_related("owner").get(pk=pk)
         if sweep.status == SweepStatus.STOPPED:
@@ -53,7 +53,7 @@ def _list_layers(sweep: Sweep) -> list[Layer]:
 
 
 def _draft(sweep: Sweep, layer: Layer | None, unit: tuple[str, int], place: int) -> Run:
-    """A run of the sweep. A layer that is gone from the catalogue since is for the worker to name."""
+    """Build a run of the sweep. If its layer has left the catalogue since, the worker reports it."""
     name, number = unit
     variant = sweep.variants[place % len(sweep.variants)]
     return draft_run(
@@ -70,7 +70,7 @@ def _draft(sweep: Sweep, layer: Layer | None, unit: tuple[str, int], place: int)
 
 
 def stop_some(by: Actor, pk: int) -> int:
-    """Stop runs of a sweep that was stopped; how many are left to stop."""
+    """Stop runs of a stopped sweep; return how many are left to stop."""
     sweep = Sweep.objects.get(pk=pk)
     if sweep.status != SweepStatus.STOPPED:
         return 0
@@ -81,8 +81,9 @@ def stop_some(by: Actor, pk: int) -> int:
 
 
 def retry_some(by: Actor, pk: int, after: int) -> int | None:
-    """Have runs with a higher key go on that failed, or were stopped, before somebody asked for it; the key of the last
-    one, None where there is none. One that cannot go on, since what it names is gone, stays as it is."""
+    """Resume runs with a higher key that failed, or were stopped, before the retry was requested; return the key of the
+    last one, None if there is none. A run whose model or unit no longer exists stays as it is.
+    """
     sweep = Sweep.objects.get(pk=pk)
     if not sweep.retrying or sweep.status == SweepStatus.STOPPED:
         return None
@@ -95,6 +96,6 @@ def retry_some(by: Actor, pk: int, after: int) -> int | None:
 
 
 def end_retry(pk: int, asked: datetime | None) -> None:
-    """All of them were tried again; unless somebody has asked for it anew."""
+    """Mark the retry as done, unless another was requested meanwhile."""
     Sweep.objects.filter(pk=pk, retry_asked=asked).update(retrying="")
     sweep_totals.finish_if_last(pk)

@@ -1,4 +1,4 @@
-"""Sweeps with how far they are, and what one has found so far: units with their labels, failures by reason."""
+"""List sweeps with their progress and findings: units with their labels, failures by reason."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ STATUSES = dict(SweepStatus.choices)
 
 
 def list_sweeps(params: Mapping[str, str]) -> QuerySet[Any]:
-    """Those in the status, of the owner and of the evaluation that an address names, the newest first; see
-    `with_progress`."""
+    """Return the sweeps of an address's status, owner and evaluation, the newest first; see `with_progress`."""
     rows = Sweep.objects.all()
     if (status := params.get("status", "")) in STATUSES:
         rows = rows.filter(status=status)
@@ -62,7 +61,7 @@ def with_progress(rows: QuerySet[Sweep]) -> QuerySet[Any]:
 
 @dataclass(frozen=True)
 class SweepState:
-    """How a sweep is: `key` as chips are coloured, in words, and what may be done with it."""
+    """The state of a sweep: `key` for colours, in words, and the possible actions."""
 
     key: str
     words: str
@@ -80,7 +79,9 @@ _KEYS = {
 
 
 def state_of(row: Any) -> SweepState:
-    """Of a row of `with_progress`. A sweep is live while anything of it moves, be it rounds that end or checks."""
+    """Return the state of a row of `with_progress`. A sweep is live while anything of it changes, such as ending rounds
+    or checks.
+    """
     status = SweepStatus(row.status)
     moves = {
         SweepStatus.RUNNING: ["pause", "stop"],
@@ -99,13 +100,13 @@ def state_of(row: Any) -> SweepState:
 
 
 def count_left(row: Any) -> int:
-    """Runs of a row of `with_progress` that have not ended, those that are still to be laid out with them."""
+    """Return the number of unfinished runs of a row of `with_progress`, including those still to be created."""
     laid_out_open: int = row.active_runs + row.still_runs
     return laid_out_open + max(0, row.planned - row.laid_out)
 
 
 def count_statuses(sweep: Sweep) -> list[tuple[str, str, int]]:
-    """Status, its words and how many runs have it, of those that any has."""
+    """Return each status that occurs, its words and its number of runs."""
     found = dict(sweep.runs.order_by().values_list("status").annotate(Count("pk")))
     return [(each.value, each.label, found[each.value]) for each in Status if found.get(each.value)]
 
@@ -120,7 +121,7 @@ class FailureReason:
 
 
 def list_failures(sweep: Sweep, examples: int = 5) -> list[FailureReason]:
-    """Why runs failed, the most frequent reason first."""
+    """List why runs failed, the most frequent reason first."""
     rows = sweep.runs.filter(status=Status.FAILED).order_by("-pk").values_list("reason", "pk")
     runs: dict[str, list[int]] = {}
     for reason, pk in rows:
@@ -148,12 +149,12 @@ class SweptRun:
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether its label says something of the unit; of all that do so, at most 5 % are expected not to."""
+        """True if its label says something of the unit; at most 5 % of such labels are expected not to."""
         return is_beyond_chance(self.r, self.q)
 
 
 def read_runs(sweep: Sweep, names: Names) -> list[SweptRun]:
-    """All runs of a sweep, in two queries; those whose system the viewer is to judge unseen are left out."""
+    """Return all runs of a sweep, in two queries, without those whose system the viewer is to judge blind."""
     rows = visible_to(sweep.runs.exclude(names.are_hidden())).order_by("pk")
     columns = ("backbone", "backbone_model", "toolset", "status", "label_check__pearson", "cost", "score")
     found = list(rows.values_list("label_check__p_value", "pk", "layer", "unit", *columns))

@@ -1,5 +1,6 @@
-"""The sweeps of an evaluation: they ask the agent about its units. The evaluation alone steers them, so that nobody
-pays for runs whose labels nobody scores."""
+"""The sweeps of an evaluation, which ask the agent about its units. Only the evaluation controls them, so that no money
+is spent on runs whose labels are not scored.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +15,32 @@ _OVER = (SweepStatus.STOPPED, SweepStatus.DONE)
 
 
 def list_open(evaluation: Evaluation) -> QuerySet[Sweep]:
-    """Those that are not over, the oldest first."""
+    """List those that are not over, the oldest first."""
     return evaluation.sweeps.exclude(status__in=_OVER).order_by("pk")
 
 
 def go_on(evaluation: Evaluation, *, by_workers: bool) -> None:
-    """Have its runs claimed from now on: by any worker, or else by the process that calls, alone."""
+    """Have its runs claimed from now on: by any worker, or by the calling process alone."""
     for sweep in list_open(evaluation):
         _open(sweep, by_workers=by_workers)
 
 
 def hold(evaluation: Evaluation, reason: str) -> None:
-    """Have no further round begin; those under way end."""
+    """Start no further round; those under way end."""
     for sweep in list_open(evaluation).exclude(status=SweepStatus.PAUSED):
         actions.set_status(sweep, SweepStatus.PAUSED, reason)
 
 
 def end(by: Actor, evaluation: Evaluation) -> None:
-    """Stop them for good: a worker ends their runs. Access is checked by the caller."""
+    """End them for good: a worker stops their runs. The caller checks access."""
     for sweep in list_open(evaluation):
         actions.end(by, sweep)
 
 
 def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | None, *, by_workers: bool) -> None:
-    """Have its sweeps stop by themselves once they took so much more, in US dollars and seconds of work; None for no
-    limit. One that stopped so goes on if the evaluation has more left by now."""
+    """Limit what its sweeps may still use, in US dollars and seconds of work; None for no limit. One that reached such
+    a limit continues if the evaluation has more left by now.
+    """
     left = {
         "cost_limit": None if cost is None else F("cost") + cost,
         "seconds_limit": None if seconds is None else F("seconds") + seconds,

@@ -1,4 +1,4 @@
-"""Sweeps: all of them, starting one, one with its map, figures, failures, labels and runs."""
+"""Sweeps: the list, starting one, and one with its map, figures, failures, labels and runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ from workers.record.limits import USUAL
 
 PER_PAGE, RUNS_PER_PAGE = 30, 50
 ASKED_EVERY, RUNS_A_SECOND = 4, 1_000
-"""Seconds after which an open page asks again, and runs for which it waits one more: they are all read anew."""
+"""An open page asks again after this many seconds, plus one for every `RUNS_A_SECOND` runs, since all are read
+again.
+"""
 GROUPS, GROUPED_RUNS = 30, 40
 """Groups of labels that the page lists, and runs of one that its link names."""
 _COLUMNS = ("run", "model", "layer", "unit", "agent", "status", "label", "r", "q", "cost")
@@ -156,7 +158,7 @@ def _read_choices(given: QueryDict) -> dict[str, Any]:
 
 @require_safe
 def sweep(request: HttpRequest, pk: int) -> HttpResponse:
-    """How far it is, and what it found so far; parts of it are asked for again and again while it goes on."""
+    """Show its progress and findings so far; parts of it are polled while it runs."""
     user = access.require(request)
     row, names = _find(pk), Names(user)
     role = access.role_in(request) or Role.VIEWER

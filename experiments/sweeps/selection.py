@@ -1,7 +1,7 @@
-"""Which units a sweep asks about: found once, before it starts, and kept as they were found.
+"""Choose the units of a sweep: once, before it starts, and kept unchanged.
 
-Every way of choosing gives layers of one model with numbers of units. What the chooser is to judge unseen looks to
-them as if nobody had asked about it, as on the unit map.
+Every way of choosing gives layers of one model with numbers of units. Units that the user is to judge blind look as if
+there were no runs on them, as on the unit map.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from experiments.units.stretches import format_stretches, read_stretches
 MOST_UNITS = 100_000
 """Units of one sweep."""
 GOOD = 0.5
-"""Unless somebody says otherwise, a label whose check reaches this r is good."""
+"""Default r of a label's check from which the label is good."""
 
 
 class SelectionKind(StrEnum):
@@ -47,7 +47,7 @@ class SelectionKind(StrEnum):
 
 @dataclass(frozen=True)
 class UnitChoice:
-    """What somebody typed. `state` is of `UnitState` or `CheckBand`, `below` a bound of r, `listed` lines of CSV."""
+    """The user's input. `state` is of `UnitState` or `CheckBand`, `below` a bound of r, `listed` lines of CSV."""
 
     choice: SelectionKind
     layers: Sequence[Layer]
@@ -65,7 +65,7 @@ Chosen = Mapping[Layer, Sequence[int]]
 
 
 def choose_units(choice: UnitChoice, names: Names) -> Chosen:
-    """The units that are meant. Raises InvalidInput where there is none, or more than one sweep takes."""
+    """Return the selected units. Raises InvalidInput if there are none, or more than one sweep takes."""
     every = sum(layer.units for layer in choice.layers)
     found = _find_meant(choice, every, names)
     chosen = {layer: units for layer, units in found.items() if units}
@@ -121,7 +121,7 @@ def _sample(choice: UnitChoice, every: int) -> dict[Layer, list[int]]:
 
 
 def _filter(choice: UnitChoice, names: Names) -> dict[Layer, list[int]]:
-    """As the unit map shows: in this state or band, and found by these words."""
+    """Select as the unit map does: in this state or band, and found by these words."""
     model = choice.layers[0].model
     band = next((each for each in CheckBand if each == choice.state), None)
     state = next((each for each in UnitState if each == choice.state), None)
@@ -183,8 +183,9 @@ def count_units(sweep: Sweep) -> int:
 
 
 def order_units(sweep: Sweep) -> list[tuple[str, int]]:
-    """Layer and number in the order in which they are asked about: shuffled by the sweep's seed, so that those that are
-    done at any time, also when a budget ends it, are a fair sample of all."""
+    """Return layer and number in the order in which they are asked about: shuffled by the sweep's seed, so that the
+    finished ones are a fair sample of all at any time, also if a budget ends it.
+    """
     units = [(layer, number) for layer, numbers in list_units(sweep).items() for number in numbers]
     random.Random(sweep.seed).shuffle(units)
     return units

@@ -1,4 +1,6 @@
-"""A list of units that somebody brings: CSV with the columns model, layer and unit; what is clear may be left out."""
+"""Read a user's list of units: CSV with the columns model, layer and unit; columns with a single possible value may be
+left out.
+"""
 
 from __future__ import annotations
 

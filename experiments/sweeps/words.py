@@ -1,4 +1,4 @@
-"""How far a sweep is and what it will take, in sentences: for the terminal, files and lists."""
+"""Describe a sweep's progress and forecast in sentences: for the terminal, files and lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.sweeps.lists import count_left, state_of
 
 
 def describe_progress(row: Any) -> str:
-    """Of a row of `lists.with_progress`."""
+    """Describe the progress of a row of `lists.with_progress`."""
     parts = [f"{row.done_runs:,} of {row.planned:,} done"]
     for count, words in ((row.failed_runs, "failed"), (row.stopped_runs, "stopped"), (count_left(row), "to come")):
         if count:
@@ -21,7 +21,7 @@ def describe_progress(row: Any) -> str:
 
 
 def describe_forecast(found: SweepForecast) -> str:
-    """What so many runs will take, or why nobody knows."""
+    """Describe the forecast for a number of runs, or why there is none."""
     runs = f"{found.runs:,} run{'s' * (found.runs != 1)} of {found.units:,} unit{'s' * (found.units != 1)}"
     if found.seconds is None:
         of = f" of {', '.join(found.unknown)}" if found.unknown else ""
@@ -38,7 +38,7 @@ def describe_forecast(found: SweepForecast) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """As people say it: 45 s, 12 min, 3.5 h, 2.1 days."""
+    """Format seconds for people: 45 s, 12 min, 3.5 h, 2.1 days."""
     for most, unit, words in ((120, 1, "{:.0f} s"), (7_200, 60, "{:.0f} min"), (172_800, 3_600, "{:.1f} h")):
         if seconds < most:
             return words.format(seconds / unit)

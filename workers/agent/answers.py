@@ -1,4 +1,5 @@
-"""What the agent has answered so far, and what of an answer its task still misses. Pure; `run_state` calls it.
+"""Collect what the agent has answered so far and list the parts that its task still misses. Pure; called by
+`run_state`.
 
 An answer that misses a part is asked for once more; the two replies then make one answer, so that neither is lost.
 """
@@ -19,18 +20,18 @@ _TEXTS = ("description", "reasoning", "bias", "domain", "code")
 class Answer:
     conclusion: Conclusion | None = None
     tags: frozenset[str] = frozenset()
-    """Of the parts that were given; LABEL too where it was said that there is none."""
+    """The parts that were given. LABEL is included where the agent said that there is none."""
     by_person: bool = False
 
     def lacks(self, start: Started) -> list[str]:
-        """Tags that are missing; none where a person wrote it, who was shown the fields and left them empty."""
+        """Tags that are missing. None for a person's reply: the form showed the fields, and empty ones are meant."""
         if self.conclusion and self.by_person:
             return []
         return [tags[0] for tags in tasks.list_needs(start.task, start.system.layer) if not self.tags & set(tags)]
 
 
 def complete_answer(before: Replied | None, reply: Replied) -> Answer:
-    """The answer that a reply gives, or completes: `before` is the reply whose answer it goes on with."""
+    """Return the answer of a reply. `before` is the reply whose answer it continues, if any."""
     now = _read_answer(reply)
     if before is None:
         return now
@@ -38,14 +39,14 @@ def complete_answer(before: Replied | None, reply: Replied) -> Answer:
     one, two = first.conclusion, now.conclusion
     if one is None or two is None:
         return now if one is None else first
-    # What was said last of each part; what was not said again stands
+    # The latest text of each part counts; parts that are not repeated are kept.
     texts = {name: getattr(two, name) or getattr(one, name) for name in _TEXTS}
     both = Conclusion(labels=two.labels if "LABEL" in now.tags else one.labels, **texts)
     return Answer(both, first.tags | now.tags, now.by_person)
 
 
 def format_tags(tags: Sequence[str]) -> str:
-    """Tags as the agent writes them: "[DESCRIPTION] and [LABEL]"."""
+    """Format tags as the agent writes them: "[DESCRIPTION] and [LABEL]"."""
     return " and ".join(f"[{tag}]" for tag in tags)
 
 

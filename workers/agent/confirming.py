@@ -1,5 +1,5 @@
-"""Whether the biases that a conclusion states were tested on images that were drawn after they were stated. Pure, like
-`rules`, which calls it.
+"""Check that the biases stated in a conclusion were tested on images drawn after they were stated. Pure; called by
+`rules`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from workers.record.stated_biases import LEAST, date_statements, find_sides
 from workers.record.tasks import find_task
 
 ASKED = 2
-"""Times that a run is asked to test what it states."""
+"""How often a run is asked to test what it states."""
 ROUNDS = 2
-"""Rounds that it takes: one to draw images, one to conclude."""
+"""Rounds that a request takes: one to draw images, one to conclude."""
 
 
 def ask_to_confirm(state: RunState, conclusion: Conclusion) -> Reminder | None:
-    """The request to test what the conclusion of the latest reply states; None where that is done, or cannot be."""
+    """Return the request to test the biases stated in the latest reply; None if they are tested or cannot be."""
     reply, start, limits = state.reply, state.start, state.limits
     too_late = limits.rounds is not None and reply.round + ROUNDS > limits.rounds
     draws = "### tools.text2image(" in start.reference
@@ -32,7 +32,7 @@ def ask_to_confirm(state: RunState, conclusion: Conclusion) -> Reminder | None:
 
 
 def _list_lacking(state: RunState, text: str) -> list[str]:
-    """The statements that have too few new prompts on a side, as they were put."""
+    """List the statements with too few new prompts on a side, in their own words."""
     experiments = {each.number: each.observations for each in state.results}
     concluded = date_statements(text, state.stated)
     return [quote(each.text) for each in concluded if not find_sides(each, experiments, concluded).fresh]

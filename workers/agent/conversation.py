@@ -1,9 +1,9 @@
-"""Turns the events of a run into the conversation that the backbone is shown. Pure: the same events, the same messages.
+"""Build the conversation that the backbone sees from the events of a run. Pure: the same events, the same messages.
 
-The history only grows: messages up to a reply stay as they were when it was asked for, so providers can cache them. It
-does not fit the conversation into a context window; the backbone does, replacing images by their captions. What became
-known of its provider's limit of images stands with each reply, so the conversation is all that a backbone need know.
-Called by `loop`, and by pages that show what the backbone saw.
+The history only grows: messages up to a reply never change, so providers can cache them. Fitting the conversation into
+a context window is left to the backbone, which replaces images by their captions. Each reply records the provider's
+limit of images as far as it is known, so the backbone needs nothing but the conversation. Called by `loop`, and by
+pages that show what the backbone saw.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _STATUS: dict[ExperimentStatus, tuple[str, str]] = {
     "memory": ("out of memory", "The program was stopped because it used too much memory. Hold fewer images at once."),
     "killed": ("killed", "The program was stopped because it did what the sandbox does not allow."),
 }
-"""Status -> its words in the first line of a result, and what to do about it."""
+"""Status -> first line of a result, and what to do about it."""
 
 _SILENT = (
     "Nothing was logged and nothing was printed, so there is nothing to see. End the program with "
@@ -53,7 +53,7 @@ _SILENT = (
 _NOTE = "A note from a person who follows this investigation. Take it into account:"
 _READ = "How your reply was read:"
 _GRADE_HEADER = "Your label was tested on images that you have not seen, and failed"
-"""First words of what is told of a failed label."""
+"""First words of the message about a label that failed."""
 _GRADE_ADVICE = "Go on experimenting to find out what is wrong, then conclude again with a better label."
 _UNTESTED_HEADER = "Your label could not be tested"
 _UNTESTED_ADVICE = "Say it in words that can be tested, or keep it and say so: conclude again."
@@ -62,10 +62,10 @@ _CUT = "[The output was cut here. Print less.]"
 
 
 def messages(events: Sequence[Event], told: dict[int, tuple[Part, ...]] | None = None) -> list[Message]:
-    """The conversation so far: instructions, assignment, then replies and what came of them in turn.
+    """Return the conversation so far: instructions, assignment, then replies and their results in turn.
 
-    Neighbouring user turns are one message, since providers want the roles to alternate. `told` is what was said of
-    each result before, by the number of its event, where the caller keeps that: what is new is added.
+    Neighbouring user turns are merged, since providers want the roles to alternate. `told` caches the text of each
+    result by the number of its event; new results are added to it.
     """
     merged: list[Message] = []
     for _, turn in turns(events, {} if told is None else told):
@@ -89,9 +89,9 @@ def turns(events: Sequence[Event], told: dict[int, tuple[Part, ...]]) -> Iterato
 
 
 def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
-    """The events, with what people said while a reply was written after that reply: its author had not heard it.
+    """Return the events with people's notes moved after the reply that was being written: its author had not read them.
 
-    What was said before the run had started comes after its start, in a fork after what was copied.
+    Notes from before the start of a run come after its start; in a fork, after the copied events.
     """
     late: dict[int, list[Event]] = {}
     for event in events:
@@ -110,7 +110,7 @@ def _in_order_of_hearing(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = MappingProxyType({})) -> tuple[Part, ...]:
-    """What the agent is told of an experiment: each image follows the line that names it.
+    """Return what the agent reads of an experiment: each image follows the line that names it.
 
     `earlier` holds the activations of images that earlier experiments logged, by key.
     """
@@ -128,7 +128,7 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
         parts.append(_SILENT)
     if result.rounds is not None:
         parts.append(rounds_told(result.round, Limits(rounds=result.rounds)))
-    # The parts with neighbouring lines put together
+    # Merge neighbouring lines of text.
     joined: list[Part] = []
     for part in parts:
         if joined and isinstance(part, str) and isinstance(joined[-1], str):
@@ -139,7 +139,7 @@ def result_parts(result: ExperimentEnded, earlier: Mapping[str, float] = Mapping
 
 
 def _grade_parts(grade: Graded) -> tuple[Part, ...]:
-    """What the agent is told of a label that goes back: the verdict and why, then the images that tell most."""
+    """Return what the agent reads of a label that is sent back: verdict, reason, then the most telling images."""
     label = " ".join(grade.label.split())
     if grade.reason:
         lines = [f"{_UNTESTED_HEADER}: {label}", grade.reason, grade.reading, _UNTESTED_ADVICE]
@@ -160,7 +160,7 @@ def _make_messages(event: Event, told: Mapping[int, tuple[Part, ...]]) -> Iterat
             yield Message("system", (payload.instructions,))
             yield Message("user", (payload.assignment,))
         case Replied():
-            # Providers refuse a turn without words.
+            # Providers refuse a turn without text.
             words = payload.text or "(an empty reply)"
             yield Message("assistant", (words,), payload.image_limit, payload.reasoning_items)
             if payload.readings:
@@ -181,14 +181,14 @@ def _make_messages(event: Event, told: Mapping[int, tuple[Part, ...]]) -> Iterat
 
 
 def _is_said(event: Event) -> bool:
-    """Whether a person said it to the agent."""
+    """True if a person said it to the agent."""
     return isinstance(event.payload, Note | LimitsChanged)
 
 
 def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
-    """Entries in the order in which they were logged; their images are numbered through.
+    """List entries in the order in which they were logged; image numbers run through all entries.
 
-    An image that comes again, such as the original of several edits, is not shown again, and under the same title not
+    An image that occurs again (such as the original of several edits) is not shown again. With the same title it is not
     listed again either: its number is left out.
     """
     places: dict[str, int] = {}
@@ -218,7 +218,7 @@ def _list_parts(entries: Sequence[LogEntry]) -> Iterator[Part]:
 
 
 def _ordinary_parts(images: Sequence[Observation]) -> Iterator[Part]:
-    """Without numbers, since the program did not log them."""
+    """List ordinary images, without numbers since the program did not log them."""
     if images:
         yield _ORDINARY
     for each in images:
@@ -235,7 +235,7 @@ def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
 
 
 def _shorten(error: str) -> str:
-    """An error with its middle left out if it is long: the first and the last lines tell most."""
+    """Shorten a long error by cutting its middle: the first and last lines say most."""
     if len(error) <= MOST_ERROR_CHARS:
         return error.strip()
     half = MOST_ERROR_CHARS // 2

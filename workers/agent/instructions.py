@@ -1,6 +1,6 @@
-"""Renders the prompts: Markdown files in `prompts/`, filled in strictly and never expanded twice.
+"""Render the prompts: Markdown files in `prompts/`, filled in strictly and never expanded twice.
 
-It decides nothing about when a prompt is used; `loop` does. Called by `loop` alone.
+When a prompt is used is decided by `loop`, the only caller.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workers.record.tasks import FUNCTION
 
 MOST_NAME_CHARS = 200
 MOST_NAMED = 12
-"""Members of a circuit that its agent is told by name."""
+"""Members of a circuit that are named to its agent."""
 
 _EXAMPLES = {
     "dataset_exemplars": '''\
@@ -42,25 +42,25 @@ def run_experiment(system, tools):
     inputs = list(range(-128, 129, 4)) if system.family == "numeric" else ["abc", "Two words", "A1 b2", "aaa"]
     tools.log_experiment(inputs, system.call(inputs), "what this experiment tests")''',
 }
-"""A whole program for each of the tools that images come from, and one for a function."""
+"""A complete example program for each tool that makes images, and one for functions."""
 
 _FOLDER = Path(__file__).parent / "prompts"
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the system before the first experiment, and helps without giving the answer away."""
+    """What the agent is told of the system before its first experiment, without giving the answer away."""
 
     class_name: str = ""
-    """Of a class: what it is called."""
+    """For a class: its name."""
     scale: str = ""
-    """Which activations are low and high for it, in sentences."""
+    """For a class: sentences on which activations are low and high."""
     hints: str = ""
-    """Of a function: some inputs with their outputs, a line each; "" where it has to begin with none."""
+    """For a function: some inputs with outputs, one a line; "" if the agent starts with none."""
 
 
 def render(name: str, **variables: str) -> str:
-    """The prompt `prompts/<name>.md` with its variables filled in; what is filled in is left as it is.
+    """Fill in the variables of `prompts/<name>.md`; values are inserted as they are.
 
     Raises ValueError unless exactly the prompt's variables are given.
     """
@@ -77,9 +77,9 @@ def _template(name: str) -> Template:
 
 
 def choose_example(reference: str, *tools: str) -> str:
-    """A short program with the first of these tools, keys of `_EXAMPLES`, that the reference describes.
+    """Return a short example program that uses the first of these tools (keys of `_EXAMPLES`) named in the reference.
 
-    A reference that describes none of them denies none either. One of a function has a program of its own.
+    A reference that names none of them gets the first example. A function has a program of its own.
     """
     if "### system.call(" in reference:
         return _EXAMPLES["call"]
@@ -87,7 +87,7 @@ def choose_example(reference: str, *tools: str) -> str:
 
 
 def assignment(task: str, question: str, system: SystemSpec, limits: Limits, known: Known) -> str:
-    """The first user message. Raises RequestError if the question is empty or too long."""
+    """Return the first user message. Raises RequestError if the question is empty or too long."""
     words = question.strip()
     if not words:
         raise RequestError("The question is empty. Write what you want to know about the system.")
@@ -108,7 +108,9 @@ def _tell_hints(hints: str) -> str:
 
 
 def system_name(system: SystemSpec, class_name: str = "") -> str:
-    """The system in words, such as "unit 7 of layer4 in the model toybox"; of a synthetic neuron only a number."""
+    """Return the system in words, such as "unit 7 of layer4 in the model toybox"; for a synthetic neuron only a
+    number.
+    """
     if blind := registry.blind_name(system.kind, system.model, system.layer, system.unit):
         return f"{blind}, whose network is not named"
     if system.kind == CIRCUIT:
@@ -119,19 +121,19 @@ def system_name(system: SystemSpec, class_name: str = "") -> str:
 
 
 def _name_circuit(system: SystemSpec) -> str:
-    """How many members it has, and the first of them."""
+    """Return the number of members of a circuit and the names of the first."""
     members = decode_members(system.options.get("members", ()))
     some = "; ".join(map(str, members[:MOST_NAMED])) + ("; and more" if len(members) > MOST_NAMED else "")
     return f"a circuit of {len(members)} unit{'' if len(members) == 1 else 's'}, studied together ({some}),"
 
 
 def quote(text: str) -> str:
-    """A block quotation: each line is marked, so no line of it can pass for one of ours."""
+    """Return a block quotation: every line is marked, so no line can pass for one of ours."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 
 def rounds_told(round_number: int, limits: Limits) -> str:
-    """How many rounds are left after this one, in a sentence; "" without a limit."""
+    """Say how many rounds are left after this one; "" without a limit."""
     if limits.rounds is None:
         return ""
     left = max(0, limits.rounds - round_number)

@@ -1,8 +1,8 @@
-"""The agent's loop: ask, parse, run, record. One call plays one round.
+"""The agent's loop: ask, parse, run, record. Each call executes one round.
 
-What is to do next is for `rules` to say; this module does it and writes it down in the run log, step by step, so that
-a run killed anywhere continues at the first step not recorded. It knows no database, no model and no sandbox.
-Called by `workers.jobs` and by the command line.
+`rules` decides the next step; this module takes it and records it in the run log at once, so that a killed run
+continues at the first step not recorded. It knows no database, no model and no sandbox. Called by `workers.jobs` and by
+the command line.
 """
 
 from __future__ import annotations
@@ -62,54 +62,54 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LULL = 10.0
-"""Seconds without words after which a reply no longer comes, once the run's time is up."""
+"""After the time limit, a reply is given up if no text comes for this many seconds."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a program: the sandbox's result, and what the tools were given to log before it ended."""
+    """The result of a program: what the sandbox returned, and what the tools logged before it ended."""
 
     result: ExperimentResult
     entries: tuple[LogEntry, ...] = ()
     exemplar_mean: float | None = None
-    """Mean activation of the exemplars, if it became known."""
-    usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
-    """What describing images took, where a language model does it."""
+    """Mean activation of the exemplars, if known."""
+    usage: Usage = Usage()  # noqa: RUF009  frozen, so it can be shared
+    """Usage for describing images, where a language model does it."""
     measured: int = 0
-    """Images the system measured, logged or not."""
+    """Images that the system measured, logged or not."""
     best: float | None = None
-    """The highest activation of those that are no exemplars."""
+    """The highest activation among images that are not exemplars."""
     ordinary: OrdinaryActivations | None = None
-    """What ordinary images of the dataset get, if it is known."""
+    """Activations of ordinary images of the dataset, if known."""
     ordinary_images: tuple[Observation, ...] = ()
-    """Some of them, with the run's first experiment."""
+    """Some ordinary images, in the run's first experiment."""
 
 
 class Runner(Protocol):
     def __call__(self, code: str, number: int, state: bytes) -> Outcome:
-        """Run the program of experiment `number`; `state` is what the one before left.
+        """Run the program of experiment `number`; `state` is what the previous experiment left.
 
-        Raises Cancelled, LeaseLost; anything else it raises is trouble with our machinery.
+        Raises Cancelled, LeaseLost; any other exception is a failure of our machinery.
         """
 
 
 class Grader(Protocol):
     def __call__(self, step: rules.Grade) -> Graded:
-        """Test labels on images that the agent never saw; what cannot be tested has a reason, and is no error.
+        """Test labels on images that the agent never saw. A label that cannot be tested gets a reason, not an error.
 
-        Raises Cancelled, LeaseLost; anything else it raises is trouble with our machinery.
+        Raises Cancelled, LeaseLost; any other exception is a failure of our machinery.
         """
 
 
 @dataclass(frozen=True)
 class RoundContext:
-    """What a round is played with."""
+    """What a round needs."""
 
     run_log: RunLog
     backbone: Backbone
     run_program: Runner
     load: Callable[[str], Image]
-    """Gives an image by key."""
+    """Loads an image by key."""
     grade: Grader
 
 
@@ -123,12 +123,13 @@ def start(
     seed: int,
     reference: str,
     versions: Mapping[str, str],
-    known: Known = Known(),  # noqa: B008  frozen, so one for all will do
+    known: Known = Known(),  # noqa: B008  frozen, so it can be shared
     reflections: int = 0,
 ) -> Started:
-    """The first event of a run. `reference` is the API text shown to the agent, `backbone` a key of the registry.
+    """Return the first event of a run. `reference` is the API text shown to the agent, `backbone` a key of the
+    registry.
 
-    Raises RequestError if the question or a limit makes no sense, UnknownName for an unknown task.
+    Raises RequestError for an invalid question or limit, UnknownName for an unknown task.
     """
     if task not in TASKS:
         raise UnknownName(f"There is no task {task!r}. Choose one of: {', '.join(TASKS)}.")
@@ -155,7 +156,7 @@ def start(
 
 
 def _refuse_to_grade(step: rules.Grade) -> Graded:
-    """A grader for where no label can be tested."""
+    """Return the grade for installations where no label can be tested."""
     return Graded(step.round, " OR ".join(step.labels), left=step.left, reason="Labels cannot be tested here.")
 
 
@@ -166,9 +167,10 @@ def play_round(
     load: Callable[[str], Image],
     grade: Grader = _refuse_to_grade,
 ) -> bool:
-    """Play on until the next reply is to be asked for. True while the run goes on, False once it stands still.
+    """Take steps until the next reply is due. Returns True if the run continues, False if it has ended, is paused or
+    waits.
 
-    Raises MachineryError if a step failed and should be tried again later, LeaseLost.
+    Raises MachineryError if a step failed and should be retried later, LeaseLost.
     """
     context = RoundContext(run_log, backbone, run_program, load, grade)
     moved = False
@@ -185,9 +187,9 @@ def play_round(
 
 
 def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | None:
-    """Do a piece of the run's work. None if it could not be done: why, and what follows, is then written down.
+    """Do a piece of the run's work. Returns None if it failed; the reason and what follows are then recorded.
 
-    Raises MachineryError if it should be tried again later, Outage if it must be, LeaseLost.
+    Raises MachineryError if it should be retried later, Outage if it has to be, LeaseLost.
     """
     try:
         return work()
@@ -204,10 +206,10 @@ def attempt(run_log: RunLog, round_number: int, work: Callable[[], T]) -> T | No
         run_log.append("blocked", Blocked(round_number, str(error), usage_of(error)))
     except RequestError as error:
         run_log.append("failed", Ended(f"{error} Put this right, then start the run again."))
-    except Exception as error:  # whatever else breaks is trouble with our machinery
+    except Exception as error:  # any other exception is a failure of our machinery
         if reason := run_log.explain_outage(error):
             raise Outage(reason) from error
-        run_log.is_cancelled()  # raises LeaseLost where this worker ends: what breaks then is nothing of the run's
+        run_log.is_cancelled()  # raises LeaseLost where this worker ends: the failure is then not the run's
         _record_trouble(run_log, round_number, error)
     return None
 
@@ -228,11 +230,11 @@ def take(step: rules.Step, context: RoundContext) -> Event:
 
 
 def ask(step: rules.Ask, context: RoundContext) -> Event:
-    """Ask the backbone, show the words as they come, and record the reply."""
+    """Ask the backbone, show the text as it comes, and record the reply."""
     run_log, run_state = context.run_log, context.run_log.known
     if problem := without_price(run_state.limits, context.backbone.label, context.backbone.price_known):
         raise BackboneRefused(problem)
-    # Notes that come while the reply is written are added to the state, unheard
+    # Notes that come while the reply is written are added to the state; the reply does not know them
     began, heard = time.monotonic(), run_state.last_seq
     start = run_state.start
     offered = list_functions(start.task, start.system.layer, last=run_state.awaits_final_answer)
@@ -303,12 +305,12 @@ def run(step: rules.Run, context: RoundContext) -> Event:
         ordinary_images=outcome.ordinary_images,
         rounds=run_state.limits.rounds,
     )
-    # A program that leaves nothing, such as one that failed, takes nothing away from the next.
+    # A program that leaves nothing, such as one that failed, keeps the earlier state for the next.
     return run_log.append("result", ended, state=result.state or state)
 
 
 def _record_trouble(run_log: RunLog, round_number: int, error: Exception) -> None:
-    """Write down what broke; raise it as a MachineryError, or after the last attempt write down what follows."""
+    """Record the failure. Raises it as a MachineryError, or after the last attempt records what follows."""
     what = str(error) if isinstance(error, MachineryError) else f"{type(error).__name__}: {error}."
     tries = run_log.read().attempts + 1
     log.error("Attempt %d of %d failed.", tries, rules.ATTEMPTS, exc_info=error)
@@ -321,7 +323,7 @@ def _record_trouble(run_log: RunLog, round_number: int, error: Exception) -> Non
 
 
 def round_of(step: rules.Step) -> int:
-    """The round that a step belongs to; 0 for one that belongs to the run as a whole."""
+    """Return the round that a step belongs to; 0 for the run as a whole."""
     match step:
         case rules.Ask() | rules.Grade():
             return step.round
@@ -334,18 +336,18 @@ def round_of(step: rules.Step) -> int:
 class StreamedReply:
     """The reply under way: collects its pieces, shows them, and stops when a person stops the run.
 
-    It also stops once the run's time is up, unless words are coming.
+    It also stops after the time limit, unless text is coming.
     """
 
     def __init__(self, run_log: RunLog, seconds: float = math.inf) -> None:
-        """`seconds` are left for the reply to come about."""
+        """`seconds` is the time left for the reply."""
         self.run_log = run_log
         self.text = ""
         self.until = time.monotonic() + seconds
         self.aside = False
 
     def __call__(self, piece: str | StatusNote | None) -> None:
-        """The next piece. None: what came so far is void, and the reply starts over."""
+        """Take the next piece. None discards what came so far: the reply starts over."""
         if isinstance(piece, StatusNote):
             self.run_log.progress(piece.what, piece.done, piece.total)
             self.aside = True

@@ -1,6 +1,6 @@
-"""The figures of an experiment as the agent reads them below its images: what was logged wrongly, means, the scale.
+"""Compute the figures of an experiment that the agent reads below its images: wrongly logged values, means, the scale.
 
-Counted here from the record, so that no program has to, and none can miscount. Called by `conversation`.
+Computed here from the record, so that no program has to and none can miscount. Called by `conversation`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from workers.record.figures import format_activation
 MOST_MARKED = 5
 MOST_TITLE = 100
 ORDINARY_UNKNOWN = "what ordinary images of the dataset get is not known"
-"""So it is where the index was published, or made by an older version."""
+"""Shown where the index was published, or made by an older version."""
 _NUMBERED = re.compile(r"[\s:,#(\[-]*\d+(?:\.\d+)?[)\]]?$")
 
 
 def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str]:
-    """All of it, a line each. `earlier` holds the activations of images that were logged before, by key."""
-    # The images whose logged activation is not what the system returned, by the numbers under which they are shown
+    """Return all figures, one a line. `earlier` holds the activations of images that were logged before, by key."""
+    # Images whose logged activation is not what the system returned, by the numbers under which they are shown
     seen = enumerate(result.observations, 1)
     wrong = [(number, each) for number, each in seen if each.differs and each.claimed is not None]
     for number, each in wrong[:MOST_MARKED]:
@@ -36,7 +36,7 @@ def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str
 
 
 def edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> Iterator[str]:
-    """The mean change of each edit instruction, from each original to its own edit; each pair is counted once."""
+    """Return the mean change of each edit instruction, from each original to its own edit; each pair counts once."""
     known = {**earlier, **{each.image: each.activation for each in observations}}
     pairs: dict[str, dict[tuple[str, str], tuple[float, float] | None]] = {}
     for each in observations:
@@ -55,7 +55,9 @@ def edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> 
 
 
 def change(pairs: Sequence[tuple[float, float]]) -> str:
-    """How many, and the mean change with its standard deviation, between the means before and after."""
+    """Return the number of pairs, and the mean change with its standard deviation, between the means before and
+    after.
+    """
     changes = [after - before for before, after in pairs]
     before, after = (format_activation(mean(side)) for side in zip(*pairs, strict=True))
     name, spread = "change", ""
@@ -65,13 +67,13 @@ def change(pairs: Sequence[tuple[float, float]]) -> str:
 
 
 def table(observations: Sequence[Observation]) -> Iterator[str]:
-    """Mean and spread of the images whose titles are alike but for a number at the end, each image counted once.
+    """Return mean and spread of images whose titles differ only in a number at the end; each image counts once.
 
-    Edits are left out: apart from their originals, they are no groups to compare.
+    Edits are left out: without their originals they are not groups to compare.
     """
     groups: dict[str, dict[str, float]] = {}
     for each in (each for each in observations if not _is_edit(each)):
-        # The title without the number at its end, in one line
+        # The title without the number at its end, on one line
         title = " ".join(each.title.split())[:MOST_TITLE]
         groups.setdefault(_NUMBERED.sub("", title) or title or "untitled", {})[each.image] = each.activation
     several = [(title, list(found.values())) for title, found in groups.items() if len(found) > 1]
@@ -85,13 +87,13 @@ def table(observations: Sequence[Observation]) -> Iterator[str]:
 
 
 def summary(values: Sequence[float]) -> str:
-    """How many, their mean, their standard deviation."""
+    """Return number, mean and standard deviation."""
     spread = f", sd {format_activation(stdev(values))}" if len(values) > 1 else ""
     return f"n={len(values)}, mean {format_activation(mean(values))}{spread}"
 
 
 def scale(result: ExperimentEnded) -> Iterator[str]:
-    """What an activation of this unit is to be compared with."""
+    """Return what an activation of this unit is to be compared with."""
     if ordinary := result.ordinary:
         median, high, top = (format_activation(each) for each in (ordinary.median, ordinary.q90, ordinary.q99))
         yield (

@@ -1,25 +1,24 @@
-"""The rules of a round: what is to do next, by the state of the run. Pure, so a killed run continues where it was.
+"""The rules of a round: choose the next step from the state of the run. Pure, so a killed run continues where it was.
 
-- A reply with a program: the program runs first. If it held a conclusion too, the agent is asked to conclude again.
-- A reply with a conclusion alone ends the run; one with neither gets a reminder, the third in a row ends the run.
-- A conclusion that misses a part is asked for once more; what came before and after make one answer.
-- A result gets a note to go on while no image that the run measured comes near the mean of the exemplars.
-- A limit reached between rounds: one more reply is asked for, and a second one if that concludes nothing or half; then
-  the run ends whatever it holds, unless a person has changed the limits meanwhile. Time that is up while no reply comes
-  has the same effect.
-- Trouble with our machinery is tried again, three times in all for one step; then the run fails. A provider that stays
-  away has the run wait: the backbone has asked it often enough. A run that waits does nothing until a person has it try
-  again.
-- A run that is paused, or waits for a person's reply, does nothing until a person has it go on; one that failed or was
-  stopped may go on too.
-- A label that concludes a description is tested while reflections are left. One that fails goes back to the agent,
-  which goes on in ordinary rounds. So does the first one whose words cannot be tested, which costs no reflection. One
-  that passes, or that cannot be tested otherwise, concludes the run. So does a limit that is reached by then.
-- A conclusion that states biases is tested on images that were drawn after them: where there are too few, the agent is
-  asked to draw some and to conclude again, twice at most.
-- A note that the agent has not heard yet keeps its conclusion from ending the run: it is asked once more.
+- A reply with a program: the program runs first. If the reply also concludes, the agent is asked to conclude again.
+- A reply with a conclusion alone ends the run. One with neither gets a reminder; the third in a row ends the run.
+- A conclusion that misses a part is asked for once more; both replies together make one answer.
+- A result gets a note to continue while no image measured in the run comes near the mean of the exemplars.
+- A limit reached between rounds: one more reply is asked for, and a second one if that concludes nothing or only part.
+  Then the run ends with what it has, unless a person has changed the limits meanwhile. The time limit has the same
+  effect if it passes while no reply comes.
+- A failure of our machinery is retried, three attempts in all for one step; then the run fails. If a provider stays
+  away, the run waits: the backbone has retried often enough. A waiting run does nothing until a person retries it.
+- A run that is paused, or waits for a person's reply, does nothing until a person resumes it. Failed and stopped runs
+  can be resumed too.
+- A label that concludes a description is tested while reflections are left. A label that fails goes back to the agent,
+  which continues in ordinary rounds. So does the first one whose words cannot be tested; this costs no reflection.
+  A label that passes, or that cannot be tested for another reason, concludes the run. So does a limit reached by then.
+- A conclusion that states biases is tested on images drawn after it. Where there are too few, the agent is asked to
+  draw some and to conclude again, twice at most.
+- A note that the agent has not read yet keeps its conclusion from ending the run: it is asked once more.
 
-It does nothing itself: `loop` takes the steps that it names.
+This module only names the steps; `loop` takes them.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ from workers.record.replies import Conclusion
 from workers.record.tasks import find_task
 
 ATTEMPTS = 3
-"""How often a step is tried before trouble ends the run."""
+"""Attempts of a step before a failure ends the run."""
 
 GRACE = 60.0
-"""Seconds that final answer may take to begin, once the time is up."""
+"""Grace period for the final answer after the time limit, in seconds."""
 
 NEAR = 0.1
-"""By how much of the mean of the exemplars the best activation may lie below it, and still be near."""
+"""Share of the mean of the exemplars by which the best activation may lie below it and still count as near."""
 
 REMINDERS = 3
-"""How many replies in a row may hold neither a program nor a conclusion; the last of them ends the run."""
+"""Number of replies in a row without program or conclusion that ends the run."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Record:
-    """Write down an event that follows from the others."""
+    """Record an event that follows from the others."""
 
     kind: str
     payload: Payload
@@ -74,21 +73,21 @@ class Record:
 
 @dataclass(frozen=True)
 class Grade:
-    """Have the labels of a conclusion tested on images that the agent never saw."""
+    """Test the labels of a conclusion on images that the agent never saw."""
 
     round: int
     labels: tuple[str, ...]
     left: int
-    """Reflections that are left once this one is used."""
+    """Reflections left after this one."""
     reworded: bool = False
-    """Whether a label came back already because its words could not be tested."""
+    """True if a label was already sent back because its words could not be tested."""
 
 
 Step = Ask | Run | Record | Grade
 
 
 def next_step(state: RunState, seconds: float) -> Step | None:
-    """What is to do next, None if the run has ended or waits. `seconds` is the work on the run so far.
+    """Return the next step; None if the run has ended or waits. `seconds` is the work on the run so far.
 
     Raises ValueError if there is no event "started".
     """
@@ -115,7 +114,7 @@ def next_step(state: RunState, seconds: float) -> Step | None:
 
 
 def _after_reading(state: RunState, seconds: float) -> Step:
-    """What follows a reply that holds no program: the end, a test of its label, or another reply."""
+    """Return what follows a reply without a program: the end, a test of its label, or another reply."""
     reply, answer, grade = state.reply, state.answer, state.since.grade
     whole = not answer.lacks(state.start) or state.asked_for_more
     exceeded = bool(state.explain_exceeded(seconds))
@@ -134,7 +133,7 @@ def _after_reading(state: RunState, seconds: float) -> Step:
 
 
 def _grade_due(state: RunState, conclusion: Conclusion, seconds: float) -> Grade | None:
-    """The test that a conclusion has to stand; None without labels, reflections, or anything left of the limits."""
+    """Return the test that a conclusion has to pass; None without labels or reflections, or if a limit is reached."""
     task = find_task(state.start.task)
     labels = tuple(each for each in conclusion.labels if each.strip() and each.strip().casefold() != "none")
     left = state.start.reflections - state.grades + state.unreadable_grades
@@ -146,7 +145,7 @@ def _grade_due(state: RunState, conclusion: Conclusion, seconds: float) -> Grade
 
 
 def _after_final_answer(state: RunState, seconds: float) -> Step:
-    """The end; after the first reply that concludes nothing or half, one more."""
+    """End the run; after the first reply that concludes nothing or only part, ask once more."""
     reply, answer = state.reply, state.answer
     missing = answer.lacks(state.start)
     if missing and len(state.final_requests) == 1:
@@ -154,13 +153,13 @@ def _after_final_answer(state: RunState, seconds: float) -> Step:
             return Ask(reply.round + 1)
         again = render("final_answer_again", missing=format_tags(missing))
         return Record("reminder", Reminder(reply.round, "final_answer", again))
-    # The limit that the agent was told of, and not what it has used since
+    # The limit that the agent was told of, not what the run has used since
     reason = state.final_requests[0].explain_exceeded(seconds) or "A limit of the run is reached."
     return Record("limit_reached", Ended(reason, answer.conclusion or Conclusion()))
 
 
 def _between_rounds(state: RunState, seconds: float) -> Step:
-    """The note that is due, if it is not there yet; then the next reply."""
+    """Return the note that is due, if it is not recorded yet; then the next reply."""
     reply, since = state.reply, state.since
     if "final_answer" in since.reasons:
         return Ask(reply.round + 1)
@@ -173,7 +172,7 @@ def _between_rounds(state: RunState, seconds: float) -> Step:
 
 
 def _reading_note(state: RunState) -> Reminder:
-    """What the agent should hear of a reply that ran nothing and did not end the run."""
+    """Return the note on a reply that ran nothing and did not end the run."""
     reply, answer = state.reply, state.answer
     rounds = rounds_told(reply.round, state.limits)
     if answer.conclusion is None:
@@ -186,7 +185,7 @@ def _reading_note(state: RunState) -> Reminder:
 
 
 def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Reminder | None:
-    """What the agent should hear of a result. One thing at most: two would contradict each other."""
+    """Return the note on a result. At most one: two would contradict each other."""
     if reply.conclusion is not None:
         return Reminder(reply.round, "conclude_again", render("conclude_again", number=str(result.number)))
     is_new = result.own or (not result.measured and bool(list_own(result)))
@@ -198,10 +197,10 @@ def _note(reply: Replied, result: ExperimentEnded, reached: float | None) -> Rem
 
 
 def time_left(state: RunState, seconds: float) -> float:
-    """Seconds in which the next reply has to begin; inf where there is no limit of time.
+    """Return the seconds in which the next reply has to begin; inf without a time limit.
 
-    `seconds` is the work on the run so far. Final answer, and a reply that a person had begin later still, get `GRACE`
-    beyond the limit; in a short run less.
+    `seconds` is the work on the run so far. A final answer, and a reply that a person requested after the limit, get
+    `GRACE` more; in a short run less.
     """
     limit = state.limits.seconds
     if limit is None:
@@ -211,10 +210,10 @@ def time_left(state: RunState, seconds: float) -> float:
 
 
 def out_of_time(state: RunState, seconds: float, spent: Usage) -> Record:
-    """What follows when the time is up before a reply came: it is asked for its final answer; without one, the end."""
+    """Return what follows if the time is up before a reply came: ask for the final answer; without one, end the run."""
     reached = state.explain_exceeded(seconds) or "The limit of time is reached."
     if state.awaits_final_answer:
-        # What was concluded before the agent was asked for the rest stands, unless it went on to experiment
+        # What was concluded before the request for the rest counts, unless the agent experimented since
         half = None if state.since.begun else state.answer.conclusion
         words = f"{reached} No final answer came: the agent was silent."
         return Record("limit_reached", Ended(words, half or Conclusion(), usage=spent))

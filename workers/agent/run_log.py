@@ -1,4 +1,4 @@
-"""Where the loop writes a run down: what it needs of any such place."""
+"""The interface through which the loop records a run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from workers.record.events import Event, Payload
 
 
 class RunLog(Protocol):
-    """Where a run is written down, step by step. The loop's only way to the outside.
+    """Records a run step by step. The loop's only way to the outside.
 
-    The database is one (`jobs.run_log`).
+    `jobs.run_log` implements it with the database.
     """
 
     @property
     def known(self) -> RunState:
-        """The state of the run as it was last read, with what was recorded here since. Nobody else changes it."""
+        """The state of the run at the last read, with what was recorded here since. No other code changes it."""
 
     def read(self) -> RunState:
-        """The state of the run by now, with what others recorded."""
+        """Read the state of the run, with what others recorded."""
 
     def append(self, kind: str, payload: Payload, *, state: bytes = b"") -> Event:
         """Record one step, whole or not at all. `state` is what an experiment leaves to the next.
@@ -34,16 +34,16 @@ class RunLog(Protocol):
         """Seconds of work on this run so far, the present round included."""
 
     def draft(self, text: str) -> None:
-        """Show the reply under way, whole so far; empty clears it. Cheap to call for every word."""
+        """Show the reply under way, complete so far; empty clears it. Cheap enough to call for every word."""
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Show what long work is doing. Raises Cancelled if the run was stopped."""
+        """Show the progress of long work. Raises Cancelled if the run was stopped."""
 
     def is_cancelled(self) -> bool:
-        """Whether a person stopped the run. Cheap to call often."""
+        """True if a person stopped the run. Cheap enough to call often."""
 
     def explain_outage(self, error: Exception) -> str:
-        """What is away or full where the error comes of that, "" for any other error."""
+        """Say which service is away or full if that caused the error; "" for any other error."""
 
     def pausing(self) -> str:
-        """Who wants the run paused before its next round, "" if nobody does."""
+        """Name of the user who asked to pause the run before its next round; "" if there is none."""

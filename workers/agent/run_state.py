@@ -1,7 +1,7 @@
-"""The state of a run, folded from its events: what the rules of a round ask about, without going through all events.
+"""The state of a run, folded from its events: answers the questions of `rules` without reading all events.
 
-`RunState.add` takes each event once, in order, so that a worker that keeps the state reads new events alone. The same
-events give the same state, whoever adds them and when. Pure, like `rules`, which reads it.
+`RunState.add` takes each event once, in order, so a worker that keeps the state reads only new events. The same events
+give the same state, at any time and in any worker. Pure, like `rules`, which reads it.
 """
 
 from __future__ import annotations
@@ -28,85 +28,85 @@ from workers.record.limits import Limits, Usage, explain_exceeded
 from workers.record.stated_biases import StatedBias, add_stated
 
 _FOR_MORE = frozenset({"incomplete", "final_answer"})
-"""Reminders after which a reply goes on with the answer of the reply before."""
+"""Reminders after which a reply continues the answer of the reply before."""
 
 
 @dataclass
 class SinceReply:
-    """What came after the latest reply; before the first one, all there is."""
+    """What came after the latest reply, or since the start before the first one."""
 
     begun: ExperimentStarted | None = None
     result: ExperimentEnded | None = None
     grade: Graded | None = None
     reasons: set[str] = field(default_factory=set)
-    """Of the reminders."""
+    """Reasons of the reminders."""
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run had used at one moment, and the limits that held then."""
+    """What a run had used at one moment, and the limits at that time."""
 
     limits: Limits | None
     rounds: int
     usage: Usage
 
     def explain_exceeded(self, seconds: float) -> str | None:
-        """Which limit was reached, in a sentence; None if none was. `seconds` is the work on the run."""
+        """Say which limit was reached; None if none was. `seconds` is the work on the run."""
         return explain_exceeded(self.limits, self.rounds, self.usage, seconds) if self.limits else None
 
 
 @dataclass
 class RunState:
-    """What became of a run, after all events that were added."""
+    """The state of a run after all events that were added."""
 
     events: list[Event] = field(default_factory=list)
     rounds: int = 0
-    """Replies so far."""
-    usage: Usage = Usage()  # noqa: RUF009  frozen, so one for all will do
-    """What replies, those that did not come about, and descriptions took."""
+    """Number of replies so far."""
+    usage: Usage = Usage()  # noqa: RUF009  frozen, so it can be shared
+    """Usage of replies, failed replies and descriptions."""
     suspended: bool = False
-    """Whether the run has ended, is paused or waits, and no person has resumed it since."""
+    """True if the run has ended, is paused or waits, and no person has resumed it since."""
     attempts: int = 0
-    """How often the step to do next has failed. What people do meanwhile leaves it as it is, resuming aside."""
+    """Failures of the next step so far. Only resuming resets it; other actions of people do not."""
     trouble: str = ""
-    """Why a step failed the last time that one did."""
+    """Reason of the latest failed step."""
 
     latest: Event | None = None
     """The latest reply."""
     answer: Answer = Answer()  # noqa: RUF009
-    """What the latest reply answers, with the reply before it where it goes on with that."""
+    """The answer of the latest reply, together with the reply before where it continues that."""
     since: SinceReply = field(default_factory=SinceReply)
     last_round: int = 0
     """The highest round of a reply."""
     empty_replies: int = 0
-    """The latest replies in a row that hold neither a program nor a conclusion, since a person resumed the run."""
+    """Length of the latest series of replies without program or conclusion, since a person resumed the run."""
     last_note: int = 0
-    """The number of the latest note of a person, 0 for none."""
+    """The number of the latest note of a person; 0 for none."""
 
     experiments: int = 0
-    """Programs that were begun."""
+    """Number of programs started."""
     results: list[ExperimentEnded] = field(default_factory=list)
     exemplar_mean: float | None = None
-    """Mean activation of the exemplars, as the latest result that knew it says."""
+    """Mean activation of the exemplars, from the latest result that knew it."""
     best: float | None = None
-    """The highest activation of all images that the run measured, exemplars aside."""
+    """The highest activation among all images that the run measured, exemplars excluded."""
 
     grades: int = 0
     unreadable_grades: int = 0
     """Grades of labels whose words could not be tested."""
     asked_for_more: bool = False
-    """Whether the agent was asked before the latest reply for what an answer missed."""
+    """True if the agent was asked before the latest reply for the missing parts of an answer."""
     confirm_requests: int = 0
-    """Times that the agent was asked to test the biases that it states."""
+    """How often the agent was asked to test the biases that it states."""
     final_requests: list[Spent] = field(default_factory=list)
-    """What was used each time that the final answer was asked for, since limits last changed and before the latest
-    reply."""
+    """Usage at each request for the final answer since the limits last changed, before the latest reply."""
     awaits_final_answer: bool = False
-    """Whether the final answer was asked for, and neither came nor was put off since."""
+    """True if the final answer was asked for and has neither come nor been put off since."""
 
     told: dict[int, tuple[str | ImagePart, ...]] = field(default_factory=dict, compare=False)
-    """What the agent was told of each result, by the number of its event. `conversation` fills it, for it never changes
-    once the results before it are known."""
+    """What the agent was told of each result, by the number of its event. Filled by `conversation`; an entry never
+    changes once the results before it are known.
+    """
 
     _started: Started | None = None
     _changed: Limits | None = None
@@ -116,40 +116,40 @@ class RunState:
 
     @property
     def last_seq(self) -> int:
-        """The number of the last event, 0 if there is none."""
+        """Return the number of the last event; 0 if there is none."""
         return self.events[-1].seq if self.events else 0
 
     @property
     def start(self) -> Started:
-        """How the run started. Raises ValueError if it has not."""
+        """Return how the run started. Raises ValueError if it has not."""
         if self._started is None:
             raise ValueError("The run has not started: none of its events is 'started'.")
         return self._started
 
     @property
     def limits(self) -> Limits:
-        """The limits that hold: the latest that a person set, else those the run started with."""
+        """Return the current limits: the latest that a person set, else those of the start."""
         return self._changed or self.start.limits
 
     @property
     def reply(self) -> Replied:
-        """What the latest reply says. Raises ValueError if there is none."""
+        """Return the latest reply. Raises ValueError if there is none."""
         if self.latest is None or not isinstance(self.latest.payload, Replied):
             raise ValueError("The run has no reply yet.")
         return self.latest.payload
 
     @property
     def has_unread_note(self) -> bool:
-        """Whether a person said something that the author of the latest reply did not know."""
+        """True if a person said something that the author of the latest reply did not know."""
         return self.latest is not None and self.last_note > (self.reply.heard or self.latest.seq)
 
     @property
     def stated(self) -> list[StatedBias]:
-        """Every bias that replies state, each as it was first said."""
+        """Return every bias that replies state, each as it was first worded."""
         return list(self._stated.values())
 
     def explain_exceeded(self, seconds: float) -> str | None:
-        """Which limit is reached, in a sentence; None if none is. `seconds` is the work on the run so far."""
+        """Say which limit is reached; None if none is. `seconds` is the work on the run so far."""
         return explain_exceeded(self.limits, self.rounds, self.usage, seconds)
 
     def add(self, event: Event) -> None:
@@ -174,13 +174,13 @@ class RunState:
                 self.since.grade = self.since.grade or payload
             case _:
                 self._add_steering(event)
-        # After the rest: a reminder notes what was used before it
+        # After the rest: a reminder notes the usage before it
         if isinstance(usage := getattr(payload, "usage", None), Usage):
             self.usage = self.usage + usage
         self.events.append(event)
 
     def _add_to_standing(self, event: Event) -> None:
-        """Whether the run goes on, and how often its next step has failed."""
+        """Update whether the run continues, and how often its next step has failed."""
         kind = kind_of(event.kind)
         if isinstance(event.payload, Resumed):
             self.suspended = False
@@ -192,7 +192,7 @@ class RunState:
             self.attempts = 0
 
     def _add_steering(self, event: Event) -> None:
-        """What a person said or did."""
+        """Record what a person said or did."""
         match event.payload:
             case Note():
                 self.last_note = event.seq
@@ -233,7 +233,7 @@ class RunState:
 
 
 def list_own(result: ExperimentEnded) -> list[float]:
-    """Activations of images that are no exemplars; in records of old, those of the images that were logged."""
+    """Activations of images that are not exemplars; in older records, of the images that were logged."""
     if result.measured:
         return [] if result.best is None else [result.best]
     logged = (observation for entry in result.entries for observation in entry.observations)

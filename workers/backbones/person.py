@@ -1,4 +1,4 @@
-"""A person as backbone: gives the reply that a person has written, or says that it is not there yet."""
+"""A person as backbone: return the reply that a person has written, or report that it is not there yet."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workers.protocols import Emit, LabSettings, Message, Reply
 
 
 class PersonBackbone:
-    """See `protocols.Backbone`. Holds no thread: while there is no reply, the run waits."""
+    """See `protocols.Backbone`. Uses no thread: while there is no reply, the run waits."""
 
     sees = False
     price_known = True
-    """People look for themselves; programs that ask for descriptions get them from the toolset."""
+    """False: people look at images themselves; programs that ask for descriptions get them from the toolset."""
 
     def __init__(self, label: str = "A person", text: str | None = None) -> None:
         """`text` is the reply of this round, None while it is not written; `label` its author."""
@@ -23,7 +23,7 @@ class PersonBackbone:
         self._text = text
 
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
-        """The reply as it was written. Raises AwaitsPerson."""
+        """Return the reply as it was written. Raises AwaitsPerson."""
         del messages, load, seed
         if self._text is None:
             raise AwaitsPerson("The reply of this round is a person's to write.")
@@ -32,7 +32,7 @@ class PersonBackbone:
 
 
 def load(settings: LabSettings, model: str) -> PersonBackbone:
-    """A person who has not written yet. Raises UnknownName if a model is named."""
+    """Return a person who has not written yet. Raises UnknownName if a model is named."""
     del settings
     if model:
         raise UnknownName(f"A person is no language model: leave the backbone's model {model!r} out.")

@@ -1,1 +1,1 @@
-"""Biases: what a run concluded of a class, as statements that are tested on the run's own images."""
+"""Biases: a run's conclusions about a class, as statements that are tested on the run's own images."""

@@ -1,7 +1,7 @@
-"""From a concluded bias run to tested statements: two sets of images each, effect size, interval, corrected p.
+"""Test the statements of a concluded bias run: two sets of images each, effect size, interval, corrected p.
 
-What a statement is, and which images bear on it: `record/stated_biases.py`. A case is a prompt, since images of one
-share all that its words leave open.
+`record/stated_biases.py` defines statements and which images bear on them. A case is a prompt, since its images share
+everything that its words leave open.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESAMPLES = 9_999
 
 @dataclass(frozen=True)
 class BiasStatement:
-    """A stated bias, the images that bear on it, and what these say."""
+    """A stated bias, its images, and their result."""
 
     stated: StatedBias
     sides: Sides[Observation]
@@ -37,13 +37,13 @@ class BiasStatement:
 
 
 def check_run(text: str, payloads: Sequence[Payload]) -> list[BiasStatement]:
-    """The statements in a conclusion `text`, tested on what the run logged, whose events say these `payloads`."""
+    """Test the statements in a conclusion `text` on what the run logged, from these event `payloads`."""
     experiments = {each.number: each.observations for each in payloads if isinstance(each, ExperimentEnded)}
     return check_statements(text, experiments, find_stated(payloads))
 
 
 def add_tests(end: Ended, payloads: Sequence[Payload]) -> Ended:
-    """The end of a run with what its images say of the biases that it states."""
+    """Return the end of a run with the test results of the biases that it states."""
     if not end.conclusion.bias:
         return end
     return replace(end, biases=tuple(each.test for each in check_run(end.conclusion.bias, payloads)))
@@ -54,8 +54,8 @@ def check_statements(
 ) -> list[BiasStatement]:
     """The statements in a conclusion, the greatest effect first, each tested on what the run logged.
 
-    `experiments` are the observations of each, by its number, in order. `stated` are the statements that the run made,
-    each when it was first made: on new images they are one family of tests, of which a conclusion tells what came out.
+    `experiments` are the observations of each, by its number, in order. `stated` are the run's statements, each when it
+    was first made: on new images they are one family of tests, from which a conclusion reports.
     """
     concluded = date_statements(text, stated)
     dropped = [each for each in stated if each.words not in {other.words for other in concluded}]
@@ -76,7 +76,9 @@ def _judge(measured: BiasStatement, adjusted: float) -> BiasStatement:
 
 
 def _correct(measured: BiasStatement, statements: int) -> float:
-    """The p-value times the contexts among which this one may have been chosen for what its images showed."""
+    """Multiply the p-value by the number of contexts from which this one may have been chosen for its images'
+    results.
+    """
     tried = max(statements, _count_contexts([*measured.sides.inside, *measured.sides.outside]))
     return math.nan if measured.test.p is None else min(1.0, measured.test.p * tried)
 
@@ -106,8 +108,9 @@ def _list_cases(rows: Sequence[Observation]) -> Floats:
 
 
 def _count_contexts(rows: Sequence[Observation]) -> int:
-    """How many contexts may have been compared: words that some prompts have and others have not, two of each at
-    least. Words that always come together are one."""
+    """Count the contexts that may have been compared: words that some prompts have and others lack, at least two of
+    each. Words that always occur together are one.
+    """
     prompts = sorted({prompt_of(each) for each in rows})
     having: dict[str, set[int]] = defaultdict(set)
     for place, prompt in enumerate(prompts):

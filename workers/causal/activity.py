@@ -1,5 +1,6 @@
-"""What activations say before anything is changed: units that never vary, the images that activate a set most, and
-control units."""
+"""Analyse activations before anything is changed: constant units, the images that activate a set most, and control
+units.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class UnitActivity:
 
 
 def find_activity(activations: NDArray[np.floating[Any]], units: Sequence[int]) -> UnitActivity:
-    """From activations (images, units) of all units of the layer, of at least one image.
+    """Compute the activity from activations (images, units) of all units of the layer, of at least one image.
 
     The activity of a set is the sum of its units' activations, each divided by its standard deviation.
     """
@@ -57,7 +58,9 @@ def sum_activity(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def draw_controls(others: NDArray[np.int64], size: int, seed: int) -> list[list[int]]:
-    """Several times `size` of these units, ascending; disjoint where there are enough. None if they are too few."""
+    """Draw several times `size` of these units, ascending; disjoint if there are enough. Returns None if there are too
+    few.
+    """
     if size > len(others):
         return []
     rng = np.random.default_rng(seed)

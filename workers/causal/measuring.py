@@ -1,7 +1,7 @@
-"""A causal check: units of a layer are changed, and the model's own output is compared with what it was.
+"""Run a causal check: change units of a layer, and compare the model's own output with what it was.
 
-Beside it stand the same change of as many other live units of the layer, drawn at random, and both over the images that
-activate the units most: what is silent in an image cannot change what the model says of it.
+For comparison the same change is made to as many other live units of the layer, drawn at random. Both are also measured
+over the images that activate the units most: a unit that is silent in an image cannot change the output.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from workers.protocols import (
 from workers.record.causal import CausalQuestion, CausalReport, ControlEffect, ImageEffect, find_problem
 
 MAX_IMAGES = 500
-"""Images of the probe split that a check looks at."""
+"""Number of images of the probe split in a check."""
 _OWN, _CHANGED = "own", "changed"
 
 
 def check_question(model: VisionModel, layer: str, question: CausalQuestion) -> RewritableModel:
-    """The model, if it can answer the question.
+    """Return the model, if it can answer the question.
 
     Raises UnknownName for a layer that it does not have, MissingPart for a model or layer that cannot be rewritten,
     RequestError for units or a factor that make no sense.
@@ -69,7 +69,7 @@ def measure_causal_effect(
     batch_size: int,
     progress: Progress,
 ) -> CausalReport:
-    """What becomes of the output over the images at these positions, which `activations` (images, units) are of.
+    """Measure the change of the output over the images at these positions, which `activations` (images, units) are of.
 
     Raises what `check_question` raises, MissingPart for outputs that are the same for all images, BrokenImage, and
     Cancelled if `progress` does.
@@ -111,7 +111,7 @@ def _explain_constant(activity: UnitActivity, images: int) -> str:
 def _compare(
     found: Mapping[str, Tensor], classes: LayerInfo | None, activity: UnitActivity
 ) -> tuple[ImageEffect, ImageEffect]:
-    """Over all images, and over those that activate the units most."""
+    """Compare over all images, and over those that activate the units most."""
     own = found[_OWN]
     scale: Scale | None = classes.scale if classes else None
     if scale is None and not bool((own - own[0]).any()):

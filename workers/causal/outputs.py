@@ -1,8 +1,8 @@
-"""Outputs of a model with some units changed, compared with its own, as figures.
+"""Compare outputs of a model with some units changed with its own, as figures.
 
-The logit is the main figure of a class: contributions of units add up in logits, and a change of one is not hidden by a
-probability that is near 0 or 1. A shift of all logits of a softmax by the same amount leaves all probabilities; the
-divergence and the change of probability, which stand beside it, tell that apart.
+The logit is the main figure of a class: contributions of units add up in logits, and a change is not hidden by a
+probability near 0 or 1. Shifting all logits of a softmax equally leaves all probabilities unchanged; the divergence and
+the change of probability, shown with it, reveal that.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class OutputChange:
         )
 
     def _test_classes(self, rows: Rows) -> list[tuple[Literal["falls", "rises", ""], float | None]]:
-        """For each class, whether it falls or rises beyond chance, and the adjusted p-value."""
+        """Return for each class whether it falls or rises beyond chance, with the adjusted p-value."""
         columns = self.differences(rows).T
         adjusted = benjamini_hochberg([compare_ranks(each, np.zeros(len(each))).p for each in columns])
         return [(_direct(estimate_mean(each), p), p) for each, p in zip(columns, adjusted, strict=True)]
@@ -81,7 +81,7 @@ class OutputChange:
         controls: Sequence[OutputChange],
         names: Sequence[str],
     ) -> tuple[ClassChange, ...]:
-        """Those that fall most and rise most, the deepest fall first; those that do not change are left out."""
+        """List the classes that fall and rise most, the deepest fall first, without those that do not change."""
         if not tested:
             return ()
         differences = self.differences(rows)
@@ -108,12 +108,12 @@ class OutputChange:
 
 
 def _keep_above_zero(figure: Estimate) -> Estimate:
-    """No divergence is below 0, which the interval of a mean of few images does not know."""
+    """Clip at 0: a divergence is never negative, but the interval of a mean of few images may be."""
     return figure if figure.low is None else replace(figure, low=max(0.0, figure.low))
 
 
 def _direct(change: Estimate, adjusted_p: float | None) -> Literal["falls", "rises", ""]:
-    """Where a class goes, if its interval excludes 0 and the adjusted test agrees."""
+    """Return the direction of a class, if its interval excludes 0 and the adjusted test agrees."""
     if change.low is None or change.high is None or adjusted_p is None or adjusted_p > FALSE_DISCOVERIES:
         return ""
     return "falls" if change.high < 0 else "rises" if change.low > 0 else ""

@@ -1,4 +1,4 @@
-"""How units of a layer are changed: their distance from a reference is multiplied by a factor.
+"""Change units of a layer: multiply their distance from a reference by a factor.
 
     x' = x + (factor - 1) * sum over the set of (x_u - reference_u) * d_u
 
@@ -22,7 +22,7 @@ from workers.protocols import Rewrite
 
 
 def scale_units(units: Sequence[int], factor: float, references: Sequence[float]) -> Rewrite:
-    """A rewrite of maps (batch, units, height, width) by the formula above; factor 1 changes no bit."""
+    """Return a rewrite of maps (batch, units, height, width) by the formula above; factor 1 changes no bit."""
 
     def rewrite(maps: Tensor) -> Tensor:
         chosen = torch.as_tensor(units, device=maps.device)
@@ -49,7 +49,7 @@ class PlaceMeans:
         return maps
 
     def find(self, units: Sequence[int]) -> list[float]:
-        """Of these units; 0 where no image was read."""
+        """Return the means of these units; 0 if no image was read."""
         if not isinstance(self._sum, Tensor):
             return [0.0] * len(units)
         return [float(each) for each in self._sum[list(units)] / self._count]

@@ -1,6 +1,6 @@
-"""What a change of one unit does to the model's output for single images, in figures that a program can use.
+"""Measure how a change of one unit changes the model's output for single images, as figures for programs.
 
-No intervals and no control units: `measuring` has these, over many images of a dataset.
+Without intervals and control units: `measuring` has these, over many images of a dataset.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from workers.errors import NotFinite, RequestError
 from workers.protocols import LayerInfo, RewritableModel, Scale, find_classes
 
 MAX_CLASSES = 3
-"""Classes told in each direction."""
+"""Maximum number of classes in each direction."""
 _DIGITS = 4
 
 
 def describe_changes(
     model: RewritableModel, layer: str, unit: int, factor: float, images: Sequence[Image]
 ) -> list[dict[str, Any]]:
-    """For each image, what becomes of the output when the unit is multiplied by `factor`: plain JSON.
+    """Return for each image how the output changes when the unit is multiplied by `factor`: plain JSON.
 
     With classes: "falls" and "rises", [class, change of its logit], the largest first; "same_answer"; "divergence" in
     nats. Without: "change", the length of the output's change over that of the output; None for an output of length 0.
@@ -69,7 +69,7 @@ def _describe_classes(own: Tensor, other: Tensor, classes: LayerInfo, scale: Sca
 
 
 def _list_falling(differences: NDArray[np.float64], names: Sequence[str], sign: int) -> list[list[Any]]:
-    """Those that fall most, as [class, `sign` times its change]."""
+    """List the classes that fall most, as [class, `sign` times its change]."""
     order = [int(each) for each in np.argsort(differences, kind="stable")[:MAX_CLASSES] if differences[each] < 0]
     return [[names[at] if at < len(names) else f"class {at}", _round(sign * float(differences[at]))] for at in order]
 
@@ -80,5 +80,5 @@ def _find_relative_change(own: Tensor, other: Tensor) -> float | None:
 
 
 def _round(value: float) -> float:
-    """To so few digits that a printed list of images stays short."""
+    """Round to few digits, so that a printed list of images stays short."""
     return float(f"{value:.{_DIGITS}g}")

@@ -1,6 +1,6 @@
-"""The logit of a class while units of a layer are held at their means, and what each of them adds to it.
+"""Measure the logit of a class while units of a layer are held at their means, and what each of them adds to it.
 
-Units that are held at their mean tell nothing of the image (mean ablation; Marks et al., arXiv 2403.19647).
+A unit held at its mean says nothing of the image (mean ablation; Marks et al., arXiv 2403.19647).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workers.protocols import Progress, RewritableModel
 
 Floats = NDArray[np.float64]
 STEPS = 10
-"""Of integrated gradients."""
+"""Steps of integrated gradients."""
 
 
 class AblatedLogit:
@@ -34,7 +34,7 @@ class AblatedLogit:
         self._means = means
 
     def measure(self, held: Sequence[int]) -> float:
-        """The mean logit over the images while these units are held at their means."""
+        """Return the mean logit over the images while these units are held at their means."""
         rewrite = scale_units(held, 0.0, [self._means[unit] for unit in held]) if len(held) else None
         found = self._model.outputs(self._images, self._layer, rewrite)[:, self._target]
         return float(found.double().mean())
@@ -58,7 +58,7 @@ class AblatedLogit:
 
 
 def find_effects(logit: AblatedLogit, units: Sequence[int], what: str, progress: Progress) -> Floats:
-    """How much the logit falls when each of these units alone is held at its mean: exact, a pass for each."""
+    """Return how much the logit falls when each of these units alone is held at its mean: exact, a pass for each."""
     whole = logit.measure([])
     found = np.zeros(len(units))
     for at, unit in enumerate(units):
@@ -79,5 +79,5 @@ def integrate_gradients(logit: AblatedLogit, what: str, progress: Progress) -> F
 
 
 def rank_by_effect(units: Sequence[int], effects: Floats) -> list[int]:
-    """The units by how much they matter, whichever way; of equals the lower number first."""
+    """Rank the units by their effect, in either direction; of equals the lower number first."""
     return [int(units[at]) for at in np.argsort(-np.abs(effects), kind="stable")]

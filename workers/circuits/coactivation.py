@@ -1,4 +1,4 @@
-"""Which units are active where a class is seen: a cheap guess at a circuit, from what is indexed anyway."""
+"""Find units that are active where a class is seen: a cheap guess at a circuit, from the index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workers.metrics.ranking import STRONG
 
 
 def find_lift(activations: NDArray[np.floating[Any]], shown: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """How many times as often as by chance each unit is active where the class is seen: P(both) / P(one) P(other).
+    """Return how much more often than by chance each unit is active where the class is seen: P(both) / P(one) P(other).
 
     Activations (images, units), `shown` (images,). A unit is active in the strongest twentieth of the images, as far as
     they rise above its median. 0 where unit or class is never there.

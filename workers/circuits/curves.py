@@ -1,4 +1,4 @@
-"""How far the first units of an order explain a class alone, and how much is left without them."""
+"""Measure how well the first units of an order explain a class alone, and how much is left without them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from workers.circuits.ablation import AblatedLogit
 from workers.protocols import Progress
 
 _NEAR = 1e-6
-"""A difference of logits below this is none: then there is nothing to explain."""
+"""A smaller difference of logits counts as none: then there is nothing to explain."""
 
 
 def is_near(whole: float, nothing: float) -> bool:
-    """Whether two logits are the same but for rounding."""
+    """True if two logits are the same up to rounding."""
     return abs(whole - nothing) <= _NEAR * max(1.0, abs(whole))
 
 
 @dataclass(frozen=True)
 class CircuitPoint:
-    """Of a circuit of some size, on some images."""
+    """The measurements of a circuit of one size, on some images."""
 
     faithfulness: float
     """(m(C) - m(0)) / (m(M) - m(0)): 1 if the circuit alone gives the logit, 0 if it gives no more than nothing."""
@@ -35,7 +35,7 @@ def measure_curve(
     progress: Progress,
     whole: float,
 ) -> list[CircuitPoint] | None:
-    """For circuits of the first so many units of an order of all units (Marks et al., arXiv 2403.19647, section 4).
+    """Measure circuits of the first units of an order of all units (Marks et al., arXiv 2403.19647, section 4).
 
     m is the mean logit, of the model (M), with all units held at their means (0), or all but the circuit (C). None
     where holding all units changes nothing. `whole` is m(M), of a fuller model where `logit` leaves something out.

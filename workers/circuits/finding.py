@@ -1,7 +1,7 @@
-"""Finds which units of a layer a class rests on, and sets it against circuits of the same size that are no circuit.
+"""Find the units of a layer that a class rests on, and compare them with sets of the same size that are no circuit.
 
-For each seed the images are halved: one half chooses the order of the units, the other measures. Means that units are
-held at are those over all images.
+For each seed the images are halved: one half chooses the order of the units, the other measures. Units are held at
+their means over all images.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Positions = NDArray[np.int64]
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Sizes of circuits, as shares of the nodes."""
 EXACT = 1_024
-"""Nodes up to which each is ablated by itself, a pass for each."""
+"""Maximum number of nodes for ablating each by itself, a pass for each."""
 _MEMBERS = 20
-"""That a report names."""
+"""Members that a report names."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class CircuitSide:
 
 @dataclass(frozen=True)
 class CircuitWish:
-    """What is looked for."""
+    """The parameters of a search."""
 
     target: int
     """Number of the class."""
@@ -60,11 +60,11 @@ class CircuitWish:
     """On which the class is seen most."""
     seeds: int = 3
     exact: bool = True
-    """Whether each node is ablated by itself, up to `EXACT` of them; else gradients alone tell, which is faster."""
+    """Whether each node is ablated by itself, up to `EXACT` of them; otherwise gradients are used, which is faster."""
 
 
 def find_target(model: RewritableModel, name: str) -> int:
-    """The number of a class, by its name or number. Raises RequestError."""
+    """Return the number of a class, by its name or number. Raises RequestError."""
     classes = find_classes(model)
     if classes is None:
         raise RequestError(f"{model.name} knows no classes, so nothing of it rests on a circuit. Choose a classifier.")
@@ -124,7 +124,7 @@ def _halve(chosen: Positions, seed: int) -> tuple[Positions, Positions]:
 
 
 class _CircuitSearch:
-    """One side's part of it."""
+    """One side's part of the search."""
 
     def __init__(self, side: CircuitSide, images: Sequence[Image], wish: CircuitWish, progress: Progress) -> None:
         self.side = side

@@ -1,4 +1,5 @@
-"""The graph of a circuit: what each member does to a class and to the members of later layers, by exact mean ablation.
+"""Measure the graph of a circuit: each member's effect on a class and on the members of later layers, by exact mean
+ablation.
 
 A member is held at its mean over all places of the probe images that are looked at, up to `LOOKED` of them. Figures are
 measured on the `MOST_IMAGES` of these on which the circuit is most active: the sum of its members' activations, each
@@ -29,7 +30,7 @@ from workers.record.circuit_graphs import CircuitGraphReport, GraphEdge, GraphNo
 from workers.record.estimates import Estimate
 
 LOOKED = 500
-"""Probe images that are looked at."""
+"""Probe images that are examined."""
 MOST_IMAGES = 200
 _FEWEST = 8
 _ROUNDING = 1e-6
@@ -164,7 +165,7 @@ class _GraphMeasurement:
         )
 
     def _hold_members(self, chosen: Mapping[Place, Sequence[int]]) -> dict[Place, Rewrite]:
-        """These members, by place and position in the circuit, at their means."""
+        """Hold these members, by place and position in the circuit, at their means."""
         return self._hold({place: [self._trace.members[at].unit for at in some] for place, some in chosen.items()})
 
     def _hold(self, units: Mapping[Place, Sequence[int]]) -> dict[Place, Rewrite]:
@@ -192,6 +193,6 @@ def _estimate(values: Floats) -> Estimate:
 
 
 def _drop_rounding(own: Floats, held: Floats) -> Floats:
-    """What was lost, own - held; what is rounding is 0."""
+    """Return what was lost, own - held; rounding counts as 0."""
     lost = own - held
     return np.where(np.abs(lost) <= _ROUNDING * max(float(np.abs(own).max()), 1e-30), 0.0, lost)

@@ -1,4 +1,4 @@
-"""A network whose class rests on known units: planted circuits, beside units that are only active with them."""
+"""Networks whose class rests on known units: planted circuits, with units that are only active together with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workers.protocols import LayerInfo, Progress, Rewrite
 UNITS, SIDE = 48, 2
 Rule = Literal["sum", "and", "or"]
 RULES: Mapping[Rule, str] = {"sum": "sum", "and": "least", "or": "greatest"}
-"""What the logit is of its members, in a word."""
+"""How the logit follows from its members."""
 _IMAGES, _SHOWN = 300, 60
 """Images that are looked at, and of these the ones on which the class is seen most."""
 

@@ -1,7 +1,7 @@
-"""A network run over images while some units of the layers of a circuit are changed, its members being read meanwhile.
+"""Run a network over images while some units of a circuit's layers are changed and its members are read.
 
-One pass does both: a member is read where its layer is computed, after whatever was changed there and before. Latents
-of a layer come before its own units, so that units that are held are held whatever latents write.
+One pass does both: a member is read where its layer is computed, after the changes there and before. Latents of a layer
+come before its own units, so held units stay held whatever latents write.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class MemberTrace:
     def __init__(
         self, network: VisionModel, overlays: Mapping[str, VisionModel], members: Sequence[CircuitMember]
     ) -> None:
-        """Raises UnknownName, RequestError and MissingPart for members that are not there or cannot be read so."""
+        """Raise UnknownName, RequestError and MissingPart for members that are not there or cannot be read so."""
         if not hasattr(network, "trace"):
             raise MissingPart(
                 f"{network.name} cannot be read in one layer while another is changed, so there is no graph of its "

@@ -35,7 +35,7 @@ DEPTH = 3
 
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
-    """Says so if there are no published exemplars in the folder."""
+    """Say so if there are no published exemplars in the folder."""
     if _layers(Path(os.path.expanduser(path))):
         return ""
     return (
@@ -45,7 +45,7 @@ def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the regi
 
 
 def load(settings: LabSettings, path: str) -> PublishedExemplarDataset:
-    """The dataset. Raises MissingPart, with the file and the reason, if there is none or it makes no sense."""
+    """Load the dataset. Raises MissingPart, with the file and the reason, if it is missing or invalid."""
     if message := missing(settings, path):
         raise MissingPart(message)
     return PublishedExemplarDataset(Path(os.path.expanduser(path)).resolve())
@@ -82,7 +82,7 @@ class PublishedExemplarDataset:
 
     @property
     def layer_names(self) -> list[str]:
-        """The layers that it says anything of."""
+        """List the layers that it covers."""
         return [each.name for each in self._layers]
 
     def layer_of(self, index: int) -> str:
@@ -99,7 +99,7 @@ class PublishedExemplarDataset:
         return lit if lit.ndim == 2 else None
 
     def published(self, layer: str) -> PublishedLayer:
-        """What is said of a layer's units. Raises MissingPart if the layer is not there."""
+        """Return what was published of a layer's units. Raises MissingPart if the layer is not there."""
         names = self.layer_names
         if layer not in names:
             raise MissingPart(f"{self.name} has no exemplars of {layer!r}, only of: {', '.join(names)}.")

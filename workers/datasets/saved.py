@@ -24,7 +24,7 @@ _MARKS = ("dataset_info.json", "dataset_dict.json", "state.json")
 
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
-    """Says so if there is no such dataset."""
+    """Say so if there is no such dataset."""
     folder, _, _ = _split_path(path)
     if any((folder / mark).is_file() for mark in _MARKS):
         return ""

@@ -34,13 +34,14 @@ CHALLENGES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 }
 """One-to-one challenge -> the places of `DOGS` in training, those in the test, the filler."""
 _KEPT = 40
-"""Pictures of each dog in each place, the last of each environment by name, that are for the balanced split alone:
-neither training nor test has them. Of small folders an eighth."""
+"""Pictures of each dog in each place, the last of each environment by name, reserved for the balanced split: neither
+training nor test has them. An eighth in small folders.
+"""
 _SUFFIXES = (".png", ".jpg", ".jpeg")
 
 
 def load(settings: LabSettings, name: str) -> SpawriousSplit:
-    """One split. Raises UnknownName for another name, MissingPart for a folder that is not laid out as it must be."""
+    """Load one split. Raises UnknownName for another name, MissingPart for a folder with another layout."""
     found = re.fullmatch(r"(.+):(\w+):seed-(\d{1,6}):(\w+)", name)
     if not found or found[2] not in CHALLENGES or found[4] not in GROUP_SPLITS:
         raise UnknownName(

@@ -1,4 +1,4 @@
-"""What functions are made of: an atom is a line of data, an expression and words with the same parameters."""
+"""The building blocks of functions: an atom is a line of data, an expression and words with the same parameters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Scripted baselines: they find out what a function is by rules and experiments of their own, through its calls alone.
+"""Scripted baselines: find out what a function is by rules and experiments, through its calls alone.
 
-No language model is asked. They know the kinds of curves and of changes of texts that there are, not which it is.
+No language model is asked. They know the possible kinds of curves and of changes of texts, but not which one it is.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _MOSTLY = 0.9
 
 @dataclass(frozen=True)
 class FunctionAnswer:
-    """What is concluded of a function."""
+    """The conclusion about a function."""
 
     description: str
     domain: str
     code: str
-    """Python whose last function is the answer; "" where none was found."""
+    """Python whose last function is the answer; "" if none was found."""
 
 
 class Call(Protocol):
-    """A function under study; `guess` is what is thought of it before the call."""
+    """A function under study; `guess` is the expected output before the call."""
 
     def __call__(self, inputs: Sequence[Any], guess: Guess | None = None, /) -> list[Any]: ...
 

@@ -85,16 +85,18 @@ class BlackBox(Protocol):
         """Return the outputs without noise, for scoring. Raises ToolMisuse."""
 
     def draw_held_out(self) -> list[Any]:
-        """Return the inputs that answers are scored on, by the key; none where descriptions are judged."""
+        """Return the inputs on which answers are scored, by the key; none if descriptions are judged."""
 
     def draw_hints(self) -> list[Any]:
-        """Return the 10 inputs or so that an agent with hints is given to begin with, by the key. Nobody is scored on
-        them."""
+        """Return the 10 inputs or so that an agent with hints is given at the start, by the key. They are never
+        scored.
+        """
 
 
 class JudgedBox(BlackBox, Protocol):
-    """A function of which descriptions can be judged, by what is chosen by them: of words, which have no other answer,
-    and of texts."""
+    """A function whose descriptions can be judged by choices made with them: of words, which have no other answer, and
+    of texts.
+    """
 
     @property
     def question(self) -> str:
@@ -111,10 +113,10 @@ class FunctionModel(Protocol):
         """The function. Raises UnknownName; MissingPart where something is not here that it needs."""
 
     def find_trouble(self, layer: str, number: int) -> str:
-        """Why the function cannot be called and scored, with the remedy where there is one; "" if it can."""
+        """Say why the function cannot be called and scored, with the remedy if there is one; "" if it can."""
 
     def list_defects(self, layer: str, number: int) -> list[str]:
-        """What is known to be odd about a function that can be called; details follow a colon."""
+        """List known defects of a function that can be called; details follow a colon."""
 
 
 def check_count(inputs: Any, wanted: str) -> None:

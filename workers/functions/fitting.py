@@ -1,4 +1,4 @@
-"""Finds the shape, or the sum or product of two, that follows measured points best, by least squares."""
+"""Find the shape, or the sum or product of two, that fits measured points best, by least squares."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from workers.functions.shapes import SHAPES, CurveShape, Floats
 
 _EVERY = 4
-"""Pairs are looked for at every so manyth point, and those that come out best fitted at all of them."""
+"""Pairs are tried on every n-th point; the best of them are fitted on all points."""
 _LIKELY = 6
 """Pairs of each kind that are fitted at all points."""
 _ROUNDS = 12

@@ -1,4 +1,4 @@
-"""The functions as a model, so that one is found like a unit: a layer is a family, a unit's number is the seed.
+"""The functions as a model, so that one is selected like a unit: a layer is a family, a unit's number is the seed.
 
 Loaded by `lab.laboratory` through the registry.
 """
@@ -57,7 +57,7 @@ class FunctionCollection:
         return [LayerInfo(family, family, "function", FUNCTIONS[family]) for family in FAMILIES]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """Raises RequestError."""
+        """Raise RequestError."""
         del images, layers
         raise RequestError(NO_IMAGES)
 

@@ -1,4 +1,4 @@
-"""Approximation of a numeric function by a small network, 1 → 64 ReLU → 1.
+"""Approximate a numeric function by a small network, 1 → 64 ReLU → 1.
 
 The hidden weights are random and the output weights solve a ridge regression: closed form, in about a millisecond.
 """

@@ -139,4 +139,4 @@ NUMERIC_ATOMS = (
         c=_FREQUENCY,
     ),
 )
-"""All are finite from -128 to 128, but for the poles of two and the lower half of the root and the logarithm."""
+"""All are finite from -128 to 128, except the poles of two and the lower half of the root and the logarithm."""

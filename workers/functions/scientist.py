@@ -1,7 +1,7 @@
 """The scripted baseline as a backbone: it studies a function in rounds, as a language model does, without one.
 
-The baselines call a function as they please. Here each call is an experiment: what the conversation holds is given as
-the answers to the first calls, and the first call that has none becomes the next program.
+The baselines call a function freely. Here each call is an experiment: the conversation answers the first calls, and the
+first call without an answer becomes the next program.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _write_inputs(inputs: Sequence[Any]) -> str:
 
 
 def load(settings: LabSettings, model: str) -> FunctionScientist:
-    """Raises UnknownName if a model is named."""
+    """Raise UnknownName if a model is named."""
     del settings
     if model:
         raise UnknownName(f"The scripted baseline is no language model: leave the backbone's model {model!r} out.")

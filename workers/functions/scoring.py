@@ -1,7 +1,7 @@
-"""Scores answers about functions: code runs in the sandbox, in a process of its own for each function; a description
-of a function of words is judged by what is chosen by it.
+"""Score answers about functions: code runs in the sandbox, in its own process for each function; a description of a
+function of words is judged by the choices made with it.
 
-Nothing of an answer is imported, parsed or run here. A time limit that it passes is an outcome of its own.
+Nothing of an answer is imported, parsed or run here. Exceeding the time limit is an outcome of its own.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _compare(told: FunctionScore, truth: Sequence[Any], outputs: Sequence[Any]) 
 
 
 def _name_failure(result: ExperimentResult) -> ScoreOutcome:
-    """What became of code that reported nothing."""
+    """Say why the code reported nothing."""
     if result.status == "timeout":
         return "timed out"
     if result.status in ("memory", "killed"):

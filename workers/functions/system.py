@@ -35,7 +35,7 @@ class FunctionSubject:
         return self._box.call(inputs, number)
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Raises RequestError."""
+        """Raise RequestError."""
         del images
         raise RequestError(NO_IMAGES)
 

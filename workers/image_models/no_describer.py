@@ -31,9 +31,9 @@ class NoDescriber:
         return REASON
 
     def describe(self, images: Sequence[Image]) -> NoReturn:
-        """Raises ToolRefused."""
+        """Raise ToolRefused."""
         raise ToolRefused(f"{len(images)} images are not described. {REASON}")
 
     def summarize(self, images: Sequence[Image]) -> NoReturn:
-        """Raises ToolRefused."""
+        """Raise ToolRefused."""
         raise ToolRefused(f"{len(images)} images are not summarized. {REASON}")

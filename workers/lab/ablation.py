@@ -1,4 +1,4 @@
-"""The unit under study changed inside its model, for `system.ablate`. Made by `laboratory` for runs that ask for it."""
+"""Change the unit under study inside its model, for `system.ablate`. Made by `laboratory` for runs that ask for it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class Ablation:
         self._model, self._spec, self._batch_size, self._progress = model, spec, batch_size, progress
 
     def check(self, factor: Any = 0.0) -> tuple[RewritableModel, float]:
-        """The model and the factor. Raises ToolMisuse for a factor that makes no sense, or a system whose change has
-        no effect that could be read."""
+        """Return the model and the factor. Raises ToolMisuse for an invalid factor, or for a system whose change has no
+        effect to read.
+        """
         number = arguments.check_number(factor, f"factor must be a number from 0 to {MAX_FACTOR:g}")
         try:
             question = CausalQuestion((self._spec.unit,), number)

@@ -1,4 +1,4 @@
-"""Checks of what a program passes to a tool. Each returns the checked value or raises ToolMisuse.
+"""Check what a program passes to a tool. Each function returns the checked value or raises ToolMisuse.
 
 The message names the argument, what came and what is wanted, since the agent reads it. Used by `System` and `Tools`.
 """
@@ -15,7 +15,7 @@ from PIL import Image
 from workers.errors import ToolMisuse
 
 MOST_ITEMS = 64
-"""Images, prompts or activations in one call."""
+"""Maximum number of images, prompts or activations in one call."""
 PROMPT_CHARS = 2_000
 TITLE_CHARS = 300
 
@@ -24,7 +24,7 @@ ImageOrText = Image.Image | str
 
 
 def check_items(value: Any, argument: str, of: str) -> list[Any]:
-    """A list of 1 to `MOST_ITEMS` things; a lone text or image counts as a list of one."""
+    """Return a list of 1 to `MOST_ITEMS` items; a lone text or image counts as a list of one."""
     if isinstance(value, ImageOrText):
         return [value]
     if not isinstance(value, list | tuple):
@@ -39,12 +39,12 @@ def check_items(value: Any, argument: str, of: str) -> list[Any]:
 
 
 def check_texts(value: Any, argument: str, of: str = "prompts") -> list[str]:
-    """A list of texts with something in them, each of at most `PROMPT_CHARS` characters."""
+    """Return a list of non-empty texts, each of at most `PROMPT_CHARS` characters."""
     return [check_text(each, f"{argument}[{at}]") for at, each in enumerate(check_items(value, argument, of))]
 
 
 def check_text(value: Any, argument: str) -> str:
-    """One such text."""
+    """Return a non-empty text of at most `PROMPT_CHARS` characters."""
     if not isinstance(value, str):
         raise ToolMisuse(f"{argument} must be text, but is {_describe_value(value)}.")
     if not value.strip():
@@ -55,7 +55,7 @@ def check_text(value: Any, argument: str) -> str:
 
 
 def check_titles(value: Any, argument: str) -> list[str]:
-    """A list of titles, cut at `TITLE_CHARS` characters."""
+    """Return a list of titles, cut at `TITLE_CHARS` characters."""
     found = check_items(value, argument, "titles")
     for at, each in enumerate(found):
         if not isinstance(each, str):
@@ -64,7 +64,7 @@ def check_titles(value: Any, argument: str) -> list[str]:
 
 
 def check_numbers(value: Any, argument: str, *, or_nan: bool = False) -> list[float]:
-    """A list of finite numbers, or of NaN as well; a lone number counts as a list of one."""
+    """Return a list of finite numbers, or of NaN as well; a lone number counts as a list of one."""
     found = [value] if isinstance(value, Real) else check_items(value, argument, "numbers")
     for at, each in enumerate(found):
         if not _is_number(each) and not (or_nan and isinstance(each, float) and math.isnan(each)):
@@ -73,14 +73,14 @@ def check_numbers(value: Any, argument: str, *, or_nan: bool = False) -> list[fl
 
 
 def check_number(value: Any, wanted: str) -> float:
-    """One finite number; `wanted` says in the message what it must be."""
+    """Return a finite number; `wanted` describes it in the message."""
     if not _is_number(value):
         raise ToolMisuse(f"{wanted}, but is {_describe_value(value)}.")
     return float(value)
 
 
 def join_texts(value: Any, argument: str) -> str:
-    """Text, or a list of texts, a line for each; None is no text."""
+    """Return a text, or a list of texts joined by line breaks; "" for None."""
     lines = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise ToolMisuse(f"{argument} must be text or a list of texts, but is {_describe_value(value)}.")
@@ -88,14 +88,14 @@ def join_texts(value: Any, argument: str) -> str:
 
 
 def check_same_length(**lists: Sequence[Any]) -> None:
-    """The lists must be of one length."""
+    """Check that the lists have one length."""
     if len({len(each) for each in lists.values()}) > 1:
         lengths = ", ".join(f"{name} has {len(each)}" for name, each in lists.items())
         raise ToolMisuse(f"The lists must be of the same length, but {lengths}.")
 
 
 def _describe_value(value: Any) -> str:
-    """What came, in a few words: its type, and its value where that is short."""
+    """Describe what came in a few words: its type, and its value if that is short."""
     shown = repr(value) if isinstance(value, str | int | float | bool | None) else ""
     name = "None" if value is None else f"of type {type(value).__name__}"
     return f"{name} ({shown[:60]})" if shown and value is not None else name
@@ -104,5 +104,5 @@ def _describe_value(value: Any) -> str:
 def _is_number(value: Any) -> bool:
     try:
         return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
-    except OverflowError:  # a whole number beyond any float
+    except OverflowError:  # an integer beyond any float
         return False

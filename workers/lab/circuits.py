@@ -1,9 +1,9 @@
-"""A circuit as a model of three layers, so that it has an index, exemplars and held-out images as any unit.
+"""A circuit as a model of three layers, so that it has an index, exemplars and held-out images like any unit.
 
 The activation of a circuit is the mean over its members of activation / threshold. Members of different layers have
-different scales; divided by the value that a member's map exceeds at one place in a hundred, each counts alike, and 1
-means that a member is as active as where its masked images are bright. A member's threshold is at least a tenth of the
-mean of its exemplars: latents are silent at most places, so that their 0.99 quantile may be 0. Made by `laboratory`.
+different scales. A member's threshold is the value that its map exceeds at 1 % of places, so each counts alike, and 1
+means that a member is as active as where its masked images are bright. A threshold is at least a tenth of the mean of
+the member's exemplars: latents are silent at most places, so their 0.99 quantile may be 0. Made by `laboratory`.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _FORMULA = "1"
-"""Changes when the activation of a circuit is computed otherwise."""
+"""Increment when the activation of a circuit is computed differently."""
 _MIN_SHARE = 0.1
-"""Of the mean of a member's exemplars that its threshold has at least."""
+"""A member's threshold is at least this share of the mean of its exemplars."""
 
 
 def read_members(spec: SystemSpec) -> tuple[CircuitMember, ...]:
-    """The option "members" of a circuit: objects of model, layer and unit. Raises UnknownName if they make none."""
+    """Read the option "members" of a circuit: objects of model, layer and unit. Raises UnknownName if it is invalid."""
     given = spec.options.get("members")
     if not fits(given, list[dict[str, Any]]) or given is None:
         raise UnknownName("A circuit needs the option “members”: a list of objects of model, layer and unit.")
@@ -78,7 +78,7 @@ def _read_member(given: Mapping[str, Any]) -> CircuitMember:
 
 
 def check_network(network: str, models: Mapping[str, VisionModel]) -> None:
-    """Raises UnknownName for a model that is neither the network nor laid over it."""
+    """Raise UnknownName for a model that is neither the network nor built on it."""
     for key, model in models.items():
         if (base := getattr(model, "base", None) or key) != network:
             raise UnknownName(f"A circuit is of one network, {network}; {key} belongs to {base}.")
@@ -99,7 +99,7 @@ class CircuitModel:
         self.revision = _digest(_FORMULA, *(f"{key} {models[key].revision}" for key in sorted(models)))
 
     def layers(self) -> Sequence[LayerInfo]:
-        """The activation as a map of one place; where in the image the members respond; and the members one by one."""
+        """The activation as a map of one place; where in the image the members respond; and each member."""
         return (
             LayerInfo(ACTIVATION_LAYER, "", "circuit", 1),
             LayerInfo(MAP_LAYER, "", "circuit", 1),
@@ -107,11 +107,13 @@ class CircuitModel:
         )
 
     def find_visible(self, size: tuple[int, int]) -> Box:
-        """What the network sees of an image of `size` (width, height); the same for all members."""
+        """Return what the network sees of an image of `size` (width, height); the same for all members."""
         return visible_part(self._models[self.members[0].model], size)
 
     def find_thresholds(self, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """(members,), all above 0. Computes the indexes of the members' layers where there are none."""
+        """Return the thresholds (members,), all above 0. Computes the indexes of the members' layers where they are
+        missing.
+        """
         for model, layers in self._by_model.items():
             self._indexes[model].prepare(list(layers), progress)
         return self._thresholds
@@ -124,11 +126,11 @@ class CircuitModel:
         known = self._indexes[member.model].unit(member.layer, member.unit)
         mean = sum(known.activations) / len(known.activations) if known.activations else 0.0
         found = max(float(known.quantile), _MIN_SHARE * mean)
-        return found if found > 0 else 1.0  # a dead unit adds nothing, whatever it is divided by
+        return found if found > 0 else 1.0  # a dead unit adds nothing with any threshold
 
     @cached_property
     def _by_model(self) -> Mapping[str, Mapping[str, list[int]]]:
-        """Model -> layer -> places of its members in the circuit."""
+        """Model -> layer -> positions of its members in the circuit."""
         found: dict[str, dict[str, list[int]]] = {}
         for place, each in enumerate(self.members):
             found.setdefault(each.model, {}).setdefault(each.layer, []).append(place)
@@ -149,7 +151,7 @@ class CircuitModel:
         return {layer: every[layer] for layer in layers}
 
     def measure_members(self, images: Sequence[Image]) -> MeasuredMembers:
-        """One pass of the network, and one of each auto-encoder."""
+        """Measure all members in one pass of the network and one of each auto-encoder."""
         activations = np.zeros((len(images), len(self.members)), dtype=np.float32)
         sums: list[torch.Tensor] = []
         for key, places_of in self._by_model.items():
@@ -160,13 +162,13 @@ class CircuitModel:
                 own = probabilities(maps, scales[layer])[:, [self.members[place].unit for place in places]]
                 activations[:, places] = own.amax((2, 3)).numpy(force=True)
                 divisors = own.new_tensor(self._thresholds[places])[:, None, None]
-                # Resizing is linear, so that the maps of a layer are added before it
+                # Resizing is linear, so the maps of a layer are summed first
                 sums.append((own / divisors).sum(1, keepdim=True))
         return MeasuredMembers(activations, _add_resized(sums) / np.float32(len(self.members)))
 
 
 def _add_resized(maps: Sequence[torch.Tensor]) -> NDArray[np.float32]:
-    """(batch, height, width) of the finest of some maps (batch, 1, height, width), which the others are brought to."""
+    """Resize maps (batch, 1, height, width) to the finest of them and sum them: (batch, height, width)."""
     from torch.nn.functional import interpolate
 
     size = [max(each.shape[side] for each in maps) for side in (2, 3)]

@@ -1,8 +1,8 @@
-"""Whether published exemplars are of the model at hand: what it gives for the very same images.
+"""Check that published exemplars belong to the model at hand, by what it gives for the same images.
 
-A release says which images excite a unit most, and how much. Of the same weights, the model finds the images of a unit
-more exciting for it than those of other units, about as exciting as published, and excited in the same places. Of other
-weights it does not: then a unit's number means another unit. Used by `exemplars`; measures a few units only.
+A release names the images that excite a unit most, and their activations. With the same weights, the model responds to
+a unit's images more than to those of other units, about as much as published, and in the same places. With other
+weights it does not, and a unit's number means another unit. Used by `exemplars`; measures a few units only.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from workers.lab.imaging import bright_region
 from workers.protocols import Dataset, Progress, PublishedLayer, VisionModel, visible_part
 
 UNITS = 16
-"""Units compared, evenly taken from those that the release says anything of."""
+"""Units compared, evenly taken from those in the release."""
 LEAST_ORDER = 0.75
-"""Other weights give 0.5 but for chance, the same ones nearly 1, though crops and recompressed images cost a little."""
+"""Minimum AUC. Other weights give about 0.5, the same ones nearly 1; crops and recompressed images cost a little."""
 LEAST_CORRELATION = 0.75
-"""The same between 0 and 1; it speaks where units are so much alike that their images are."""
+"""Minimum correlation; it decides between 0.5 and 1 of the AUC, where units are so alike that their images are."""
 MOST_RATIO = 2.0
-"""How much larger, or smaller by the same factor, the median activation may be."""
+"""Maximum factor between the median activations, in either direction."""
 SHOWN = 5
 """Activations of a unit that a sentence names."""
 
 
 @dataclass(frozen=True)
 class ExemplarComparison:
-    """What was published of some units of a layer, and what the model gives for the same images."""
+    """The published figures of some units of a layer, and what the model gives for the same images."""
 
     model: str
     layer: str
     unit: int
-    """The one whose figures are shown: the one that differs most."""
+    """The unit whose figures are shown: the one that differs most."""
     published: tuple[float, ...]
     measured: tuple[float, ...]
-    """Of its best images, in the published order."""
+    """Activations of its best images, in the published order."""
     order: float
-    """Mean area under the ROC curve, of a unit's own images against those of other units; NaN with a single unit."""
+    """Mean area under the ROC curve of a unit's own images against those of other units; NaN with a single unit."""
     correlation: float
-    """Of published with measured activations, over all images; NaN where either never changes."""
+    """Correlation of published and measured activations over all images; NaN if either is constant."""
     ratio: float
     """Median of measured over published activations."""
     overlap: float
-    """Median of the masks' intersection over their union; NaN where no masks were published."""
+    """Median intersection over union of the masks; NaN where no masks were published."""
 
     @property
     def differs(self) -> bool:
-        """Whether the release is of other weights. Masks alone decide nothing: others may have cut them otherwise."""
+        """True if the release is of other weights. Masks alone decide nothing: others may have cut them differently."""
         alike = self.order >= LEAST_ORDER or self.correlation >= LEAST_CORRELATION
         alone = np.isnan(self.order) and np.isnan(self.correlation)
         return not (alike or alone) or not 1 / MOST_RATIO <= self.ratio <= MOST_RATIO
@@ -68,7 +68,9 @@ class ExemplarComparison:
 def compare_exemplars(
     found: PublishedLayer, layer: str, model: VisionModel, dataset: Dataset, batch_size: int, progress: Progress
 ) -> ExemplarComparison | None:
-    """None if the release says nothing of any unit: all of its activations are alike."""
+    """Compare published and measured exemplars. Returns None if the release says nothing of any unit: all its
+    activations are alike.
+    """
     useful = np.flatnonzero(np.ptp(found.activations, axis=0) > 0)
     if not useful.size:  # as where there is one image of each unit
         useful = np.flatnonzero(found.activations[0] != 0)
@@ -106,7 +108,9 @@ def _measure(
     batch_size: int,
     progress: Progress,
 ) -> tuple[NDArray[np.float64], list[float]]:
-    """Activations (units whose images they are, units, images); of each image, how its masks for its unit overlap."""
+    """Measure activations (units whose images they are, units, images), and how each image's masks overlap for its
+    unit.
+    """
     masks: Callable[[int], NDArray[np.bool_] | None] | None = getattr(dataset, "mask", None)
     order, size = positions.ravel(), positions.shape[1]
     activations, overlaps = np.empty((len(units), len(units), size)), []
@@ -128,7 +132,9 @@ def _measure(
 
 
 def _order(activations: NDArray[np.float64]) -> float:
-    """Mean AUC of a unit's activations on its own images against those on the others'; NaN with a single unit."""
+    """Return the mean AUC of a unit's activations on its own images against those on others'; NaN with a single
+    unit.
+    """
     areas = []
     for unit in range(len(activations)):
         own, others = activations[unit, unit], np.delete(activations[:, unit], unit, 0).ravel()

@@ -1,8 +1,8 @@
-"""Puts images into words with a backbone that sees: each time in a fresh conversation, without any hypothesis in it.
+"""Describe images with a backbone that sees: each time in a fresh conversation, without any hypothesis in it.
 
 Implements `protocols.Describer` for one experiment of a run. Answers are kept in a file until the experiment has its
-result, so a program that has to run again, since its provider refused or its worker died, pays for none of them twice.
-Made by `jobs.run_round`; what it took is part of the experiment's result.
+result, so a program that has to run again (its provider refused, or its worker died) does not pay twice. Made by
+`jobs.run_round`; its usage is part of the experiment's result.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ decides may lie there."""
 NOT_DESCRIBED = "image_list[%d] cannot be described: {reason} Leave this image out."
 NOT_SUMMARIZED = "These images cannot be summarized: {reason} Try fewer, or others."
 AT_ONCE = 8
-"""Images that are asked about at the same time."""
+"""Maximum number of images asked about at the same time."""
 LOOK_EVERY = 0.25
-"""Seconds between two looks at whether a person stopped the run."""
+"""Seconds between two checks whether a person stopped the run."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked about images, which are given by key, and the name under which the answer is kept."""
+    """A question about images, which are given by key, and the name under which the answer is kept."""
 
     words: str
     images: Mapping[str, Image]
     name: str
     refusal: str
-    """What is said if a content filter stops it; {reason} is its reason."""
+    """Message if a content filter stops it; {reason} is the filter's reason."""
 
     @classmethod
     def of(cls, words: str, images: Sequence[Image], refusal: str) -> _Question:
@@ -62,13 +62,14 @@ class _Question:
 
 
 class BackboneDescriber:
-    """See `protocols.Describer`; used by one thread. Raises what the backbone raises, and what `progress` raises.
+    """A `protocols.Describer` for one thread. Raises what the backbone raises, and what `progress` raises.
 
-    The backbone is asked from threads of its own, which know no run: `progress` is called by the caller's thread alone.
+    The backbone is asked from other threads, which do not know the run: `progress` is called by the caller's thread
+    alone.
     """
 
     def __init__(self, backbone: Backbone, seed: int, kept: Path, progress: Progress = no_progress) -> None:
-        """`kept` is a file for this experiment alone; `progress` is called with every piece of an answer."""
+        """`kept` is a file for this experiment alone; `progress` is called for every piece of an answer."""
         self._backbone = backbone
         self._seed = seed
         self._kept = kept
@@ -78,7 +79,7 @@ class BackboneDescriber:
 
     @property
     def usage(self) -> Usage:
-        """What this experiment's answers took, earlier attempts at it and refused ones included."""
+        """Usage of this experiment's answers, including earlier attempts and refused answers."""
         found = [*(answer.usage for answer in self._answers.values()), *self._lost]
         return sum(found, Usage())
 
@@ -101,7 +102,7 @@ class BackboneDescriber:
         return f"{reply.text} ({reply.captions} of the {len(images)} images were too many to be looked at.)"
 
     def _ask(self, questions: Sequence[_Question]) -> None:
-        """Have the answers to all questions, each asked once. Raises the trouble of the first that has some."""
+        """Answer all questions, each asked once. Raises the first failure."""
         left = {each.name: each for each in questions if each.name not in self._answers}
         stop = Event()
         with ThreadPoolExecutor(AT_ONCE, "describe") as pool:
@@ -109,13 +110,13 @@ class BackboneDescriber:
             try:
                 self._collect(asked, len(questions))
             except BaseException:
-                stop.set()  # whoever is being asked stops at the next piece
+                stop.set()  # requests under way stop at their next piece
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         self._progress("describing images", len(questions), len(questions))
 
     def _collect(self, asked: Mapping[Future[Reply], str], total: int) -> None:
-        """Keep each answer as it comes; once one fails no more are begun, and those under way are still kept."""
+        """Keep each answer as it comes. After a failure no more are started; those under way are still kept."""
         waiting = set(asked)
         while waiting:
             self._progress("describing images", total - len(waiting), total)
@@ -133,7 +134,7 @@ class BackboneDescriber:
                 future.result()
 
     def _reply(self, question: _Question, stop: Event) -> Reply:
-        """The observer's answer on one line. Raises Cancelled once nobody waits for it any more."""
+        """Return the observer's answer on one line. Raises Cancelled if the caller no longer waits."""
 
         def check_stop(_: str | StatusNote | None) -> None:
             if stop.is_set():
@@ -158,7 +159,7 @@ class BackboneDescriber:
 
 
 def _read_answers(path: Path) -> dict[str, Reply]:
-    """What the file holds; a line cut short by a crash is passed over."""
+    """Read the kept answers; a line cut short by a crash is skipped."""
     found = {}
     for line in path.read_bytes().splitlines() if path.exists() else ():
         with suppress(msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""What a script shows with `tools.display`, sorted into images and words in the order given. Used by `Tools`."""
+"""Sort what a script shows with `tools.display` into images and texts, in the order given. Used by `Tools`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from workers.lab.memory import image_texts, is_made, look_up
 from workers.protocols import ImageMemory, Progress, no_progress
 
 MOST_TITLE = 200
-"""Characters of a line that can be the title of an image."""
+"""Maximum characters of a line that can be the title of an image."""
 
 
 def flatten(
     things: Sequence[Any], memory: ImageMemory, progress: Progress = no_progress
 ) -> Iterator[str | LoggedImage]:
-    """Texts and images in order, in lists nested as they may be; anything else, lists of numbers too, becomes text."""
+    """Return texts and images in order, from lists of any depth; anything else, including lists of numbers, becomes
+    text.
+    """
     lone = len(things) == 2 and not isinstance(things[0], list | tuple)
     if lone and _is_plain(things[0]) and _is_image(things[1]):  # an activation and its image
         image = look_up(memory, things[1], "an image")
@@ -43,9 +45,9 @@ def flatten(
 
 
 def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[LoggedImage], str]]:
-    """Images, then the words that follow them, again and again. Raises ToolMisuse for too many images at once.
+    """Group images with the texts that follow them. Raises ToolMisuse for too many images at once.
 
-    A line beside a lone image is its title: the line that follows it or, where every image has one before it, that.
+    A line beside a single image is its title: the line after it or, if every image has one before it, that line.
     """
     found: list[tuple[list[LoggedImage], list[str]]] = []
     for part in _drop_captions(_take(parts)):
@@ -57,7 +59,7 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
 
 
 def _take(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
-    """The parts; no image beyond the last that is shown is looked at. Raises ToolMisuse."""
+    """Return the parts, up to the last image that is shown. Raises ToolMisuse."""
     found, most = [], arguments.MOST_ITEMS
     left = most
     for part in parts:
@@ -69,7 +71,7 @@ def _take(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
 
 
 def _drop_captions(parts: list[str | LoggedImage]) -> list[str | LoggedImage]:
-    """Parts that go text, image, text, image to the end are the images alone, under these titles."""
+    """Turn parts that alternate text, image, text, image to the end into images with these titles."""
     lines = [part for part in parts[::2] if isinstance(part, str) and _is_title(part)]
     images = [part for part in parts[1::2] if isinstance(part, LoggedImage)]
     if not images or not len(lines) == len(images) == len(parts) / 2:
@@ -80,7 +82,7 @@ def _drop_captions(parts: list[str | LoggedImage]) -> list[str | LoggedImage]:
 def _split_titles(images: list[LoggedImage], words: list[str]) -> tuple[list[LoggedImage], str]:
     if len(images) == len(words) == 1 and _is_title(words[0]):
         return [replace(images[0], title=words[0].strip())], ""
-    # A line for each text; letters alone come from a text that was unpacked, and make one line
+    # Each text makes a line; single letters come from an unpacked text and make one line together
     return images, ("" if all(len(word) == 1 for word in words) else "\n").join(words)
 
 
@@ -89,7 +91,7 @@ def _is_title(words: str) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it holds neither text nor image: a list of numbers is shown as one."""
+    """True if it holds neither text nor image: a list of numbers is shown as one."""
     if isinstance(value, list | tuple):
         return all(_is_plain(each) for each in value)
     return not isinstance(value, str | Image.Image)

@@ -1,6 +1,6 @@
-"""Checks of what a program passes to the game engine, and the grid of views that its lists ask for.
+"""Check what a program passes to the game engine, and build the grid of views that its lists ask for.
 
-A program is written by a language model: types, bounds and the number of images are checked here, by the table of
+A language model wrote the program: types, bounds and the number of images are checked here, by the table of
 `record.engine_parameters`.
 """
 
@@ -21,7 +21,7 @@ MAX_SEED = 2**31 - 1
 
 @dataclass(frozen=True)
 class EngineRequest:
-    """One image that is asked for. `row` is the place of its prompt; `seed` is None where the run chooses it."""
+    """One requested image. `row` is the position of its prompt; `seed` is None where the run chooses it."""
 
     row: int
     prompt: str
@@ -35,7 +35,7 @@ class EngineRequest:
 
 
 def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineRequest]:
-    """Check a call and lay out its images: for each prompt all combinations, the last parameter changing fastest.
+    """Check a call and list its images: for each prompt all combinations, the last parameter changing fastest.
 
     `options` holds what was given by name, None for what was not. Raises ToolMisuse.
     """
@@ -58,9 +58,9 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
 
 
 def _list_values(name: str, value: Any) -> list[dict[str, float]]:
-    """The values of one parameter; those of the camera may hold an elevation too."""
+    """List the values of one parameter; those of the camera may include an elevation."""
     if name == "camera":
-        # A tuple is one place of the camera, a list is a sweep
+        # A tuple is one camera position, a list is a sweep
         given = [value] if isinstance(value, tuple) else _as_list(value, name)
         return [_check_camera(each) for each in given]
     return [{name: _check_value(name, each)} for each in _as_list(value, name)]
@@ -91,7 +91,7 @@ def _check_camera(value: Any) -> dict[str, float]:
 
 
 def _check_value(name: str, value: Any) -> float:
-    """A number within the bounds of its parameter."""
+    """Return a number within the bounds of its parameter."""
     known = ENGINE_PARAMETERS[name]
     kind = "whole number" if known.is_whole else "number"
     wanted = f"{name} must be a {kind} from {known.least:g} to {known.most:g} ({known.meaning})"

@@ -1,10 +1,10 @@
-"""The exemplar index: what a dataset says of every unit of a layer. Computed in one pass, saved, loaded next time.
-Exemplars come of the split of that name alone; what is counted, such as the mean, is of all images.
+"""The exemplar index: statistics of every unit of a layer over a dataset. Computed in one pass, saved, loaded next
+time. Exemplars come from the split "exemplars" alone; statistics such as the mean cover all images.
 
 Files lie in `<state>/index/<model>-<revision>/<dataset>-<revision>/<layer>.npz`, those of logits in
 `<layer>.<scale>.npz`. Threads and processes that want the same index wait for one another, so it is computed once, by
-`indexing`; where others have published the exemplars of a layer, theirs are taken. Masked images are not its business:
-a system makes them. Made by `laboratory`; systems read it.
+`indexing`; published exemplars of a layer are used where they exist. Masked images are made by the system, not here.
+Made by `laboratory`; systems read it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from workers.protocols import (
     no_progress,
 )
 
-_LONGEST = 100  # characters of a file name
+_LONGEST = 100  # maximum characters of a file name
 
 
 class ExemplarIndex:
@@ -62,19 +62,19 @@ class ExemplarIndex:
 
     @cached_property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The folder of its files."""
         names = (f"{each.name}-{each.revision}" for each in (self._model, self._dataset))
         return self._settings.state.joinpath("index", *(file_name(name) for name in names))
 
     def unit(self, layer: str, unit: int, progress: Progress = no_progress) -> UnitStatistics:
-        """What is known of a unit; computes the index of its layer if there is none yet."""
+        """Return the record of a unit; computes the index of its layer if there is none yet."""
         return self.layer(layer, progress).unit(unit)
 
     def layer(self, layer: str, progress: Progress = no_progress) -> LayerStatistics:
-        """The statistics of a layer's units. Raises Cancelled if `progress` does.
+        """Return the statistics of a layer's units. Raises Cancelled if `progress` does.
 
-        Layers of concepts, and of a circuit, are all indexed with the first of them: looking is what costs, and they
-        share what is seen.
+        Layers of concepts, and of a circuit, are all indexed with the first of them: looking at images is what costs,
+        and they share that.
         """
         if layer not in self._layers:
             sharing = [info.name for info in self._model.layers() if info.kind in ("concept", "circuit")]
@@ -82,33 +82,33 @@ class ExemplarIndex:
         return self._layers[layer]
 
     def picture(self, position: int) -> Picture:
-        """The dataset's image at a position; one that was published for other weights carries a remark."""
+        """Return the dataset's image at a position; one published for other weights carries a remark."""
         layer_of: Callable[[int], str] | None = getattr(self._dataset, "layer_of", None)
         picture, note = self._dataset[position], self.note(layer_of(position)) if layer_of else ""
         return replace(picture, note=note) if note else picture
 
     def note(self, layer: str) -> str:
-        """What to know of a layer's exemplars wherever they stand; "" if nothing."""
+        """Return what to know of a layer's exemplars wherever they are shown; "" if nothing."""
         return self._notes().get(layer, "")
 
     def known(self, layers: Sequence[str]) -> dict[str, LayerStatistics]:
-        """Those of the layers that have been indexed; computes nothing. Raises UnknownName."""
+        """Return the layers that have been indexed; computes nothing. Raises UnknownName."""
         self._missing(layers)
         return {layer: self._layers[layer] for layer in layers if layer in self._layers}
 
     def skipped(self) -> SkippedImages:
-        """The images that were left out when a layer was indexed; none if no layer has been yet."""
+        """Return the images that were left out when a layer was indexed; none if no layer has been yet."""
         try:
             return SkippedImages.from_json((self.folder / "skipped.json").read_text("utf-8"))
         except (OSError, KeyError, TypeError, ValueError):
             return SkippedImages()
 
     def prepare(self, layers: Sequence[str], progress: Progress = no_progress, *, insist: bool = False) -> None:
-        """Have the index of these layers, from disk or in one pass over the dataset.
+        """Load the index of these layers, or compute it in one pass over the dataset.
 
-        Published exemplars that are of other weights than the model's are refused, unless somebody insists: then they
-        are marked. Raises Cancelled, UnknownName; MissingPart if nothing can be indexed; MachineryError if the disk is
-        full or the model's values make no sense. Whatever ends it, the next call goes on where it was.
+        Published exemplars of other weights than the model's are refused; if the caller insists, they are used and
+        marked. Raises Cancelled, UnknownName; MissingPart if nothing can be indexed; MachineryError if the disk is full
+        or the model's values are not finite. After any failure the next call continues where it was.
         """
         if all(layer in self._layers for layer in layers):
             return
@@ -123,7 +123,7 @@ class ExemplarIndex:
                     self._compute(missing, progress, insist)
 
     def _missing(self, layers: Sequence[str]) -> list[LayerInfo]:
-        """Those of the layers that are neither loaded nor, now, found on disk."""
+        """List the layers that are neither loaded nor found on disk."""
         infos = {info.name: info for info in self._model.layers()}
         check_layers(self._model.name, layers, infos)
         for layer in layers:
@@ -155,9 +155,9 @@ class ExemplarIndex:
         progress(what, len(self._dataset), len(self._dataset))
 
     def _published(self, info: LayerInfo) -> PublishedLayer | None:
-        """What others have found of the layer, at most as many exemplars as the settings want.
+        """Return the published exemplars of a layer, at most as many as the settings want.
 
-        Raises MissingPart if there is nothing, or it does not fit the model; it may say nothing of the last units.
+        Raises MissingPart if there are none, or they do not fit the model; the last units may be missing.
         """
         ask: Callable[[str], PublishedLayer] | None = getattr(self._dataset, "published", None)
         if ask is None:
@@ -172,7 +172,7 @@ class ExemplarIndex:
         return replace(found, activations=found.activations[:most], positions=found.positions[:most])
 
     def _compare(self, layer: str, found: PublishedLayer, progress: Progress, insist: bool) -> None:
-        """Refuse exemplars of other weights, or note that they are; who insisted once need not do so again."""
+        """Refuse exemplars of other weights, or mark them. A caller that insisted once need not do so again."""
         made = compare_exemplars(found, layer, self._model, self._dataset, self._settings.batch_size, progress)
         if made is None or not made.differs:
             return
@@ -197,7 +197,7 @@ class ExemplarIndex:
         self._layers[layer] = statistics
 
     def _path(self, layer: str) -> Path:
-        """Logits are indexed as probabilities: their scale is part of the name."""
+        """Path of a layer's file. Logits are indexed as probabilities, so their scale is part of the name."""
         scale = next((info.scale for info in self._model.layers() if info.name == layer), "")
         return self.folder / f"{file_name(layer)}{f'.{scale}' if scale else ''}.npz"
 
@@ -205,7 +205,7 @@ class ExemplarIndex:
         return np.array(stamp_index(self._settings, self._dataset))
 
     def _read(self, layer: LayerInfo) -> LayerStatistics | None:
-        """The saved statistics; None if there are none, or they were made under other settings, or are damaged."""
+        """Read the saved statistics; None if they are missing, damaged, or made under other settings."""
         try:
             with self._path(layer.name).open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 known = {field.name: saved[field.name] for field in fields(LayerStatistics) if field.name in saved}
@@ -217,14 +217,14 @@ class ExemplarIndex:
 
 
 def ask_dataset(dataset: Dataset, ability: str, progress: Progress) -> None:
-    """Let the dataset do what only some of them can."""
+    """Call an optional method of the dataset, if it has it."""
     do: Callable[[Progress], None] | None = getattr(dataset, ability, None)
     if do:
         do(progress)
 
 
 def file_name(text: str) -> str:
-    """A name for files and folders that stands for any text: short, and of plain characters."""
+    """Return a short file or folder name of plain characters for any text."""
     name = re.sub(r"[^\w.-]", "_", text)
     if len(name.encode()) <= _LONGEST:
         return name

@@ -1,6 +1,6 @@
-"""What an experiment logs: observations and words, in order, with a bound on both.
+"""The bounded log of an experiment: observations and texts, in order.
 
-Holds what earlier experiments of the run logged too, for programs that look back. `Tools` writes into it.
+It also holds what earlier experiments of the run logged, for programs that read back. `Tools` writes into it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from workers.record.experiments import LogEntry, Observation
 from workers.record.figures import differs
 
 MOST_OBSERVATIONS = 256
-"""Images one experiment may log."""
+"""Maximum number of images that one experiment may log."""
 TEXT_CHARS = 40_000
-"""Characters one experiment may log; what is beyond is cut."""
+"""Maximum characters that one experiment may log; the rest is cut."""
 LATEST_RESULTS = 200
-"""Results a program can look back on."""
+"""Results that a program can read back."""
 RESULT_CHARS = 48 << 20
 """Characters of their images; more would not fit through the wire."""
 
@@ -47,7 +47,7 @@ class ExperimentLog:
         self._chars_left = TEXT_CHARS
 
     def add(self, images: Sequence[LoggedImage], text: str = "") -> None:
-        """Log one entry. What was not measured in this experiment is measured, since a number is what was measured.
+        """Log one entry. Images not measured in this experiment are measured, since every logged number is measured.
 
         Raises ToolMisuse if the experiment has logged too many images.
         """
@@ -67,7 +67,7 @@ class ExperimentLog:
 
     @property
     def experiment_log(self) -> list[dict[str, Any]]:
-        """Every entry of the run so far, as plain data."""
+        """Return every entry of the run so far, as plain data."""
         return [
             {"images": [{"title": seen.title, "activation": seen.activation} for seen in entry.observations]}
             | {"text": entry.text}
@@ -76,7 +76,7 @@ class ExperimentLog:
 
     @property
     def results_list(self) -> list[dict[str, Any]]:
-        """The latest results of the run, oldest first, each {title: {"activation": number, "image": Base64}}."""
+        """Return the latest results of the run, oldest first, each {title: {"activation": number, "image": Base64}}."""
         seen = [observation for entry in self._all() for observation in entry.observations]
         found: list[dict[str, Any]] = []
         left = RESULT_CHARS
@@ -89,7 +89,7 @@ class ExperimentLog:
         return found[::-1]
 
     def _observation(self, logged: LoggedImage, raw: StoredImage) -> Observation:
-        """What is known of a logged image: raw and masked image are both found, whichever of them came."""
+        """Return what is known of a logged image: both raw and masked image are found from either."""
         found = self._system.measured[raw.key]
         known, plain = raw.provenance, logged.image.key == raw.key
         return Observation(

@@ -15,12 +15,12 @@ from workers.record.functions import Sample, to_json
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
 MOST_SAMPLES = 2_000
-"""Inputs one experiment may log."""
+"""Maximum number of inputs that one experiment may log."""
 MOST_HYPOTHESES = 5
-"""Whose predictions one experiment may log."""
+"""Maximum number of hypotheses whose predictions one experiment may log."""
 _NAME_CHARS = 60
 TEXT_CHARS = 40_000
-"""Characters of words one experiment may log."""
+"""Maximum characters of text that one experiment may log."""
 
 
 class CallableSubject(Protocol):

@@ -1,4 +1,4 @@
-"""What the bytes of an untrusted image tell before anything is decoded: its pixels, and the scans of a JPEG.
+"""Read pixels and JPEG scans of an untrusted image from its bytes, before anything is decoded.
 
 Used by `imaging`, which decodes, and by the sandbox, which bounds what one call may carry.
 """
@@ -13,25 +13,25 @@ from io import BytesIO
 from PIL import Image
 
 FORMATS = ("PNG", "JPEG", "WEBP")
-"""Formats of which bytes and pixels bound the work of decoding, once the scans of a JPEG are counted."""
+"""Formats whose decoding time is bounded by bytes and pixels, once the scans of a JPEG are counted."""
 MAX_SCANS = 100
-"""Most scans of a JPEG; encoders make some ten. Each asks, in a few bytes, for a pass over all pixels."""
+"""Maximum scans of a JPEG; encoders make about ten. A few bytes of each demand a pass over all pixels."""
 
 _SIGNATURES = (b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
 _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
-"""The beginning of a segment. In the data of a scan there are other markers alone, none of which has a length."""
+"""The beginning of a segment. The data of a scan contain only other markers, which have no length."""
 _SCAN, _END = b"\xda", b"\xd9"
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes in a Base64 string or a `data:` URL. Raises ValueError."""
+    """Return the bytes in a Base64 string or a `data:` URL. Raises ValueError."""
     return base64.b64decode(text.partition(",")[2] if text.startswith("data:") else text, validate=True)
 
 
 def count_pixels(text: str) -> int:
-    """Pixels of the image in a Base64 text; 0 if it is none, or one that no decoder here takes."""
+    """Return the pixels of the image in a Base64 text; 0 if it is none, or of a format not decoded here."""
     start = text.find(",") + 1 if text.startswith("data:") else 0
-    with suppress(Exception):  # whatever is wrong with it is said where it is decoded
+    with suppress(Exception):  # decoding reports any error
         if base64.b64decode(text[start : start + 8], validate=True).startswith(_SIGNATURES):
             with Image.open(BytesIO(decode_base64(text)), formats=FORMATS) as image:
                 return image.width * image.height
@@ -39,7 +39,7 @@ def count_pixels(text: str) -> int:
 
 
 def explain_scans(image: Image.Image) -> str:
-    """Why an opened JPEG would take too long to decode; "" if it would not, and for other formats."""
+    """Say why an opened JPEG would take too long to decode; "" if it would not, and for other formats."""
     if image.format not in {"JPEG", "MPO"}:
         return ""
     file = image.fp  # type: ignore[attr-defined]
@@ -50,9 +50,9 @@ def explain_scans(image: Image.Image) -> str:
 
 
 def count_scans(data: bytes) -> int:
-    """Scans of a JPEG as a decoder meets them, at most one over `MAX_SCANS`.
+    """Count the scans of a JPEG as a decoder meets them, up to one over `MAX_SCANS`.
 
-    What segments hold, as a thumbnail, and what follows the image, as a phone's film, is passed over.
+    The contents of segments (such as a thumbnail) and data after the image (such as a phone's video) are skipped.
     """
     at, scans = 2, 0
     while scans <= MAX_SCANS and (found := _MARKER.search(data, at)):

@@ -1,6 +1,6 @@
-"""Makes images for an experiment: draws prompts, edits images, chooses seeds, and remembers where each image came from.
+"""Make images for an experiment: draw prompts, edit images, choose seeds, and remember the origin of each image.
 
-It trusts its arguments: `Tools` checks them. It draws nothing itself: that is for generators and editors.
+It trusts its arguments: `Tools` checks them. Drawing itself is done by generators and editors.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from workers.record.origins import Origin
 _SHOWN = 200
 """Characters of a prompt or a remark that are shown again."""
 _REASON = 400
-"""Characters of the reason of a refusal: an example that works stands at its end."""
+"""Maximum characters of a refusal's reason: long enough for the working example at its end."""
 _NAMED = 12
 """Refused prompts, or instructions, that are named."""
 
 
 @dataclass(frozen=True)
 class ToolBackends:
-    """What makes images and puts them into words. Each is loaded when it is first needed, and not before."""
+    """What makes and describes images. Each part is loaded when it is first needed."""
 
     generator: Callable[[], ImageGenerator]
     editor: Callable[[], ImageEditor]
@@ -47,7 +47,7 @@ class ToolBackends:
 
 
 class ImageSeeds:
-    """A seed for each image: derived from the run's seed, the words, and how often they were asked for in the run.
+    """A seed for each image: derived from the run's seed, the words, and how often the run asked for them.
 
     Images that earlier experiments logged are not drawn again; the same run with the same log draws the same.
     """
@@ -57,7 +57,7 @@ class ImageSeeds:
         self._used = {(seen.prompt, seen.seed) for entry in earlier for seen in entry.observations}
 
     def next(self, words: str) -> int:
-        """A seed that these words did not have yet, 0 to 2**31 - 1."""
+        """Return a seed from 0 to 2**31 - 1 that these words did not have yet."""
         seeds = (derive_seed(self._seed, words, times) for times in count())
         seed = next(each for each in seeds if (words, each) not in self._used)
         self._used.add((words, seed))
@@ -65,28 +65,28 @@ class ImageSeeds:
 
 
 class ImageTools:
-    """Generator, editor and describer at work for one experiment."""
+    """Generator, editor and describer of one experiment."""
 
     def __init__(self, backends: ToolBackends, memory: ImageMemory, seeds: ImageSeeds, progress: Progress) -> None:
         self._backends = backends
         self.remarks: dict[str, None] = {}
-        """What there is to say of the images made, in order, each once."""
+        """Remarks on the images made, in order, each once."""
         self.notes: dict[str, str] = {}
-        """What belongs beside single images, by key."""
+        """Remarks on single images, by key."""
         self.noted: dict[str, str] = {}
         """The same with the words of the image, and its key."""
         self.refused: dict[str, str] = {}
         """Why a prompt or an instruction was refused."""
         self.titles: dict[str, str] = {}
-        """What images of the game engine are called where the program gives no title, by key."""
+        """Default titles of the game engine's images, by key."""
         self._memory = memory
         self._seeds = seeds
         self._progress = progress
 
     def generate(self, prompts: Sequence[str], origin: Origin) -> list[StoredImage]:
-        """One image for each prompt; a placeholder for one that is refused, and a remark that says why.
+        """Draw one image for each prompt; a refused prompt gives a placeholder and a remark that says why.
 
-        Raises Cancelled; ToolRefused if all are refused, unless they were to be edited: `edit` says so then.
+        Raises Cancelled; ToolRefused if all are refused, unless they were to be edited: then `edit` reports it.
         """
         if not prompts:
             return []
@@ -97,8 +97,9 @@ class ImageTools:
         return self._keep_drawn(pictures, prompts, seeds, origin)
 
     def render(self, requests: Sequence[EngineRequest]) -> list[StoredImage]:
-        """One image of the game engine for each request; those of one prompt share its seed, so that they differ by
-        their parameters alone. Refusals are as in `generate`."""
+        """Render one image of the game engine for each request. Images of one prompt share its seed, so they differ by
+        their parameters alone. Refusals are as in `generate`.
+        """
         prompts = {each.row: each.prompt for each in requests if each.seed is None}
         drawn = {row: self._seeds.next(prompt) for row, prompt in prompts.items()}
         seeds = [drawn[each.row] if each.seed is None else each.seed for each in requests]
@@ -112,8 +113,8 @@ class ImageTools:
     def edit(self, originals: Sequence[StoredImage], instructions: Sequence[str]) -> list[StoredImage]:
         """Apply one instruction to each raw image, with the seed of its original.
 
-        One that is refused, or whose original was not made, leaves a placeholder, and a remark that says why. Raises
-        Cancelled; ToolRefused if all are refused.
+        An instruction that is refused, or whose original was not made, gives a placeholder and a remark that says why.
+        Raises Cancelled; ToolRefused if all are refused.
         """
         seeds = [
             self._seeds.next(words) if kept.provenance.seed is None else kept.provenance.seed
@@ -129,7 +130,9 @@ class ImageTools:
         return found
 
     def describer_of(self, images: Sequence[StoredImage]) -> Describer:
-        """The describer, if it was made for these images. Raises ToolRefused, naming the first that it was not."""
+        """Return the describer if it was made for these images. Raises ToolRefused, naming the first that it was not
+        made for.
+        """
         describer = self._backends.describer()
         refusal: Callable[[Json], str] | None = getattr(describer, "refusal", None)
         for at, kept in enumerate(images if refusal else ()):
@@ -141,7 +144,7 @@ class ImageTools:
     def _edited(
         self, originals: Sequence[StoredImage], instructions: Sequence[str], seeds: Sequence[int]
     ) -> list[Picture]:
-        """The editor's pictures; it is not asked about originals that were not made."""
+        """Return the editor's pictures; originals that were not made are not passed to it."""
         editor, there = self._backends.editor(), [at for at, kept in enumerate(originals) if is_made(kept)]
         pictures = [Picture(originals[at].image, originals[at].provenance.scene) for at in there]
         made = editor.edit(pictures, [instructions[at] for at in there], [seeds[at] for at in there], self._progress)
@@ -157,7 +160,7 @@ class ImageTools:
     def _tell_refused(
         self, words: Sequence[str], pictures: Sequence[Picture], maker: object, *, none_is_an_error: bool
     ) -> None:
-        """A remark on what was not made and why; ToolRefused with the same if that is everything."""
+        """Remark what was not made and why; raise ToolRefused with the same text if that is everything."""
         asked = [(each, picture.refused) for each, picture in zip(words, pictures, strict=True) if picture.refused]
         if not asked:
             return
@@ -185,6 +188,6 @@ class ImageTools:
 
 
 def derive_seed(seed: int, words: str, times: int) -> int:
-    """A number from 0 to 2**31 - 1 that hangs on all three."""
+    """Derive a number from 0 to 2**31 - 1 from all three."""
     digest = hashlib.sha256(f"{seed}\n{times}\n{words}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

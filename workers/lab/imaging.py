@@ -1,7 +1,7 @@
 """The one home of image conversion and masks. Knows no model, no tool and no storage.
 
 Images are `PIL.Image.Image`, mode RGB, at most `MAX_PIXELS` pixels. Activation maps are float arrays (height, width).
-Everybody who turns bytes or text into images calls this, since it takes hostile input.
+All code that turns bytes or text into images calls this module, since the input is hostile.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from workers.record.systems import SystemSpec
 
 MAX_PIXELS = 4096 * 4096
 DIMMED_BRIGHTNESS = 0.55
-"""Brightness of what lies outside a mask."""
+"""Brightness outside a mask."""
 DIMMED_COLOUR = 0.5
-"""Share of its colour that is left there; the rest is grey of the same brightness."""
+"""Share of its colour kept outside a mask; the rest is grey of the same brightness."""
 DARK_BRIGHTNESS = 0.25
-"""Brightness there in the published look, in full colour (paper, section 3.1)."""
+"""Brightness outside a mask in the published look, in full colour (paper, section 3.1)."""
 LUMA_WEIGHTS = (0.299, 0.587, 0.114)
 """Shares of red, green and blue in the brightness of a pixel (ITU-R BT.601)."""
 FINER = 4
-"""Cells of a kept map for each of a map that covers a part of an image alone."""
+"""Cells of a drawn map for each cell of a map that covers only part of an image."""
 FAINTEST = 0.5
 """Brightness of the least active place of a mask in the weighted look."""
 OUTLINES: dict[Surroundings, tuple[int, int, int]] = {
@@ -43,15 +43,15 @@ OUTLINES: dict[Surroundings, tuple[int, int, int]] = {
     "dark": (255, 0, 0),
     "weighted": (255, 64, 0),
 }
-"""Colour of the line around a mask; drawn just outside it, so that the region itself stays untouched.
+"""Colour of the line around a mask; drawn just outside it, so the region itself stays untouched.
 
-Each look has its own red: who has the pixels alone can tell how the rest was treated.
+Each look has its own red, so that the pixels alone tell how the rest was treated.
 """
 
 MAX_SIDE = 1024
-"""Most pixels a side of images of datasets, and of those that programs bring: larger ones are reduced."""
+"""Maximum side in pixels of images of datasets and of programs: larger ones are reduced."""
 MAX_ASPECT_RATIO = 50
-"""Most times that one side of it may be as long as the other: networks enlarge the shorter one."""
+"""Maximum ratio of the sides: networks enlarge the shorter one."""
 
 _DARKER = [int(value * DARK_BRIGHTNESS) for value in range(256)] * 3
 _HALF_DIMMED = tuple(
@@ -71,18 +71,18 @@ Result = TypeVar("Result")
 
 
 class UnfitImage(ToolMisuse):
-    """Raised when something is an image, but larger, slimmer or slower to decode than anything here takes."""
+    """Raised for an image that is larger, slimmer or slower to decode than is accepted here."""
 
 
 def image_key(image: Image.Image) -> str:
-    """SHA-256, in hex, of mode, size and pixels: encoders differ, pixels do not."""
+    """Return the SHA-256, in hex, of mode, size and pixels: encoders differ, pixels do not."""
     digest = hashlib.sha256(f"{image.mode} {image.width} {image.height}\n".encode())
     digest.update(image.tobytes())
     return digest.hexdigest()
 
 
 def encode_png(image: Image.Image) -> bytes:
-    """PNG without metadata, compressed lightly since it is made often and read soon."""
+    """Encode as PNG without metadata, lightly compressed since it is made often and read soon."""
     if image.mode == "RGB":
         return encode_rgb(image)
     bare = Image.frombytes(image.mode, image.size, image.tobytes())
@@ -92,7 +92,7 @@ def encode_png(image: Image.Image) -> bytes:
 
 
 def decode_image(data: bytes) -> Image.Image:
-    """The image in untrusted bytes: upright, RGB, without metadata; the first frame of an animation.
+    """Decode an image from untrusted bytes: upright, RGB, without metadata; the first frame of an animation.
 
     Raises ToolMisuse if the bytes are no PNG, JPEG or WebP image; UnfitImage if it has over `MAX_PIXELS` pixels or too
     many scans, or one side over `MAX_ASPECT_RATIO` times as long as the other.
@@ -112,10 +112,10 @@ def decode_image(data: bytes) -> Image.Image:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """The pixels alone, in RGB; transparent parts become white.
+    """Return only the pixels, in RGB; transparent parts become white.
 
-    Of 16-bit values the upper half counts. Floats and 32-bit values are shares of 1, 255 or 65,535: the least of these
-    that none exceeds, else of the highest.
+    16-bit values keep their upper half. Floats and 32-bit values are divided by 1, 255 or 65,535: the smallest of these
+    that no value exceeds, else by the highest value.
     """
     if type(image) is Image.Image and image.mode == "RGB" and not image.info:
         return image.copy()
@@ -136,7 +136,9 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def from_base64(text: str) -> Image.Image:
-    """The image in a Base64 string or a `data:` URL. Raises ToolMisuse if it does not decode to one, as above."""
+    """Return the image in a Base64 string or a `data:` URL. Raises ToolMisuse if it does not decode to one, as
+    above.
+    """
     try:
         data = decode_base64(text)
     except ValueError as error:
@@ -147,14 +149,14 @@ def from_base64(text: str) -> Image.Image:
 
 
 def reduce_image(image: Image.Image) -> Image.Image:
-    """The image, or where a side is over `MAX_SIDE` a copy reduced to it."""
+    """Return the image, or a reduced copy if a side is over `MAX_SIDE`."""
     return image if max(image.size) <= MAX_SIDE else thumbnail(image, MAX_SIDE)
 
 
 def image_from_text(text: str) -> Image.Image | None:
-    """The image if the text is one in Base64, else None. Told by decoding it, never by its looks.
+    """Return the image if the text is one in Base64, else None. Decided by decoding, never by how the text looks.
 
-    Raises UnfitImage if it is one of an impossible size: taken for words it would be a prompt.
+    Raises UnfitImage for an image of an invalid size: taken for words it would become a prompt.
     """
     try:
         return from_base64(text)
@@ -165,7 +167,7 @@ def image_from_text(text: str) -> Image.Image | None:
 
 
 def as_image(value: Any, argument: str) -> Image.Image:
-    """The RGB image in whatever a program passed for one: a PIL image or a Base64 string.
+    """Return the RGB image that a program passed as a PIL image or a Base64 string.
 
     Raises ToolMisuse naming `argument`, what came and what is wanted.
     """
@@ -189,15 +191,15 @@ def mask_image(
     part: Box = WHOLE_IMAGE,
     surroundings: Surroundings = "dim",
 ) -> Image.Image:
-    """The image with the region above `threshold` left bright, the rest dimmed, and a red line between them.
+    """Return the image with the region above `threshold` bright, the rest dimmed, and a red line between them.
 
-    The map (h, w) is brought to the size of the part of the image that it covers bilinearly (paper, section 3.1).
-    "weighted": the region is the brighter the more active it is, from `FAINTEST` at the threshold to full brightness at
-    the maximum of this map. Where nothing is above the threshold, the image comes back as it was; where everything is,
-    too, unless it is weighted.
+    The map (h, w) is resized bilinearly to the part of the image that it covers (paper, section 3.1). "weighted":
+    brightness in the region grows with the activation, from `FAINTEST` at the threshold to full brightness at the
+    maximum of this map. If nothing is above the threshold, the image is returned unchanged; also if everything is,
+    unless it is weighted.
     """
     image = image.convert("RGB")
-    if not (activation_map > threshold).any():  # so nothing between its places is either
+    if not (activation_map > threshold).any():  # then no interpolated value is above it either
         return image
     values = _enlarge(activation_map, image.size, part)
     bright = values > threshold  # (height, width)
@@ -213,7 +215,7 @@ def mask_image(
 
 
 def _weigh(image: Image.Image, values: NDArray[np.floating[Any]], threshold: float) -> Image.Image:
-    """The image (height, width) with its brightness growing with values above the threshold, up to their maximum."""
+    """Scale brightness (height, width) with values above the threshold, up to their maximum."""
     high = float(values.max(where=np.isfinite(values), initial=threshold))
     shares = np.clip((values - threshold) / (high - threshold), 0, 1) if high > threshold else np.ones_like(values)
     pixels = np.asarray(image) * (FAINTEST + (1 - FAINTEST) * np.nan_to_num(shares))[:, :, None]
@@ -223,10 +225,10 @@ def _weigh(image: Image.Image, values: NDArray[np.floating[Any]], threshold: flo
 def draw_map(
     activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE_IMAGE
 ) -> MapImage | None:
-    """The map itself, cell by cell, for an image of `size` (width, height): grey from the lowest value, or 0, to the
-    highest. None where it says nothing of where.
+    """Draw the map itself, cell by cell, for an image of `size` (width, height): grey from the lowest value, or 0, to
+    the highest. Returns None if the map says nothing of where.
 
-    A map that covers a part of the image is brought onto cells of the whole, `FINER` times as fine.
+    A map that covers part of the image is drawn on cells of the whole, `FINER` times as fine.
     """
     if activation_map.size == 1 or not np.isfinite(activation_map).all():
         return None
@@ -243,15 +245,17 @@ def draw_map(
 
 
 def dim_image(image: Image.Image) -> Image.Image:
-    """An RGB image as it looks outside a mask: less bright and less colourful.
+    """Return an RGB image as it looks outside a mask: less bright and less colourful.
 
-    Every byte of it is even, which no eye sees: who has the pixels alone can tell it from what is bright.
+    Every byte of it is even. This is invisible, but lets code tell dimmed pixels from bright ones.
     """
     return image.convert("RGB", _HALF_DIMMED).point(_TWICE)
 
 
 def surroundings_of(settings: LabSettings, spec: SystemSpec, usual: Surroundings | None = None) -> Surroundings:
-    """The look of masked images: the option "surroundings" of the system, else what is usual, else by the settings."""
+    """Return the look of masked images: the option "surroundings" of the system, else the usual one, else that of the
+    settings.
+    """
     asked = spec.options.get("surroundings")
     return asked if asked in OUTLINES else usual or settings.surroundings
 
@@ -259,12 +263,12 @@ def surroundings_of(settings: LabSettings, spec: SystemSpec, usual: Surroundings
 def bright_region(
     activation_map: NDArray[np.floating[Any]], threshold: float, size: tuple[int, int], part: Box = WHOLE_IMAGE
 ) -> NDArray[np.bool_]:
-    """(height, width): what `masked` leaves bright of an image of `size` (width, height)."""
+    """Return what `masked` leaves bright of an image of `size` (width, height), as (height, width)."""
     return _enlarge(activation_map, size, part) > threshold
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """`work` done on each item, on a few threads: Pillow and NumPy let others run while they compute."""
+    """Apply `work` to each item on a few threads: Pillow and NumPy release the interpreter's lock."""
     threads = min(len(items), os.cpu_count() or 1, _THREADS)
     if threads < 2:
         return [work(item) for item in items]
@@ -274,7 +278,7 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[R
 
 @cache
 def placeholder() -> Image.Image:
-    """What stands in the place of an image that was not made, so that lists keep their lengths."""
+    """Return the image that stands in for one that was not made, so that lists keep their lengths."""
     image = Image.new("RGB", (_PLACEHOLDER, _PLACEHOLDER), (96, 96, 96))
     drawing = ImageDraw.Draw(image)
     for ends in ((0, 0, _PLACEHOLDER, _PLACEHOLDER), (0, _PLACEHOLDER, _PLACEHOLDER, 0)):
@@ -283,19 +287,19 @@ def placeholder() -> Image.Image:
 
 
 def refused_picture(reason: str) -> Picture:
-    """The picture of what is refused, for this reason."""
+    """Return the picture for something refused, for this reason."""
     return Picture(placeholder(), refused=reason)
 
 
 def thumbnail(image: Image.Image, side: int) -> Image.Image:
-    """A copy that fits into a square of `side` pixels; never enlarged."""
+    """Return a copy that fits into a square of `side` pixels; never enlarged."""
     small = image.copy()
     small.thumbnail((side, side), Image.Resampling.LANCZOS)
     return small
 
 
 def has_valid_size(width: int, height: int) -> bool:
-    """Whether an image of so many pixels is neither too large nor too slim, nor empty."""
+    """True if an image of this size is neither empty, too large nor too slim."""
     return 0 < width * height <= MAX_PIXELS and max(width, height) <= MAX_ASPECT_RATIO * min(width, height)
 
 
@@ -303,7 +307,7 @@ _WANTED = "Pass a PIL image, or a Base64 string as system.neuron returns."
 
 
 def _enlarge(activation_map: NDArray[np.floating[Any]], size: tuple[int, int], part: Box) -> NDArray[np.floating[Any]]:
-    """The map over an image of `size` (width, height); what the map does not cover is minus infinity."""
+    """Enlarge the map over an image of `size` (width, height); what the map does not cover is minus infinity."""
     small = Image.fromarray(np.ascontiguousarray(activation_map, dtype=np.float32))
     if part == WHOLE_IMAGE:
         return np.asarray(small.resize(size, Image.Resampling.BILINEAR))
@@ -317,7 +321,9 @@ def _enlarge(activation_map: NDArray[np.floating[Any]], size: tuple[int, int], p
 
 
 def _overlap(start: float, end: float, side: int, cells: int) -> tuple[slice, tuple[float, float]]:
-    """Along one side of an image: the pixels that a map covers, at least one, and the range of its cells over them."""
+    """Along one side of an image: return the pixels that a map covers, at least one, and the range of its cells over
+    them.
+    """
     first = round(start * side)
     length = max(1, round(end * side) - first)
     pixels = slice(min(max(first, 0), side - 1), max(1, min(first + length, side)))
@@ -326,11 +332,11 @@ def _overlap(start: float, end: float, side: int, cells: int) -> tuple[slice, tu
 
 
 def _grow(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
-    """The mask and all within `reach` pixels of it, diagonally too."""
+    """Grow the mask by `reach` pixels, diagonally too."""
     for down in (True, False):
         done = 0
         while done < reach:
-            step = min(reach - done, done + 1)  # as far as leaves no gap, at the edges too
+            step = min(reach - done, done + 1)  # as far as leaves no gap, also at the edges
             wider = mask.copy()
             later, earlier = (wider, mask) if down else (wider.T, mask.T)
             later[step:] |= earlier[:-step]

@@ -1,6 +1,6 @@
-"""What is kept of an index: the statistics of a layer's units, and the images that were left out.
+"""The records of an index: statistics of a layer's units, and the images that were left out.
 
-Plain data, and how it becomes a file. Made by `indexing` and `exemplars`, read by systems and `jobs`.
+Plain data, and its file format. Made by `indexing` and `exemplars`, read by systems and `jobs`.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from workers.protocols import PublishedLayer
 from workers.record.systems import OrdinaryActivations
 
 QUANTILES = (0.5, 0.9, 0.99)
-"""Of ordinary images: what an activation is compared with."""
+"""Quantiles of ordinary images, with which an activation is compared."""
 NOTED = 1_000
-"""Problems kept in full; of others, their number."""
+"""Problems kept in full; the rest are only counted."""
 
 
 @dataclass(frozen=True)
 class UnitStatistics:
-    """One unit over the dataset. An image's activation is the spatial maximum of the unit's map on it."""
+    """Statistics of one unit over the dataset. An image's activation is the spatial maximum of the unit's map on it."""
 
     activations: tuple[float, ...]
-    """Highest activations, best first; only those above the lowest, so a unit that never changes has none."""
+    """Highest activations, best first; only those above the lowest, so a constant unit has none."""
     positions: tuple[int, ...]
-    """Where in the dataset they are; of equal activations the lower position comes first."""
+    """Their positions in the dataset; of equal activations the lower position comes first."""
     quantile: float
-    """Of all spatial activations, as `running_stats.Histogram.quantile` gives it."""
+    """Quantile of all spatial activations, as `running_stats.Histogram.quantile` gives it."""
     quantile_error: float
     mean: float
     maximum: float
     active: float
     """Share of images with an activation above 0."""
     images: int
-    """Images that were looked at; 0 if the exemplars were published, and then nobody knows mean, share and counts."""
+    """Number of images looked at. 0 for published exemplars: mean, share and counts are then unknown."""
     counts: tuple[int, ...]
-    """Images by activation: the first bin begins at `start`, each is `width` wide. Empty last ones are left out."""
+    """Images by activation: the first bin begins at `start`, each is `width` wide. Empty last bins are left out."""
     start: float
     width: float
     ordinary: OrdinaryActivations | None = None
-    """What ordinary images get, evenly taken from the dataset; None if nobody kept a sample."""
+    """Quantiles of ordinary images, evenly taken from the dataset; None if no sample was kept."""
 
 
 @dataclass(frozen=True)
 class LayerStatistics:
     """The same for all units of a layer, as it is saved: arrays (units,).
 
-    Exemplars are (size, units), counts (units, bins), `images` is a single number. NaN stands for what nobody knows.
-    `sample` (images, units) is what units are compared by: the activations on images that are evenly taken from the
-    dataset, -inf where one could not be read. It has no rows in files that were written before there were samples.
+    Exemplars are (size, units), counts (units, bins), `images` is a single number. NaN stands for unknown values.
+    `sample` (images, units) is used to compare units: the activations on images evenly taken from the dataset, -inf
+    where an image could not be read. It has no rows in older files.
     """
 
     activations: NDArray[np.float32]
@@ -75,15 +75,15 @@ class LayerStatistics:
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Which of the exemplars (size, units) count; none of a unit that never activates."""
+        """True for the exemplars (size, units) that count; none for a unit that never activates."""
         return (self.activations > self.lowest) & (self.maximum != 0)
 
     def dead(self) -> list[int]:
-        """The units that no image activates."""
+        """List the units that no image activates."""
         return [int(unit) for unit in np.flatnonzero(~self.kept.any(0))]
 
     def unit(self, unit: int) -> UnitStatistics:
-        """The record of one unit; empty of exemplars if it never activates."""
+        """Return the record of one unit; without exemplars if it never activates."""
         kept = self.kept[:, unit]
         sampled = self.sample[:, unit]
         read = sampled[np.isfinite(sampled)]
@@ -118,7 +118,7 @@ class SkippedImages:
 
     count: int = 0
     first: list[SkippedImage] = field(default_factory=list)
-    """At most `NOTED`."""
+    """At most `NOTED` of them."""
 
     def add(self, problem: SkippedImage) -> None:
         self.count += 1
@@ -130,7 +130,7 @@ class SkippedImages:
 
     @classmethod
     def from_json(cls, text: str) -> SkippedImages:
-        """Raises KeyError, TypeError or ValueError if it is none."""
+        """Raise KeyError, TypeError or ValueError for invalid data."""
         found = json.loads(text)
         return cls(int(found["count"]), [SkippedImage(*each) for each in found["first"]])
 
@@ -156,7 +156,7 @@ def from_running_stats(stats: RunningStats) -> LayerStatistics:
 
 
 def from_published(found: PublishedLayer, thresholds: NDArray[np.float64]) -> LayerStatistics:
-    """What a publication says; the rest is not known."""
+    """Build the statistics from a publication; the rest is unknown."""
     activations, positions = _exemplar_arrays(found)
     units = len(thresholds)
     unknown = np.full(units, np.nan)
@@ -178,7 +178,9 @@ def from_published(found: PublishedLayer, thresholds: NDArray[np.float64]) -> La
 
 
 def replace_exemplars(measured: LayerStatistics, found: PublishedLayer) -> LayerStatistics:
-    """The same with the exemplars, and thresholds, that were published of the first units; the rest is as measured."""
+    """Return the statistics with the published exemplars, and thresholds, of the first units; the rest stays as
+    measured.
+    """
     size, units = found.activations.shape
     activations, positions = measured.activations.copy(), measured.positions.copy()
     activations[:, :units], positions[:, :units] = -np.inf, 0
@@ -200,7 +202,7 @@ def _exemplar_arrays(found: PublishedLayer) -> tuple[NDArray[np.float32], NDArra
 
 @contextmanager
 def report_disk_errors(folder: Path) -> Iterator[None]:
-    """Raises MachineryError for an OSError: the folder cannot be written to, or the disk is full."""
+    """Turn an OSError into a MachineryError: the folder cannot be written to, or the disk is full."""
     try:
         yield
     except OSError as error:

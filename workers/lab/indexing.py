@@ -1,8 +1,8 @@
-"""One pass of a model over a dataset: the stats of all units of several layers at once.
+"""Compute the statistics of all units of several layers in one pass of a model over a dataset.
 
-Images are read, and shown to the network, ahead in threads, while the maps of earlier ones are counted. What has been
-counted is saved now and then, so that a pass that was cut short, even by a kill, goes on where it was and ends with the
-same figures. Images that cannot be read are left out and noted. Used by `exemplars`.
+Images are read and shown to the network ahead in threads, while the maps of earlier ones are counted. Progress is saved
+at intervals, so an interrupted pass, even a killed one, continues where it was and ends with the same figures. Images
+that cannot be read are left out and noted. Used by `exemplars`.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from workers.lab.splits import SHARES, is_split
 from workers.protocols import Dataset, LabSettings, LayerInfo, Progress, VisionModel
 
 SAVE_EVERY = 30.0
-"""Seconds between checkpoints; more where saving takes over a twentieth of it."""
+"""Seconds between checkpoints; more if saving takes over a twentieth of the time."""
 
 
 @dataclass
 class IndexingState:
-    """What a pass has done."""
+    """The progress of a pass."""
 
     stats: dict[str, RunningStats]
     done: int = 0
-    """Images, from the first on."""
+    """Number of images done, from the first."""
     skipped: SkippedImages = field(default_factory=SkippedImages)
 
 
 class IndexingRun:
-    """A pass under the settings; `checkpoint` is the file that it is saved in."""
+    """A pass under given settings; `checkpoint` is the file it is saved in."""
 
     def __init__(self, settings: LabSettings, model: VisionModel, dataset: Dataset, checkpoint: Path) -> None:
         self._settings = settings
@@ -52,10 +52,10 @@ class IndexingRun:
         self._scales = {info.name: info.scale for info in model.layers()}
 
     def run(self, layers: Sequence[LayerInfo], progress: Progress) -> IndexingState:
-        """Go over the dataset, or the rest of it. The checkpoint stays.
+        """Finish the pass over the dataset. The checkpoint is kept.
 
-        A checkpoint of more layers is finished for all of them. Raises Cancelled; MissingPart if no image can be read;
-        MachineryError if the disk is full or the model's values make no sense.
+        A checkpoint with more layers is finished for all of them. Raises Cancelled; MissingPart if no image can be
+        read; MachineryError if the disk is full or the model's values are not finite.
         """
         work = self._resumed(layers) or IndexingState({info.name: self._new_stats(info) for info in layers})
         what = f"Indexing {self._model.name} {describe_layers(list(work.stats))}"
@@ -111,7 +111,7 @@ class IndexingRun:
         return stamp_index(self._settings, self._dataset)
 
     def _save(self, work: IndexingState) -> None:
-        """Write the checkpoint; the one before stays whole until then."""
+        """Write the checkpoint; the previous one stays whole until then."""
         layers = [[name, stats.units, self._scales[name]] for name, stats in work.stats.items()]
         about = {"stamp": self._stamp(), "layers": layers, "done": work.done, "skipped": work.skipped.to_json()}
         arrays: dict[str, Any] = {}
@@ -121,7 +121,7 @@ class IndexingRun:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
     def _resumed(self, layers: Sequence[LayerInfo]) -> IndexingState | None:
-        """What the checkpoint holds; None if there is none, or it is of other layers or settings, or damaged."""
+        """Read the checkpoint; None if there is none, it is damaged, or it is of other layers or settings."""
         wanted = {info.name: info.units for info in layers}
         known = {info.name: info for info in self._model.layers()}
         try:
@@ -143,18 +143,18 @@ class IndexingRun:
 
 
 def stamp_index(settings: LabSettings, dataset: Dataset) -> list[float]:
-    """What a saved index or checkpoint must agree with beside its name."""
+    """Return what a saved index or checkpoint must agree with, besides its name."""
     share = SHARES["exemplars"] if is_split(dataset) else 1.0
     return [len(dataset), settings.exemplars, settings.mask_quantile, share]
 
 
 def describe_layers(layers: Sequence[str]) -> str:
-    """The layers in a few words."""
+    """Describe the layers in a few words."""
     return ", ".join(layers) if len(layers) <= 6 else f"{len(layers)} layers"
 
 
 def _pace(done: int, left: int, seconds: float) -> str:
-    """Rate and time left; nothing in the first second."""
+    """Return rate and time left; "" in the first second."""
     if not done or seconds < 1:
         return ""
     rate = done / seconds

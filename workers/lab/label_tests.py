@@ -1,7 +1,7 @@
-"""Tests of labels that programs ask for while a run goes on: r of a label on development images.
+"""Test labels during a run, for programs: r of a label on development images.
 
-Development images are a split of their own: none is an exemplar, and none is of the probe, so that a test tells nothing
-of the images that a conclusion is checked on. Made by `laboratory`, called by `tools`.
+Development images are a split of their own: none is an exemplar or in the probe split, so a test reveals nothing of the
+images on which the conclusion is checked. Made by `laboratory`, called by `tools`.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from workers.record.origins import Origin
 from workers.record.systems import SystemSpec
 
 MAX_TESTS = 3
-"""Labels that a run may test."""
+"""Maximum number of labels that a run may test."""
 FEWEST = 100
-"""Development images that a test takes."""
+"""Number of development images in a test."""
 MAX_SHOWN = 3
-"""Images of either kind that disagree with a label."""
+"""Number of images of either kind shown that disagree with a label."""
 NO_JUDGE = "nothing here can say what images show without asking a language model or people"
 _REMEDY = "Draw images with tools.text2image and measure them with system.neuron instead."
 
 
 @dataclass(frozen=True)
 class LabelTestRules:
-    """What a run may test, and who judges."""
+    """What a run may test, and the judge."""
 
     judge: str = ""
-    """A key of `registry.PRESENCE_JUDGES`, "" if no label can be tested."""
+    """A key of `registry.PRESENCE_JUDGES`; "" if no label can be tested."""
     problem: str = NO_JUDGE
-    """Why no label can be tested, where there is no judge."""
+    """Why no label can be tested, if there is no judge."""
     used: int = 0
-    """Labels that the run has tested before."""
+    """Labels that the run has already tested."""
 
 
 class LabelTests:
@@ -90,7 +90,9 @@ class LabelTests:
         }
 
     def _measure(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Positions of the development images, (n,), and the unit's activations on them. Raises ToolMisuse for few."""
+        """Return positions of the development images, (n,), and the unit's activations on them. Raises ToolMisuse if
+        there are too few.
+        """
         try:
             positions, table = self._development.activations(self._spec.layer, progress=self._progress)
         except MissingPart as error:
@@ -103,7 +105,7 @@ class LabelTests:
         return positions, table[:, self._spec.unit].astype(np.float64)
 
     def _show(self, positions: NDArray[np.int64], found: Surprises) -> dict[str, Any]:
-        """The images that disagree, stored, and a title for each."""
+        """Store the images that disagree, with a title for each."""
         pictures = [self._development.picture(int(positions[at])) for at in (*found.bright, *found.dark)]
         known = [(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
         titles = ["bright, not in the label"] * len(found.bright) + ["dark, in the label"] * len(found.dark)
@@ -111,7 +113,7 @@ class LabelTests:
 
 
 def _describe_scores(scores: NaturalScores) -> str:
-    """r with its interval, the number of images and the base rate, in a sentence."""
+    """Describe r with its interval, the number of images and the base rate, in a sentence."""
     r = scores.r
     interval = "" if r.low is None or r.high is None else f" (95 % interval {r.low:.2f} to {r.high:.2f})"
     share = f"of which the label describes {scores.base_rate or 0.0:.1%}"

@@ -1,6 +1,6 @@
-"""The composition root: loads plug-ins once each, names their parts, and sets up the context for an experiment.
+"""The composition root: load each plug-in once, name the parts, and set up the context of an experiment.
 
-The only place that knows both the registry and the parts. Safe for threads. Used by `workers.jobs` and by scripts.
+The only module that knows both the registry and the parts. Safe for threads. Used by `workers.jobs` and by scripts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from workers.record.experiments import LogEntry, Observation
 from workers.record.systems import SystemSpec
 
 MOST_SUBJECTS = 32
-"""Subjects kept at a time: each holds its exemplars, a few MB."""
+"""Maximum number of subjects kept: each holds its exemplars, a few MB."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class ExperimentContext:
     tools: Tools
 
     def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
-        """The functions the program may call."""
+        """The functions that the program may call."""
         return program_api.list_calls(self.system, self.tools, style)
 
     @property
     def facts(self) -> Mapping[str, Json]:
-        """The attributes the program may read."""
+        """The attributes that the program may read."""
         return program_api.list_facts(self.system)
 
 
@@ -79,13 +79,13 @@ class FunctionContext:
     tools: FunctionTools
 
     def calls(self, style: program_api.ProgramStyle) -> dict[str, Callable[..., Any]]:
-        """The functions the program may call, whatever its style."""
+        """The functions that the program may call, in any style."""
         del style
         return program_api.list_function_calls(self.system, self.tools)
 
     @property
     def facts(self) -> Mapping[str, Json]:
-        """The attributes the program may read."""
+        """The attributes that the program may read."""
         return program_api.list_function_facts(self.system)
 
 
@@ -103,11 +103,11 @@ class Laboratory:
         return self._plugin("model", registry.VISION_MODELS, key)
 
     def layers(self, key: str) -> Sequence[LayerInfo]:
-        """The layers of a model."""
+        """Return the layers of a model."""
         return self.model(key).layers()
 
     def list_held_models(self) -> list[str]:
-        """Keys of the vision models whose weights are in memory, latest use first."""
+        """List the keys of the vision models whose weights are in memory, latest use first."""
         with self._lock:
             loaded = dict(self._loaded)
         kinds = (each for each in loaded if isinstance(each, tuple) and each[0] == "model")
@@ -127,7 +127,7 @@ class Laboratory:
         return self._plugin("game engine", registry.GAME_ENGINES, key)
 
     def list_problems(self) -> list[str]:
-        """What loaded game engines left out when they looked last. Reads nothing."""
+        """List what loaded game engines left out at their last look. Reads nothing."""
         with self._lock:
             loaded = [each for key, each in self._loaded.items() if isinstance(key, tuple) and key[0] == "game engine"]
         return [problem for each in loaded for problem in getattr(each, "problems", ())]
@@ -136,7 +136,9 @@ class Laboratory:
         return self._plugin("describer", registry.DESCRIBERS, key)
 
     def backbone(self, key: str, model: str = "") -> Backbone:
-        """`model` is the provider's name of it; "" means the default. Raises MissingPart too, for want of a key."""
+        """Return a backbone. `model` is the provider's name of it; "" means the default. Raises MissingPart too,
+        without a key.
+        """
         load = registry.load(registry.BACKBONES, key)
         return self._once(("backbone", key, model), lambda: load(self.settings, model))
 
@@ -150,25 +152,27 @@ class Laboratory:
         return self._plugin("presence judge", registry.PRESENCE_JUDGES, key)
 
     def tool_backends(self, toolset: str, describer: Describer | None = None) -> ToolBackends:
-        """What makes images and describes them. `describer` takes the place of the toolset's own."""
+        """Return what makes images and describes them. `describer` replaces the toolset's own."""
         tools = registry.TOOLSETS[toolset]
         describe = partial(self.describer, tools.describer) if describer is None else lambda: describer
         generator, editor = partial(self.generator, tools.generator), partial(self.editor, tools.editor)
         return ToolBackends(generator, editor, describe, self.game_engine)
 
     def index(self, model: str, dataset: str) -> ExemplarIndex:
-        """The exemplar index of a model over a dataset; computed layer by layer when it is first read."""
+        """Return the exemplar index of a model over a dataset; computed layer by layer when first read."""
         load = partial(ExemplarIndex, self.settings, self.model(model), self.dataset(dataset))
         return self._once(("index", model, dataset), load)
 
     def held_out(self, model: str, dataset: str, split: HeldOutSplit) -> MeasuredSplit:
-        """The images on which labels of a model are tried, or checked; measured layer by layer when first read."""
+        """Return the images on which labels of a model are tried or checked; measured layer by layer when first
+        read.
+        """
         index = self.index(model, dataset)
         load = partial(MeasuredSplit, self.settings, self.model(model), self.dataset(dataset), index, split)
         return self._once((split, model, dataset), load)
 
     def index_of(self, spec: SystemSpec) -> ExemplarIndex:
-        """The index of the system's model over its dataset: the option "dataset", else that of the settings."""
+        """Return the index of the system's model over its dataset: the option "dataset", else that of the settings."""
         dataset = self._dataset_key(spec)
         if spec.kind != CIRCUIT:
             return self.index(spec.model, dataset)
@@ -176,7 +180,7 @@ class Laboratory:
         return self._once(("index", self._circuit(spec), dataset), load)
 
     def _circuit(self, spec: SystemSpec) -> CircuitModel:
-        """The circuit as a model; its members are divided by their thresholds over the system's dataset."""
+        """Return the circuit as a model; its members are divided by their thresholds over the system's dataset."""
         members, dataset = circuits.read_members(spec), self._dataset_key(spec)
 
         def load() -> CircuitModel:
@@ -190,7 +194,7 @@ class Laboratory:
         return self._once((CIRCUIT, spec.model, members, dataset), load)
 
     def held_out_of(self, spec: SystemSpec, split: HeldOutSplit) -> MeasuredSplit:
-        """The images of its dataset on which labels of a system are tried, or checked."""
+        """Return the images of its dataset on which labels of a system are tried or checked."""
         if spec.kind != CIRCUIT:
             return self.held_out(spec.model, self._dataset_key(spec), split)
         dataset, model, index = self._dataset_key(spec), self._circuit(spec), self.index_of(spec)
@@ -198,14 +202,14 @@ class Laboratory:
         return self._once((split, model, dataset), load)
 
     def find_revision(self, spec: SystemSpec) -> str:
-        """Of the weights that a system's activations come from."""
+        """Return the revision of the weights that a system's activations come from."""
         return (self._circuit(spec) if spec.kind == CIRCUIT else self.model(spec.model)).revision
 
     def _dataset_key(self, spec: SystemSpec) -> str:
         return str(spec.options.get("dataset") or self.settings.dataset)
 
     def check(self, spec: SystemSpec) -> None:
-        """Raises UnknownName, with what there is, if the kind, model, layer or unit does not exist."""
+        """Raise UnknownName, naming the choices, if the kind, model, layer or unit does not exist."""
         registry.load(registry.SYSTEMS, spec.kind)
         if spec.kind == CIRCUIT:
             self._circuit(spec)
@@ -220,12 +224,12 @@ class Laboratory:
             raise UnknownName(f"{layer} of {model} has no unit {unit!r}. Choose one from 0 to {units - 1}.")
 
     def subject(self, spec: SystemSpec) -> Subject:
-        """The system that `spec` names. Its dataset is the option "dataset", else that of the settings.
+        """Return the system that `spec` names. Its dataset is the option "dataset", else that of the settings.
 
         Raises UnknownName. Nothing is measured yet.
         """
         self.check(spec)
-        # Its index knows it as the only unit of its layer
+        # For its index it is the only unit of its layer
         spec = replace(spec, unit=0) if spec.kind == CIRCUIT else spec
         name = (spec.kind, spec.model, spec.layer, spec.unit, json.dumps(dict(spec.options), sort_keys=True))
         model = self._circuit(spec) if spec.kind == CIRCUIT else self.model(spec.model)
@@ -251,8 +255,8 @@ class Laboratory:
         ablation: bool = False,
         progress: Progress = no_progress,
     ) -> ExperimentContext:
-        """System and tools for one experiment of a run; `earlier` is what the run has logged so far, `ablation` whether
-        its programs may change the unit.
+        """Return system and tools for one experiment of a run. `earlier` is what the run has logged so far; `ablation`
+        is true if its programs may change the unit.
 
         Computes the exemplar index if there is none yet. Raises UnknownName, and Cancelled if `progress` does.
         """
@@ -269,22 +273,24 @@ class Laboratory:
         return ExperimentContext(system, Tools(system, memory, image_tools, earlier, progress, lacks, tests))
 
     def ablation(self, spec: SystemSpec, progress: Progress = no_progress) -> Ablation:
-        """What changes the system's unit inside its model."""
+        """Return what changes the system's unit inside its model."""
         return Ablation(self.model(spec.model), spec, self.settings.batch_size, progress)
 
     def function_context(
         self, spec: SystemSpec, earlier: Sequence[LogEntry] = (), experiment: int = 1
     ) -> FunctionContext:
-        """System and tools for one experiment on a function; its number decides the noise. Raises UnknownName."""
+        """Return system and tools for one experiment on a function; its number decides the noise. Raises
+        UnknownName.
+        """
         system = FunctionSystem(cast("CallableSubject", self.subject(spec)), 1_000 * experiment)
         return FunctionContext(system, FunctionTools(system, earlier))
 
     def ordinary_images(
         self, spec: SystemSpec, memory: ImageMemory, seed: int, toolset: str, progress: Progress = no_progress
     ) -> tuple[Observation, ...]:
-        """Random ordinary images of the system's dataset, measured, for the first round of a run.
+        """Measure random ordinary images of the system's dataset, for the first round of a run.
 
-        None where the toolset lacks the exemplars: its runs see no image of the dataset. Raises Cancelled.
+        Returns None if the toolset lacks the exemplars: its runs see no image of the dataset. Raises Cancelled.
         """
         if "dataset_exemplars" in registry.TOOLSETS[toolset].lacks:
             return ()
@@ -296,7 +302,7 @@ class Laboratory:
         return self._once((kind, key), lambda: registry.load(plugins, key)(self.settings))
 
     def _once(self, name: Hashable, load: Callable[[], Any]) -> Any:
-        """What `load` returns, called once for each name; other names are not kept waiting meanwhile."""
+        """Return what `load` returns, called once for each name; other names do not wait meanwhile."""
         with self._lock:
             lock = self._locks.setdefault(name, threading.Lock())
         with lock:

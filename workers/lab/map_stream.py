@@ -1,4 +1,4 @@
-"""The maps of a model over images of a dataset, batch after batch, read and computed ahead in threads.
+"""Compute the maps of a model over images of a dataset, batch after batch, ahead in threads.
 
 Memory does not grow with the number of images. Used by `indexing` and by `workers.sparse`.
 """
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 READERS = 4
-"""Threads that read images."""
+"""Number of threads that read images."""
 AHEAD = 3
-"""Batches under way: one whose maps are used, one in the network, one that is read."""
-_LISTEN = 1.0  # seconds after which a slow network lets a person stop the pass
+"""Batches in memory: one whose maps are used, one in the network, one being read."""
+_LISTEN = 1.0  # seconds until a slow network lets a person stop the pass
 
 
 @dataclass(frozen=True)
 class SeenBatch:
-    """What came of one batch."""
+    """The result of one batch."""
 
     batch: Sequence[int]
     positions: NDArray[np.int64]
-    """Those of the batch whose images were wanted and could be read."""
+    """Positions whose images were wanted and could be read."""
     splits: Sequence[Split]
-    """The split that each of them is in."""
+    """The split of each of them."""
     maps: Mapping[str, torch.Tensor]
     """(positions, units, height, width); empty if no image could be read."""
     problems: Sequence[SkippedImage]
@@ -54,7 +54,7 @@ class _ReadImage:
 
 
 class MapStream:
-    """The maps of one model over one dataset, or over one split of it: `only`."""
+    """The maps of one model over one dataset, or over one split of it (`only`)."""
 
     def __init__(self, settings: LabSettings, model: VisionModel, dataset: Dataset, only: Split | None = None) -> None:
         self.model = model
@@ -67,7 +67,7 @@ class MapStream:
     def batches(
         self, layers: Sequence[str], positions: Sequence[int], listen: Callable[[], None]
     ) -> Generator[SeenBatch]:
-        """The batches in order. `listen` is called while a batch takes long; what it raises ends the pass."""
+        """Yield the batches in order. `listen` is called while a batch takes long; an exception of it ends the pass."""
         readers, lookers = ThreadPoolExecutor(READERS, "read"), ThreadPoolExecutor(AHEAD - 1, "look")
         waiting: deque[Future[SeenBatch]] = deque()
 
@@ -92,7 +92,7 @@ class MapStream:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def explain_not_finite(self, layer: str, seen: SeenBatch) -> MachineryError:
-        """The error for a batch with values that are not finite; it names the first such image."""
+        """Return the error for a batch with values that are not finite; it names the first such image."""
         at = int(seen.positions[(~seen.maps[layer].flatten(1).isfinite().all(1)).numpy(force=True)][0])
         return MachineryError(
             f"{self.model.name} gives values that are not numbers or infinite in {layer}, for image {at} of "
@@ -113,7 +113,7 @@ class MapStream:
         wanted = [each for each in read if isinstance(each, _ReadImage) and self._only in (None, each.split)]
         positions = np.array([each.position for each in wanted], dtype=np.int64)
         maps = self.model.maps([each.image for each in wanted], layers) if wanted else {}
-        # Logits as the probabilities that their systems answer
+        # Return logits as the probabilities that their systems give
         found = {name: probabilities(maps[name], scale) for name, scale in self._scales.items() if name in maps}
         return SeenBatch(batch, positions, [each.split for each in wanted], found, problems)
 

@@ -1,8 +1,8 @@
-"""The held-out splits of a dataset at their natural base rate, and what every unit of a layer answers to them.
+"""The held-out splits of a dataset at their natural base rate, with the activations of every unit of a layer.
 
-A uniform random sample of the split, or fresh images of the same world where the dataset can make some (`held_out`).
-It grows with what is asked of it, since a rare label takes more images than a common one; the activations are kept
-beside the index, so that a label's check is arithmetic. Made by `laboratory`; used by `label_tests` and
+Each is a uniform random sample of the split, or fresh images of the same world if the dataset can make some
+(`held_out`). It grows on demand, since a rare label needs more images than a common one. Activations are kept beside
+the index, so that checking a label is arithmetic. Made by `laboratory`; used by `label_tests` and
 `workers.jobs.label_checks`.
 """
 
@@ -30,20 +30,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PILOT = 1_000
-"""Images of a split that every label is tried on. How many of them it describes decides how many more are measured."""
+"""Images of a split on which every label is tried first. How many of them it describes decides how many more are
+measured.
+"""
 _SEED = 20_240
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """The images of a split that were measured, in the order in which they are drawn."""
+    """The measured images of a split, in the order in which they are drawn."""
 
     positions: NDArray[np.int64]
     """(n,)."""
     values: NDArray[np.float32]
-    """What each unit of the layer answers to them, (n, units)."""
+    """The activation of each unit of the layer on them, (n, units)."""
     looked: int = 0
-    """Candidates that were looked at: all before these are measured, or of another split, or cannot be read."""
+    """Candidates looked at so far: each is measured, of another split, or unreadable."""
 
 
 _NOTHING = _Measured(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
@@ -60,7 +62,7 @@ class MeasuredSplit:
         make: Callable[[HeldOutSplit], Dataset] | None = getattr(dataset, "held_out", None)
         self._is_fresh = make is not None
         self.images: Dataset = make(split) if make else dataset
-        """What positions count: fresh images, or the whole dataset."""
+        """What positions refer to: fresh images, or the whole dataset."""
         self.split = split
         self._index = index
         self._layers: dict[str, _Measured] = {}
@@ -68,11 +70,12 @@ class MeasuredSplit:
     def activations(
         self, layer: str, count: int = PILOT, progress: Progress = no_progress
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Positions of its first `count` images in an order drawn by lot, (n,), and what each unit of the layer answers
-        to them, (n, units); fewer if there are no more. The images of a smaller count are the first of a larger one.
+        """Return the positions of its first `count` images in random order, (n,), and the activation of each unit of
+        the layer on them, (n, units); fewer if there are no more. The images of a smaller count are the first of a
+        larger one.
 
         Raises MissingPart if the dataset holds no image back, UnknownName, and Cancelled if `progress` does: what was
-        measured till then is kept.
+        measured until then is kept.
         """
         known = self._layers.get(layer)
         if known is None or not self._is_enough(known, count):
@@ -90,7 +93,7 @@ class MeasuredSplit:
         return len(known.positions) >= count or (len(known.positions) > 0 and known.looked >= len(self.images))
 
     def _list_candidates(self) -> tuple[list[int], float]:
-        """Positions to look at, in order, and which share of them is of the split. Raises MissingPart."""
+        """Return the positions to look at, in order, and the share of them in the split. Raises MissingPart."""
         count = len(self.images)
         if self._is_fresh:
             return list(range(count)), 1.0
@@ -107,7 +110,7 @@ class MeasuredSplit:
         return np.random.default_rng(_SEED).permutation(count).tolist(), SHARES[self.split]
 
     def _measure(self, layer: str, path: Path, count: int, progress: Progress) -> _Measured:
-        """What the file holds, and so many more that it is enough."""
+        """Return what the file holds, extended until it is enough."""
         candidates, share = self._list_candidates()
         known = self._read(path)
         if self._is_enough(known, count):
@@ -142,7 +145,7 @@ class MeasuredSplit:
             np.savez(file, positions=known.positions, values=known.values, looked=looked, revision=revision)
 
     def _read(self, path: Path) -> _Measured:
-        """What was measured before; nothing where that was of other images, or cannot be read."""
+        """Read what was measured before; nothing if it is of other images or unreadable."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 if str(saved["revision"]) == self.images.revision:
@@ -153,7 +156,7 @@ class MeasuredSplit:
 
 
 def _read_maxima(seen: SeenBatch, layer: str) -> _Measured:
-    """What each unit answers to each image of a batch: the maximum of its map."""
+    """Return the activation of each unit on each image of a batch: the maximum of its map."""
     if not len(seen.positions):
         return replace(_NOTHING, looked=len(seen.batch))
     values = seen.maps[layer].amax((2, 3)).numpy(force=True).astype(np.float32)
@@ -161,7 +164,7 @@ def _read_maxima(seen: SeenBatch, layer: str) -> _Measured:
 
 
 def _join(parts: Sequence[_Measured]) -> _Measured:
-    """One after the other."""
+    """Concatenate two measurements."""
     some = [each for each in parts if len(each.positions)] or [_NOTHING]
     positions, values = (
         np.concatenate([each.positions for each in some]),

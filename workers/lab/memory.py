@@ -1,7 +1,7 @@
-"""What the laboratory remembers of images. `ImagesInMemory` keeps it for one process; the database has its own.
+"""The laboratory's memory of images. `ImagesInMemory` keeps it for one process; the database has its own.
 
-Programs hand back images as mere pixels. The functions here find out what they are: which raw image a masked one shows,
-where it came from, which scene is behind it. Called by `System` and `Tools`.
+Programs hand back images as mere pixels. The functions here identify them: which raw image a masked one shows, where it
+came from, which scene is behind it. Called by `System` and `Tools`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from workers.record.experiments import ActivationMap
 from workers.record.origins import Origin
 
 MOST_TEXTS = 20_000
-"""Texts of images that are known again without decoding them, a hundred bytes each."""
+"""Texts of images that are recognised without decoding, a hundred bytes each."""
 
 
 @dataclass
 class StorageBudget:
-    """The bytes of images that an experiment, and its run, may have stored, at three a pixel."""
+    """The bytes of images that an experiment, and its run, may store, at three a pixel."""
 
     experiment: int = Bounds.image_bytes
     run: int = Bounds.run_image_bytes
     spent_before: int = 0
-    """What earlier experiments of the run took."""
+    """What earlier experiments of the run used."""
     spent: int = 0
 
     def spend(self, image: Image) -> None:
-        """Count an image that is about to be stored. Raises ToolMisuse if it does not fit any more."""
+        """Count an image that is about to be stored. Raises ToolMisuse if it exceeds the budget."""
         wanted = 3 * image.width * image.height
         before = self.spent_before + self.spent
         for taken, most, whose, remedy in (
@@ -55,7 +55,7 @@ class StorageBudget:
 
 
 class ImagesInMemory:
-    """An `ImageMemory` in a dict, for scripts and tests. Safe for threads; forgets all when it goes."""
+    """An `ImageMemory` in a dict, for scripts and tests. Safe for threads; not persistent."""
 
     def __init__(self, budget: StorageBudget | None = None) -> None:
         self.budget = budget
@@ -85,24 +85,24 @@ class ImagesInMemory:
         return encode_png(self._images[key])
 
     def expect(self, keys: Sequence[str]) -> None:
-        """Nothing is looked up elsewhere."""
+        """Do nothing: there is nothing to prefetch."""
 
 
 @dataclass(frozen=True)
 class StoredImage:
-    """An image in memory, with its key and what is known of it."""
+    """An image in memory, with its key and provenance."""
 
     key: str
     image: Image
     provenance: Provenance
     refused: str = ""
-    """Why it was not made just now: the image is then one that stands for none."""
+    """Why it was not made just now: the image is then a placeholder."""
 
 
 class ImageTexts:
-    """Which image a text is that programs were given: decoding is slow, and they hand most texts back as they came.
+    """Maps texts that programs were given to their images: decoding is slow, and programs return most texts unchanged.
 
-    Only digests are kept, of the texts used last. Safe for threads. The same text is the same image in every run.
+    Only digests of the latest texts are kept. Safe for threads. The same text is the same image in every run.
     """
 
     def __init__(self, most: int) -> None:
@@ -117,7 +117,7 @@ class ImageTexts:
                 self._keys.popitem(last=False)
 
     def key(self, text: str) -> str | None:
-        """The key of the image that the text is, None if it is not one of these texts."""
+        """Return the key of the image that the text is; None if the text is not known."""
         digest = _digest(text)
         with self._lock:
             if digest in self._keys:
@@ -126,18 +126,18 @@ class ImageTexts:
 
 
 image_texts = ImageTexts(MOST_TEXTS)
-"""Those of this process."""
+"""The texts of this process."""
 
 
 def encode_text(memory: ImageMemory, key: str) -> str:
-    """A stored image as programs get it, a plain Base64 PNG string; `look_up` knows it again."""
+    """Encode a stored image as programs get it, a plain Base64 PNG string; `look_up` recognises it."""
     text = base64.b64encode(memory.png(key)).decode("ascii")
     image_texts.note(text, key)
     return text
 
 
 def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]) -> list[StoredImage]:
-    """Store images. What was known of their pixels before stays true, so it wins."""
+    """Store images. What was known of their pixels before is kept."""
     keys = [image_key(image) for image, _ in images]
     memory.expect(keys)
     for key, (image, provenance) in zip(keys, images, strict=True):
@@ -149,7 +149,7 @@ def store_images(memory: ImageMemory, images: Sequence[tuple[Image, Provenance]]
 
 
 def keep_map(memory: ImageMemory, found: MapImage | None, key: str = "") -> ActivationMap | None:
-    """Store an activation map as an image that stands for itself: several images may have the same."""
+    """Store an activation map as an image with a key of its own: several images may have the same."""
     if found is None:
         return None
     key = memory.remember(found.grey, Provenance(Origin.EXTERNAL), key)
@@ -157,7 +157,7 @@ def keep_map(memory: ImageMemory, found: MapImage | None, key: str = "") -> Acti
 
 
 def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
-    """The image a program passed; pixels never seen before are kept as "external", reduced if they are many.
+    """Return the image a program passed; unknown pixels are stored as "external", reduced if they are many.
 
     Raises ToolMisuse, naming `argument`, if it is no image.
     """
@@ -179,7 +179,7 @@ def look_up(memory: ImageMemory, value: Any, argument: str) -> StoredImage:
 def look_up_all(
     memory: ImageMemory, given: Sequence[Any], argument: str, progress: Progress = no_progress
 ) -> list[StoredImage]:
-    """The images of a list that a program passed, one by one. Raises ToolMisuse; Cancelled between two of them."""
+    """Look up each image of a list that a program passed. Raises ToolMisuse; Cancelled between two of them."""
     found = []
     for at, value in enumerate(given):
         progress("Reading images", at, len(given))
@@ -189,7 +189,7 @@ def look_up_all(
 
 
 def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:
-    """The raw image behind a masked one; a raw image is its own."""
+    """Return the raw image behind a masked one; a raw image is returned as it is."""
     raw = kept.provenance.raw
     if raw is None:
         return kept
@@ -197,10 +197,10 @@ def find_raw(memory: ImageMemory, kept: StoredImage) -> StoredImage:
 
 
 def is_better_known(known: Provenance, provenance: Provenance) -> bool:
-    """Whether what comes now replaces what was known of the same pixels.
+    """True if new provenance should replace what was known of the same pixels.
 
-    "External" gives way to all else. What a generator drew gives way to the same drawn by the game engine, whose
-    parameters would be lost otherwise: at its usual view both draw the same pixels.
+    "external" is replaced by anything else. A generator's image is replaced by the same one drawn by the game engine,
+    whose parameters would be lost otherwise: at its usual view both draw the same pixels.
     """
     if known.origin == Origin.EXTERNAL:
         return provenance.origin != Origin.EXTERNAL
@@ -210,12 +210,12 @@ def is_better_known(known: Provenance, provenance: Provenance) -> bool:
 
 
 def raw_key(kept: StoredImage) -> str:
-    """The key of the raw image, whether it came masked or not."""
+    """Return the key of the raw image, for a raw or a masked image."""
     return kept.provenance.raw or kept.key
 
 
 def is_made(kept: StoredImage) -> bool:
-    """Whether it is an image at all, or masked one, and not what stands in the place of one that was refused."""
+    """True for a real image or masked image; False for the placeholder of a refused one."""
     return raw_key(kept) != _placeholder_key()
 
 

@@ -1,7 +1,7 @@
-"""Ordinary images of a dataset for the first round of a run: random ones near three quantiles of a unit's activation.
+"""Choose ordinary images of a dataset for the first round of a run: random ones near three quantiles of activation.
 
-Exemplars alone hide what the unit answers to everything else. They come of the same split as exemplars, so that no
-label is tried or checked on an image that an agent was shown. Called by `laboratory`.
+Exemplars alone hide how the unit responds to everything else. They come from the same split as exemplars, so no label
+is tried or checked on an image that an agent was shown. Called by `laboratory`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from workers.record.origins import Origin
 QUANTILES = (0.25, 0.5, 0.9)
 IMAGES_EACH = 3
 BAND = 0.02
-"""How far from its quantile an image may rank, as a share of the sample."""
+"""Maximum distance of an image's rank from its quantile, as a share of the sample."""
 MIN_SAMPLE = 100
-"""Images of a sample whose quantiles say something."""
+"""Minimum number of images in a sample for meaningful quantiles."""
 
 
 def choose_positions(
     activations: NDArray[np.float32], step: int, may_show: Callable[[int], bool], seed: int
 ) -> list[tuple[float, int]]:
-    """Choose images by lot: the quantile that each is near, and its position in the dataset.
+    """Choose images at random: return the quantile that each is near, and its position in the dataset.
 
-    `activations` (rows,) are of the images at positions 0, `step`, 2 * `step` …; those that are not finite are unknown.
-    `may_show` is asked of a position before it is chosen.
+    `activations` (rows,) are of the images at positions 0, `step`, 2 * `step` …; values that are not finite are
+    unknown. `may_show` is asked before a position is chosen.
     """
     rng = np.random.default_rng(seed)
-    known = rng.permutation(np.flatnonzero(np.isfinite(activations)))  # of equal activations any may come first
+    known = rng.permutation(np.flatnonzero(np.isfinite(activations)))  # break ties at random
     if len(known) < MIN_SAMPLE:
         return []
     ranked = known[np.argsort(activations[known], kind="stable")] * step
@@ -59,7 +59,7 @@ def measure_ordinary(
     seed: int,
     progress: Progress = no_progress,
 ) -> tuple[Observation, ...]:
-    """Choose ordinary images, measure and store them. None where the index holds no sample of the dataset.
+    """Choose ordinary images, measure and store them. Returns None if the index holds no sample of the dataset.
 
     The same seed gives the same images. Raises Cancelled if `progress` does.
     """

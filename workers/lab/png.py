@@ -1,8 +1,8 @@
-"""Writes RGB images as PNG, some eight times as fast as Pillow does: every image of a run is written.
+"""Write RGB images as PNG, about eight times as fast as Pillow: every image of a run is written.
 
-Each row is stored as its difference from the row above, which is one subtraction for the whole image, and the rest is
-left to a fast deflate. The files are as small as those of Pillow's lightest compression, and are read faster. Where a
-buffer happens to lie decides, once in a hundred processes, in which of two ways it writes the same pixels.
+Each row is stored as its difference from the row above (one subtraction for the whole image), then compressed with a
+fast deflate. The files are as small as those of Pillow's lightest compression, and are read faster. The memory address
+of a buffer can, in about one process in a hundred, select another of two encodings of the same pixels.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from PIL.Image import Image
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _EIGHT_BIT_RGB = bytes([8, 2, 0, 0, 0])
 _UP = 2
-"""The filter that takes the row above as the guess."""
+"""The PNG filter that predicts the row above."""
 
 
 def encode_rgb(image: Image) -> bytes:
-    """The pixels of an RGB image as PNG, without metadata."""
+    """Encode the pixels of an RGB image as PNG, without metadata."""
     head = struct.pack(">II", *image.size) + _EIGHT_BIT_RGB
     # Rows of bytes, (height, 1 + 3 * width): the filter's number, then differences from the row above
     pixels = np.frombuffer(image.tobytes(), np.uint8).reshape(image.height, -1)
@@ -34,5 +34,5 @@ def encode_rgb(image: Image) -> bytes:
 
 
 def _chunk(kind: bytes, data: bytes) -> tuple[bytes, ...]:
-    """Length, kind, data and checksum."""
+    """Return length, kind, data and checksum."""
     return struct.pack(">I", len(data)), kind, data, struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))

@@ -1,4 +1,4 @@
-"""A plug-in judge asked what images of a dataset show. Used by tests of labels and by their checks."""
+"""Ask a plug-in judge what images of a dataset show. Used by tests of labels and by their checks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from workers.lab.imaging import placeholder
 from workers.protocols import Dataset, Json, Picture, PresenceJudge, Progress, no_progress
 
 AT_ONCE = 64
-"""Pictures that are in memory for a judge that looks."""
+"""Pictures held in memory at a time for a judge that looks."""
 
 
 def judge_images(
     judge: PresenceJudge, label: str, images: Dataset, positions: Sequence[int], progress: Progress = no_progress
 ) -> NDArray[np.float64]:
-    """How likely each image shows what the label says, in [0, 1], (n,); NaN where the judge cannot say.
+    """Return how likely each image shows what the label says, in [0, 1], (n,); NaN where the judge cannot say.
 
     Raises RequestError if the label has no content that can be tested, and Cancelled.
     """
-    if judge.kind == "exact":  # it reads the scene alone, so nothing is drawn
+    if judge.kind == "exact":  # it reads only the scene, so nothing is drawn
         said = judge.judge(label, [Picture(placeholder(), _find_scene(images, at)) for at in positions], progress)
     else:
         parts = (positions[start : start + AT_ONCE] for start in range(0, len(positions), AT_ONCE))
@@ -38,7 +38,7 @@ def judge_labels(
     positions: Sequence[int],
     progress: Progress = no_progress,
 ) -> dict[str, NDArray[np.float64]]:
-    """The same for the first labels, up to `most`, that the judge can test; each image is read, or drawn, once.
+    """Judge the first labels, up to `most`, that the judge can test; each image is read, or drawn, once.
 
     Raises Cancelled.
     """
@@ -64,6 +64,6 @@ def judge_labels(
 
 
 def _find_scene(images: Dataset, position: int) -> Json:
-    """The scene behind an image, without drawing it where the dataset knows its scenes; None for mere pixels."""
+    """Return the scene behind an image, without drawing it if the dataset knows its scenes; None for mere pixels."""
     ask: Callable[[int], Json] | None = getattr(images, "scene", None)
     return ask(position) if ask else images[position].scene

@@ -1,6 +1,7 @@
-"""All that a program can reach of the worker: one table of names, one of plain facts. Nothing else is served.
+"""List all that a program can reach of the worker: a table of functions and a table of attributes. Nothing else is
+served.
 
-Consumed by the sandbox; see `protocols.Sandbox.run`.
+Used by the sandbox; see `protocols.Sandbox.run`.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from workers.protocols import Json
 from workers.record.circuits import CIRCUIT
 
 ProgramStyle = Literal["function", "script"]
-"""How a program is written: a function of (system, tools), or a free-form script."""
+"""Style of a program: a function of (system, tools), or a free-form script."""
 
 HIDDEN = "hidden"
-"""In place of a name that would tell the answer."""
+"""Replaces a name that would give the answer away."""
 
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -32,29 +33,29 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         *("log_experiment", "save_experiment_log", "display", "experiment_log", "results_list"),
     ),
 }
-"""What a program may use of `System` and `Tools`. Nothing else of them is served, or told in the reference."""
+"""What programs may use of `System` and `Tools`. Nothing else is served, or listed in the reference."""
 CIRCUIT_NAMES = ("circuit",)
-"""What is served of `System` beside these where it is a circuit."""
+"""What is served of `System` in addition if it is a circuit."""
 FUNCTION_NAMES: Mapping[str, tuple[str, ...]] = {
     "system": ("call",),
     "tools": ("log_experiment", "save_experiment_log", "experiment_log"),
 }
-"""The same of `FunctionSystem` and `FunctionTools`."""
+"""The same for `FunctionSystem` and `FunctionTools`."""
 
 
 def list_function_calls(system: FunctionSystem, tools: FunctionTools) -> dict[str, Callable[..., Any]]:
-    """The functions that a program may call which studies a function."""
+    """List the functions that a program may call if it studies a function."""
     owners: dict[str, object] = {"system": system, "tools": tools}
     return {f"{owner}.{name}": _serve(owners[owner], name) for owner, names in FUNCTION_NAMES.items() for name in names}
 
 
 def list_function_facts(system: FunctionSystem) -> Mapping[str, Json]:
-    """The attributes of `system` where it is a function."""
+    """List the attributes of `system` if it is a function."""
     return {"system.family": system.subject.spec.layer, "system.domain": system.subject.domain}
 
 
 def list_calls(system: System, tools: Tools, style: ProgramStyle) -> dict[str, Callable[..., Any]]:
-    """The functions by the names that programs of every published style use."""
+    """List the functions by the names that programs of every published style use."""
     owners: dict[str, object] = {"system": system, "tools": tools}
     calls = {f"{owner}.{name}": _serve(owners[owner], name) for owner, names in NAMES.items() for name in names}
     if system.subject.spec.kind == CIRCUIT:
@@ -71,13 +72,13 @@ def _refuse(name: str, *arguments: Any, **options: Any) -> Any:
 
 
 def _serve(owner: object, name: str) -> Callable[..., Any]:
-    """A method as it is; an attribute as a function that looks it up each time."""
+    """Serve a method as it is, and an attribute as a function that looks it up each time."""
     is_attribute = isinstance(getattr(type(owner), name), property)
     return (lambda: getattr(owner, name)) if is_attribute else getattr(owner, name)
 
 
 def list_facts(system: System) -> Mapping[str, Json]:
-    """The attributes of `system`; of a synthetic neuron they do not tell what it responds to."""
+    """List the attributes of `system`; those of a synthetic neuron do not reveal what it responds to."""
     spec = system.subject.spec
     blind = registry.blind_name(spec.kind, spec.model, spec.layer, spec.unit)
     number = int(blind.split()[-1]) if blind else system.neuron_num

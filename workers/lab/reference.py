@@ -1,6 +1,6 @@
-"""The reference of `system` and `tools` that the agent is shown, made from their docstrings so that it cannot drift.
+"""Build the reference of `system` and `tools` that the agent is shown, from their docstrings so that it cannot drift.
 
-Used by whoever writes the instructions of a run.
+Used by the code that writes the instructions of a run.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def build_reference(
     ablation: bool = False,
     is_circuit: bool = False,
 ) -> str:
-    """The whole reference, Markdown: under 8,000 characters without the last two chapters, `system.ablate` and
+    """Return the whole reference, Markdown: under 8,000 characters without the last two chapters, `system.ablate` and
     `system.circuit`.
 
     `vocabulary` is what the image generator can draw, in its own words, and `changes` which the editor can make; "" if
-    it does whatever is said. `extras` is what the game engine alone can draw, "" if nothing. What the run `lacks`
-    (names of `program_api.NAMES`) is told without its name. `system.ablate` is told of if the run asks for `ablation`.
+    there is no limit. `extras` is what only the game engine can draw, "" if nothing. What the run `lacks` (names of
+    `program_api.NAMES`) is mentioned without its name. `system.ablate` is described if the run asks for `ablation`.
     """
     lacks = lacks if ablation else lacks | {"ablate"}
     attributes = [f"{name}: {inspect.getdoc(value)}" for name, value in _entries() if isinstance(value, property)]
@@ -66,7 +66,7 @@ def build_reference(
 
 
 def build_function_reference() -> str:
-    """The reference for a run that studies a function, Markdown."""
+    """Return the reference for a run that studies a function, Markdown."""
     owners: dict[str, type] = {"system": FunctionSystem, "tools": FunctionTools}
     parts = ["NumPy can be imported. A wrong argument raises ToolError with the remedy."]
     attributes: list[str] = []
@@ -82,7 +82,7 @@ def build_function_reference() -> str:
 
 
 def _entries() -> Iterator[tuple[str, Any]]:
-    """What programs may use, by name: attributes, and methods that have an example. The others are other names."""
+    """List what programs may use, by name: attributes, and methods that have an example. The others are aliases."""
     for owner, names in NAMES.items():
         for name in names:
             member = getattr(_OWNERS[owner], name)
@@ -92,17 +92,17 @@ def _entries() -> Iterator[tuple[str, Any]]:
 
 
 def _name_others(lacks: frozenset[str]) -> str:
-    """Under which other names tools can be called."""
+    """Say under which other names tools can be called."""
     some = [words for name, words in _ALIASES.items() if name not in lacks]
     names = ["system.call_neuron", *some, "tools.describe", "tools.summarize", "tools.save_experiment_log"]
     return f"Other names: {', '.join(names)}."
 
 
 def _method(name: str, method: Callable[..., Any], lacks: frozenset[str]) -> str:
-    """Its part of the reference; an example that needs what is lacking is left out."""
+    """Return the method's part of the reference, without an example that needs a missing tool."""
     text, _, example = (inspect.getdoc(method) or "").partition("Example:\n")
     code = dedent(example).strip()
-    # The signature as the program calls it: without `self`, in the words for types that the reference uses
+    # The signature as the program calls it: without `self`, and with the reference's names for types
     signature = inspect.signature(method)
     shown = str(signature.replace(parameters=list(signature.parameters.values())[1:])).replace("'", "")
     for ours, theirs in _TYPES:

@@ -1,6 +1,6 @@
 """Running statistics of many units over a stream of activation maps; memory does not grow with the stream.
 
-Knows tensors only: no dataset, no file. Counts where the maps are, on the CPU or the GPU. Used by `indexing`.
+Knows only tensors: no dataset, no file. Counts on the device of the maps, CPU or GPU. Used by `indexing`.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ BINS = 2048
 IMAGE_BINS = 64
 """Bins for its activations on whole images."""
 AT_ONCE = 1 << 20
-"""Values counted in one go, which bounds the memory that takes."""
+"""Values counted at a time, to bound memory."""
 SAMPLED = 512
-"""Images, evenly taken, whose activations are all kept: units are compared by them. They take 2 kB a unit."""
+"""Images, evenly taken, whose activations are all kept to compare units. They take 2 kB a unit."""
 FINEST = 2.0**-24
-"""Activations closer than this are not told apart."""
-_FARTHEST = 2.0**52  # bins between 0 and a value, so that their numbers are exact
-_GROWTH = 1.2  # of the stream, after which the floor is looked up again
+"""Activations closer than this are treated as equal."""
+_FARTHEST = 2.0**52  # bins between 0 and a value, so that bin numbers are exact
+_GROWTH = 1.2  # share of the stream after which the floor is looked up again
 
 
 class Histogram:
     """Counts of values, `bins` for each unit, from which one quantile is read.
 
     Bin edges are multiples of a power of two, `width`. When a unit's values outgrow its bins, the width doubles and
-    neighbours merge, so no count is ever lost.
+    neighbours merge, so no count is lost.
 
-    Where it is known how many values come at most, few of them need counting. If K values will lie at or above the
-    quantile in the end, then the K-th largest seen so far is a lower bound of it. The bin it lies in is the floor:
-    bins above are complete, and what falls into it or below is passed over.
+    If the maximum number of values is known, few of them need counting. If K values will lie at or above the quantile
+    in the end, the K-th largest seen so far is a lower bound of it. Its bin is the floor: bins above are complete, and
+    values in it or below are skipped.
     """
 
     def __init__(self, units: int, bins: int = BINS, share: float = 0.0, expected: int = 0) -> None:
-        """`share` of the values lie at or below the quantile; `expected` of them come at most, 0 if that is unknown."""
+        """`share` of the values lie at or below the quantile; `expected` is their maximum number, 0 if unknown."""
         import torch
 
         self.bins = bins
@@ -51,7 +51,7 @@ class Histogram:
         self.seen = 0
         self.counts = torch.zeros((units, bins), dtype=torch.int64)
         self.width = np.full(units, FINEST)
-        self.low = np.full(units, np.inf)  # of all values that were counted
+        self.low = np.full(units, np.inf)  # of all values counted
         self.high = np.full(units, -np.inf)
         self.base = np.zeros(units, dtype=np.int64)  # the first bin begins at base * width
         self.floor = np.full(units, -np.inf)  # where the floor begins
@@ -78,14 +78,14 @@ class Histogram:
             bins = bins_of(part, _float32_below(edges), scale, offset)
             self.counts.view(-1).index_add_(0, bins, self.counts.new_ones(1).expand(len(bins)))
             self.seen += part.shape[0] * part.shape[2]
-            # One more than wanted in the end, should rounding ever tell the two apart.
+            # One more than needed, in case rounding ever separates the two.
             wanted = self._wanted(self.expected) + 1
             if self.expected and self.seen >= max(wanted, self._look_again):
                 self.floor = np.maximum(self.floor, self._reach(wanted))
                 self._look_again = self.seen * _GROWTH
 
     def quantile(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """For each unit a lower bound of the quantile, and the bound's error.
+        """Return for each unit a lower bound of the quantile, and the bound's error.
 
         The quantile is the least value with at least `share` of all values at or below it. The true one is not below
         the first result, and above it by less than the second: 1/1023 of the unit's range, or 2**-24 if that is more.
@@ -94,12 +94,12 @@ class Histogram:
         return np.maximum(reach, self.low), self.width
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that it has learnt, as arrays."""
+        """Return the whole state as arrays."""
         own = {name: getattr(self, name) for name in _STATE}
         return own | {"seen": np.array(self.seen), "counts": self.counts.numpy(force=True)}
 
     def restore(self, state: State) -> None:
-        """Go on from a state. Raises KeyError, ValueError or RuntimeError if it is not one of so many units."""
+        """Continue from a state. Raises KeyError, ValueError or RuntimeError if it is not one of this many units."""
         import torch
 
         for name in _STATE:
@@ -108,17 +108,19 @@ class Histogram:
         self.seen = int(state["seen"])
 
     def _wanted(self, seen: int) -> int:
-        """How many of so many values lie at or above the quantile, itself among them."""
+        """Return how many of this many values lie at or above the quantile, including it."""
         return int(seen - max(np.ceil(self.share * seen), 1) + 1)
 
     def _reach(self, wanted: int) -> NDArray[np.float64]:
-        """Lower edge of the highest bin at or above which so many values were counted; -inf if there is none."""
+        """Return the lower edge of the highest bin at or above which this many values were counted; -inf if there is
+        none.
+        """
         downwards = self.counts.numpy(force=True)[:, ::-1].cumsum(1)
         bins = self.bins - 1 - (downwards >= wanted).argmax(1)
         return np.where(downwards[:, -1] >= wanted, (self.base + bins) * self.width, -np.inf)
 
     def _widen(self) -> None:
-        """Make room for `low` to `high` where they lie outside of the bins."""
+        """Make room for `low` to `high` where they lie outside the bins."""
         first, last = np.floor(self.low / self.width), np.floor(self.high / self.width)
         units = np.flatnonzero((first < self.base) | (last >= self.base + self.bins))
         if not len(units):
@@ -156,7 +158,7 @@ class TopActivations:
         self.positions = np.zeros((0, units), dtype=np.int64)
 
     def add(self, activations: NDArray[np.float32], positions: NDArray[np.int64]) -> None:
-        """Take activations (batch, units) of the images at these positions (batch,), in ascending order."""
+        """Add activations (batch, units) of the images at these positions (batch,), in ascending order."""
         if len(self.activations) < self.size:
             self.activations, self.positions = self._merge(activations, positions, slice(None))
             return
@@ -166,7 +168,7 @@ class TopActivations:
     def _merge(
         self, activations: NDArray[np.float32], positions: NDArray[np.int64], units: slice | NDArray[np.intp]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """The best of these units with the new images among them."""
+        """Merge the new images into the best of these units."""
         found = np.concatenate([self.activations[:, units], activations[:, units]])
         known = self.positions[:, units]
         places = np.concatenate([known, np.broadcast_to(positions[:, None], (len(positions), known.shape[1]))])
@@ -175,7 +177,7 @@ class TopActivations:
 
 
 class RunningStats:
-    """All that the index keeps of one layer. `expected` is the number of images that come at most."""
+    """All that the index keeps of one layer. `expected` is the maximum number of images."""
 
     def __init__(self, units: int, best: int, share: float, expected: int) -> None:
         self.units = units
@@ -191,13 +193,13 @@ class RunningStats:
         self.sample = np.full((-(-expected // self.every), units), -np.inf, dtype=np.float32)
 
     def add(self, maps: torch.Tensor, positions: NDArray[np.int64], shown: NDArray[np.bool_] | None = None) -> None:
-        """Take the maps (batch, units, height, width) of the images at these positions, in ascending order.
+        """Add the maps (batch, units, height, width) of the images at these positions, in ascending order.
 
-        `shown` (batch,) are those that may be exemplars; None for all.
-        Raises FloatingPointError if a value is not finite, ValueError if there are other units or places than before.
+        `shown` (batch,) are those that may be exemplars; None for all. Raises FloatingPointError if a value is not
+        finite, ValueError if there are other units or places than before.
         """
         maps = maps.detach().flatten(2)
-        # All maps have the same size, so it is known how many values come at most
+        # All maps have the same size, so the maximum number of values is known
         units, size = maps.shape[1:]
         if units != self.units:
             raise ValueError(f"maps of {units} units, not {self.units}, came")
@@ -221,7 +223,7 @@ class RunningStats:
         self.sample[positions[sampled] // self.every] = activations[sampled]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that it has learnt, as arrays."""
+        """Return the whole state as arrays."""
         own = {name: getattr(self, name) for name in ("total", "active", "lowest", "sample")}
         best: State = {"activations": self.best.activations, "positions": self.best.positions}
         parts = {"best": best, "spatial": self.spatial.state(), "of_images": self.of_images.state()}
@@ -229,7 +231,7 @@ class RunningStats:
         return own | named | {"images": np.array(self.images), "expected": np.array(self.spatial.expected)}
 
     def restore(self, state: State) -> None:
-        """Go on from a state. Raises KeyError, ValueError or RuntimeError if it is not one of so many units."""
+        """Continue from a state. Raises KeyError, ValueError or RuntimeError if it is not one of this many units."""
         for name in ("total", "active", "lowest", "sample"):
             getattr(self, name)[:] = state[name]
         self.best.activations = np.array(state["best.activations"])
@@ -240,14 +242,14 @@ class RunningStats:
 
 
 def sample_step(images: int) -> int:
-    """Positions of a dataset of so many images from one that is sampled to the next."""
+    """Return the distance between sampled images, for a dataset of this many images."""
     return max(1, -(-images // SAMPLED))
 
 
 def _bins_on_cpu(
     maps: torch.Tensor, edges: NDArray[np.float32], scale: NDArray[np.float32], offset: NDArray[np.int64]
 ) -> torch.Tensor:
-    """Number of the bin of each value of maps (batch, units, n) that reaches its unit's edge.
+    """Return the bin number of each value of maps (batch, units, n) that reaches its unit's edge.
 
     That is value * scale, rounded down, + offset; scale is a power of two, so it is exact in float32.
     """
@@ -256,7 +258,7 @@ def _bins_on_cpu(
     values = maps.numpy()
     batch, units, size = values.shape
     reaching = np.flatnonzero(values >= edges[:, None])
-    rows = np.diff(np.searchsorted(reaching, np.arange(batch * units + 1) * size))  # how many in each map
+    rows = np.diff(np.searchsorted(reaching, np.arange(batch * units + 1) * size))  # number in each map
 
     def of_each(of_units: NDArray[Any]) -> NDArray[Any]:
         return np.repeat(np.broadcast_to(of_units, (batch, units)).reshape(-1), rows)
@@ -268,7 +270,7 @@ def _bins_on_cpu(
 def _bins_on_gpu(
     maps: torch.Tensor, edges: NDArray[np.float32], scale: NDArray[np.float32], offset: NDArray[np.int64]
 ) -> torch.Tensor:
-    """The same; what is quick on a GPU is slow on the CPU, and the other way round."""
+    """The same on the GPU; what is fast on a GPU is slow on the CPU, and vice versa."""
     import torch
 
     at = (maps >= maps.new_tensor(edges)[:, None]).flatten().nonzero()[:, 0]
@@ -278,6 +280,6 @@ def _bins_on_gpu(
 
 
 def _float32_below(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The greatest float32 not above each value."""
+    """Return the greatest float32 not above each value."""
     near = values.astype(np.float32)
     return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)

@@ -1,8 +1,7 @@
-"""Which units of a network respond to what another one responds to, as the index of a dataset tells.
+"""Find the units of a network that respond to what another one responds to, from the index of a dataset.
 
-Two units are alike as far as their activations on the same sampled images go up and down together (Pearson's
-correlation). Where nobody kept a sample, because others have published the exemplars, they are alike as far as they
-share exemplars. Pure arrays; called by `workers.jobs.unit_profiles`.
+Similarity is Pearson's correlation of two units' activations on the same sampled images. Without a sample (published
+exemplars have none), it is the number of shared exemplars. Pure arrays; called by `workers.jobs.unit_profiles`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from workers.lab.index_files import LayerStatistics
 
 MOST = 8
 FEWEST = 20
-"""Images below which a correlation says nothing."""
+"""Minimum number of images for a meaningful correlation."""
 
 
 @dataclass(frozen=True)
@@ -26,25 +25,27 @@ class SimilarUnit:
     unit: int
     similarity: float
     shared: int
-    """Exemplars that both have."""
+    """Exemplars that both units have."""
 
 
 @dataclass(frozen=True)
 class SimilarUnits:
-    """The most similar units, best first; `images` is how many the measure rests on."""
+    """The most similar units, best first; `images` is the number of images behind the measure."""
 
     measure: str
     """"correlation" or "overlap"."""
     images: int
     same: list[SimilarUnit]
     others: list[SimilarUnit]
-    """Of other layers."""
+    """Similar units of other layers."""
 
 
 def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: int) -> SimilarUnits:
-    """The units of these layers that are most like one of them; at most `MOST` of its own layer and of the others."""
+    """Return the units of these layers that are most similar to one of them; at most `MOST` of its own layer and of the
+    others.
+    """
     own = layers[layer]
-    # Images of the sample that could be read; 0 if the unit does not vary on them, and so correlates with nothing
+    # Images of the sample that could be read; 0 if the unit is constant on them, and so correlates with nothing
     values = own.sample[np.isfinite(own.sample[:, unit]), unit]
     images = len(values) if len(values) and values.max() > values.min() else 0
     by_sample = images >= FEWEST
@@ -53,7 +54,7 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
     for name, other in layers.items():
         both = _count_shared(exemplars, other)
         similarity = _correlate(own.sample[:, unit], other.sample) if by_sample else both / max(len(exemplars), 1)
-        best = np.argsort(-similarity, kind="stable")[: MOST + 1]  # itself may be among them
+        best = np.argsort(-similarity, kind="stable")[: MOST + 1]  # may include the unit itself
         found += [SimilarUnit(name, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
     ordered = sorted(found, key=lambda each: (-each.similarity, each.unit))
     same = [each for each in ordered if each.layer == layer and each.unit != unit][:MOST]
@@ -64,8 +65,8 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
 
 
 def _correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Of these values with each unit of a sample (images, units); 0 for a unit that does not vary or is not known."""
-    if len(sample) != len(values):  # nobody kept one
+    """Correlate these values with each unit of a sample (images, units); 0 for a unit that is constant or unknown."""
+    if len(sample) != len(values):  # no sample was kept
         return np.zeros(sample.shape[1])
     known = np.isfinite(values) & np.isfinite(sample).all(1)
     mine, others = values[known].astype(np.float64), sample[known].astype(np.float64)
@@ -75,5 +76,5 @@ def _correlate(values: NDArray[np.float32], sample: NDArray[np.float32]) -> NDAr
 
 
 def _count_shared(exemplars: NDArray[np.int64], statistics: LayerStatistics) -> NDArray[np.int64]:
-    """How many of these exemplars each unit of a layer has too."""
+    """Count how many of these exemplars each unit of a layer has too."""
     return (np.isin(statistics.positions, exemplars) & statistics.kept).sum(0)

@@ -1,4 +1,4 @@
-"""Calls that are waited for so long and no longer. A thread cannot be stopped: one that hangs stays behind, idle."""
+"""Call functions with a time limit. A thread cannot be stopped: one that hangs stays behind, idle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 
 def start_call(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function in a thread that does not keep the process from ending; its result or exception comes there."""
+    """Call a function in a thread that does not keep the process from ending; the future holds its result or
+    exception.
+    """
     future: Future[Any] = Future()
 
     def run() -> None:
@@ -23,5 +25,5 @@ def start_call(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
 
 
 def find_outcome(future: Future[Any], seconds: float) -> BaseException | None:
-    """What it raised, None if it ended well. Raises TimeoutError if it does not end within so many seconds."""
+    """Return its exception, None if it ended well. Raises TimeoutError if it does not end within this many seconds."""
     return future.exception(seconds)

@@ -1,7 +1,7 @@
-"""Imports the plug-ins that the settings and installed packages name, and adds what they register to the registry.
+"""Import the plug-ins that the settings and installed packages name, and add what they register to the registry.
 
-Each is imported in a thread under a time limit. All that it registers is added, or nothing: one that fails takes no
-other down, and its report says why. Only workers and commands call this; see `workers.jobs.laboratory`.
+Each is imported in a thread under a time limit. All that it registers is added, or nothing: a failing plug-in does not
+affect others, and its report says why it failed. Only workers and commands call this; see `workers.jobs.laboratory`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _added: dict[tuple[str, str], PluginOrigin] = {}
 
 @dataclass(frozen=True)
 class PluginReport:
-    """What came of one plug-in."""
+    """The result of loading one plug-in."""
 
     name: str
     path: str
@@ -60,7 +60,7 @@ class _Source:
 
 
 class _FreshLoader(SourceFileLoader):
-    """Compiles a file each time: the cache of compiled files takes one that was edited within a second for the same."""
+    """Compiles a file each time: Python's cache would miss an edit within the same second."""
 
     def get_code(self, fullname: str) -> CodeType:
         """The code of the file as it is now."""
@@ -68,7 +68,7 @@ class _FreshLoader(SourceFileLoader):
 
 
 def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ...]:
-    """Import the files and modules that are named, and the entry points; raises nothing that a plug-in raises.
+    """Import the named files and modules, and the entry points; exceptions of plug-ins are reported, not raised.
 
     What an earlier call in this process added is taken away first.
     """
@@ -83,7 +83,9 @@ def load_plugins(named: Sequence[str], seconds: float) -> tuple[PluginReport, ..
 
 
 def find_origin(table: Mapping[str, Any], key: str) -> PluginOrigin | None:
-    """Which plug-in a part comes from; None for one of MAIA Web itself. The table is one of the registry's."""
+    """Return the plug-in that a part comes from; None for one of MAIA Web itself. The table is one of the
+    registry's.
+    """
     family, colon, _ = key.partition(":")
     with _lock:
         for (name, known), origin in _added.items():
@@ -119,7 +121,7 @@ def _load(name: str, find: Callable[[], _Source], seconds: float) -> PluginRepor
 
 
 def _refuse(origin: PluginOrigin, reason: str) -> PluginReport:
-    """The report of one that adds nothing."""
+    """Return the report of a plug-in that adds nothing."""
     problem = f"Plug-in {origin.path!r}: {reason}. Nothing of it is added; correct it and start the worker again."
     log.warning("%s", problem)
     return PluginReport(origin.name, origin.path, origin.version, (), problem)
@@ -134,7 +136,7 @@ def _register(source: _Source, registrar: Registrar) -> None:
 
 
 def _check_entries(registrar: Registrar) -> None:
-    """Raises UnknownName for a plug-in that registers nothing, a key that is taken, or a toolset of unknown parts."""
+    """Raise UnknownName for a plug-in that registers nothing, a key that is taken, or a toolset of unknown parts."""
     if not registrar.entries:
         raise UnknownName("its function `register` registers nothing")
     own = {(table, key) for table, key, _ in registrar.entries}
@@ -212,7 +214,7 @@ def _import_file(path: Path, version: str) -> Any:
 
 
 def _find_line(error: BaseException, path: str) -> str:
-    """Where in the plug-in's own file it was raised, " (line 7)"; "" if not there."""
+    """Return the line of the plug-in's own file that raised the error, as " (line 7)"; "" if none did."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

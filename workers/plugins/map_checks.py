@@ -1,4 +1,4 @@
-"""What a vision model of a plug-in gives, checked on every batch: a plug-in's mistake is told as one, not met later."""
+"""Check every batch of maps that a plug-in's vision model returns, so that its mistakes are reported at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MapChecks:
         self._areas: dict[str, tuple[int, ...]] = {}
 
     def check(self, maps: Mapping[str, torch.Tensor], units: Mapping[str, int], batch: int) -> None:
-        """Raises MachineryError for a layer whose maps are not (batch, units, height, width) as they were before,
+        """Raise MachineryError for a layer whose maps are not (batch, units, height, width) as they were before,
         NotFinite for NaN and infinities."""
         for layer, wanted in units.items():
             found = maps.get(layer)

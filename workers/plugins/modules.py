@@ -80,7 +80,7 @@ class ModuleModel(HookedModel):
     """A module of a plug-in under study; see `HookedModel`. Its errors name the model, the layer and the shapes."""
 
     def __init__(self, settings: LabSettings, key: str, made: Study, load: Callable[[], Any], version: str) -> None:
-        """`load` makes the same again, once the weights were put away to make room."""
+        """`load` makes the same module again after its weights were unloaded to make room."""
         super().__init__(settings, key)
         self._study = made
         self._version = version
@@ -94,7 +94,7 @@ class ModuleModel(HookedModel):
 
     @cached_property
     def revision(self) -> str:
-        """Of its weights and of the plug-in's file, whose preprocessing decides as well."""
+        """Hash of its weights and of the plug-in's file, whose preprocessing matters as well."""
         short = "" if self._settings.precision == "float32" else f"-{self._settings.precision}"
         return f"{self._digest}-{self._version[:12]}{short}"
 
@@ -127,7 +127,7 @@ class ModuleModel(HookedModel):
         return OpenedNetwork(preparation, self._slot, layout)
 
     def _check_layout(self, layout: NetworkLayers) -> None:
-        """Raises MissingPart for layers and classes that the network does not have."""
+        """Raise MissingPart for layers and classes that the network does not have."""
         for name, path in self._study.layers.items():
             if name not in layout.taps:
                 gives = layout.others.get(path, "no output once and once only, or is no module of it")
@@ -215,7 +215,7 @@ class _ModulePreparation:
         self.shape = tuple(self.pixels([Image.new("RGB", (_GREY, _GREY), (128, 128, 128))]).shape[1:])
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
-        """Raises MachineryError for a preprocessing that fails, or gives other shapes than before."""
+        """Raise MachineryError for a preprocessing that fails, or gives other shapes than before."""
         if self._crop:
             return self._crop.pixels(images)
         found = in_parallel(self._one, images)
@@ -233,7 +233,7 @@ class _ModulePreparation:
         return (self._crop.normalised(pixels) if self._crop else pixels).to(precision)
 
     def find_visible(self, size: tuple[int, int]) -> Box:
-        """All of an image where nobody says what is cropped."""
+        """Return the part that the preprocessing keeps: all of an image if the plug-in does not say."""
         if self._crop:
             return self._crop.find_visible(size)
         return self._visible(size) if self._visible else WHOLE_IMAGE

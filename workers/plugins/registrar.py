@@ -1,4 +1,6 @@
-"""What a plug-in calls to register its parts. Nothing is added before all of one plug-in was collected and checked."""
+"""The interface through which a plug-in registers its parts. Nothing is added until all of a plug-in was collected and
+checked.
+"""
 
 from __future__ import annotations
 

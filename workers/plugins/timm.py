@@ -23,14 +23,14 @@ _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.B
 
 
 def missing(settings: LabSettings, name: str) -> str:  # noqa: ARG001 - the registry's contract
-    """What keeps the model from being used offline, and the command that gets it; "" if nothing does."""
+    """Say what keeps the model from being used offline, and the command that gets it; "" if nothing does."""
     if find_spec("timm") is None:
         return f"timm:{name} needs the package timm. Get it where the worker runs: .venv/bin/pip install timm"
     return hub.missing(_read_config(name).hf_hub_id, FILES)
 
 
 def load(settings: LabSettings, name: str) -> ModuleModel:
-    """The model by timm's name of it. Raises UnknownName, MissingPart."""
+    """Load the model by timm's name of it. Raises UnknownName, MissingPart."""
     if lack := missing(settings, name):
         raise MissingPart(lack)
     import timm
@@ -58,7 +58,7 @@ def _make(name: str) -> Study:
 
 
 def _read_config(name: str) -> Any:
-    """What timm knows of the weights. Raises UnknownName."""
+    """Return what timm knows of the weights. Raises UnknownName."""
     from timm.models import get_pretrained_cfg
 
     try:

@@ -1,4 +1,4 @@
-"""The contracts between the parts of the laboratory: plain data, and protocols of one to three verbs.
+"""The contracts between the parts of the laboratory: plain data, and protocols with one to three methods.
 
 Plug-ins implement these. Images are `PIL.Image.Image` in mode RGB everywhere, unless said otherwise.
 """

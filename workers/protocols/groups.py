@@ -1,4 +1,4 @@
-"""Datasets whose images have a class and a ground, so that one can be told from the other."""
+"""Datasets whose images have a class and a ground (background setting), to tell one from the other."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GroupSplit = Literal["train", "validation", "balanced", "test"]
-"""What a classifier learns from; what units are chosen on, with the same bias; every class on every ground equally
-often; classes on other grounds than in training."""
+"""Splits: training data for a classifier; data to choose units, with the same bias; every class on every ground equally
+often; classes on other grounds than in training.
+"""
 GROUP_SPLITS: tuple[GroupSplit, ...] = get_args(GroupSplit)
 
 
@@ -23,12 +24,12 @@ class GroupedDataset(Dataset, Protocol):
 
     classes: Sequence[str]
     grounds: Sequence[str]
-    """Settings by name. Those that belong to a class come first, in the order of the classes."""
+    """Grounds by name. Those that belong to a class come first, in the order of the classes."""
     cells: NDArray[np.int64]
     """(images, 2): the class and the ground of each."""
     network: str
-    """Key of the shape of a network that suits it; see `vision_models.classifier.network`."""
+    """Key of a suitable shape of network; see `vision_models.classifier.network`."""
     start: Path | None
-    """Weights that such a network may start from, in safetensors; None where it starts from nothing."""
+    """Weights that such a network may start from, in safetensors; None to start from nothing."""
     epochs: int
-    """Passes over the training split that suit it."""
+    """Suitable number of passes over the training split."""

@@ -1,4 +1,4 @@
-"""Images, what is remembered of them, and what makes, edits and describes them."""
+"""Images, their provenance, and the parts that make, edit and describe them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Json = Any
-"""Whatever `json.dumps` takes. Only at the edge: rows, the wire, files."""
+"""Anything that `json.dumps` takes. Used only at the edges: rows, the wire, files."""
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)` between steps of long work. May raise `Cancelled`."""
 
 
 def no_progress(what: str, done: int, total: int) -> None:
-    """The progress report nobody listens to."""
+    """Ignore a progress report."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Picture:
     scene: Json = None
     """Plain data from which its generator can draw the image again; None for mere pixels."""
     note: str = ""
-    """What the maker wants to say of it, such as that it read the first words of a long prompt only."""
+    """A remark of the maker, for example that it read only the first words of a long prompt."""
     refused: str = ""
-    """Why nothing was drawn: the image is then one that stands for none."""
+    """Why nothing was drawn: the image is then a placeholder."""
 
 
 @dataclass(frozen=True)
@@ -52,41 +52,41 @@ class Provenance:
 class ImageMemory(Protocol):
     """Remembers images by key (`lab.imaging.image_key`) across rounds and workers.
 
-    What is known of a key is kept; only "external" gives way to something better known.
+    What is known of a key is kept; only "external" is replaced by better knowledge.
     """
 
     def remember(self, image: Image, provenance: Provenance, key: str = "") -> str:
-        """Store the image and what is known of it; return its key, which the caller may give who has it already."""
+        """Store the image and what is known of it; return its key, which a caller that has it already may pass."""
 
     def recall(self, key: str) -> Provenance | None:
-        """What is known of the image, None if nothing is."""
+        """Return what is known of the image; None if nothing is."""
 
     def load(self, key: str) -> Image:
-        """The image. Raises KeyError if it was never stored."""
+        """Return the image. Raises KeyError if it was never stored."""
 
     def png(self, key: str) -> bytes:
-        """The image as PNG. Raises KeyError if it was never stored."""
+        """Return the image as PNG. Raises KeyError if it was never stored."""
 
     def expect(self, keys: Sequence[str]) -> None:
-        """Say which keys are asked for next, so that what is known of them can be looked up at once."""
+        """Announce the keys that are asked for next, so that they can be looked up at once."""
 
 
 class ImageGenerator(Protocol):
-    """May have `vocabulary`: what it can draw, in a sentence, if that is less than what can be said."""
+    """May have `vocabulary`: what it can draw, in a sentence, if that is limited."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = no_progress) -> list[Picture]:
         """Draw one image for each prompt; the same prompt and seed give the same pixels.
 
-        A prompt that cannot be drawn as it is said is refused in its `Picture`; the others are drawn. Raises
-        Cancelled between steps.
+        A prompt that cannot be drawn as worded is refused in its `Picture`; the others are drawn. Raises Cancelled
+        between steps.
         """
 
 
 class GameEngine(Protocol):
     """Draws scenes from any view. May have `vocabulary`, as a generator.
 
-    One that files add toys to has `extras`, what it alone can draw, in a sentence, "" if nothing; `problems`, a
-    sentence about each file that it left out when it looked last; and `find_problems()`, the same after a look.
+    An engine to which files add toys has `extras`, what only it can draw, in a sentence, "" if nothing; `problems`, a
+    sentence about each file that it left out at its last look; and `find_problems()`, the same after a new look.
     """
 
     def render(
@@ -96,15 +96,15 @@ class GameEngine(Protocol):
         parameters: Sequence[Mapping[str, float]],
         progress: Progress = no_progress,
     ) -> list[Picture]:
-        """Draw one image for each prompt, with those of `record.engine_parameters` that are given beside it.
+        """Draw one image for each prompt, with the given parameters of `record.engine_parameters`.
 
-        Values are within the bounds of that table. The scene of each picture holds all that it was drawn with under
-        "parameters". Refuses as a generator does, and what cannot be seen from there. Raises Cancelled.
+        Values are within the bounds of that table. The scene of each picture holds all parameters it was drawn with
+        under "parameters". Refuses what a generator refuses, and what cannot be seen from that view. Raises Cancelled.
         """
 
 
 class ImageEditor(Protocol):
-    """May have `vocabulary`: which changes it can make, in a sentence, if that is less than what can be said."""
+    """May have `vocabulary`: which changes it can make, in a sentence, if that is limited."""
 
     def edit(
         self,
@@ -123,12 +123,12 @@ class ImageEditor(Protocol):
 class Describer(Protocol):
     """Puts images into words, knowing nothing of the hypotheses. Looks at the bright region of masked images.
 
-    One that was made for some images alone has `refusal(scene)`: why it does not describe an image behind which is
-    this scene, or None; "" if it does.
+    A describer made for certain images has `refusal(scene)`: why it does not describe an image with this scene, or
+    None, behind it; "" if it does.
     """
 
     def describe(self, images: Sequence[Image]) -> list[str]:
-        """One description for each image."""
+        """Return one description for each image."""
 
     def summarize(self, images: Sequence[Image]) -> str:
-        """What the images have in common."""
+        """Say what the images have in common."""

@@ -1,4 +1,4 @@
-"""Who writes prompts from a label, who labels from exemplars alone, and who says whether an image shows a label."""
+"""Parts that write prompts from a label, label from exemplars alone, and judge whether an image shows a label."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenPrompts:
-    """Prompts of images that should excite a unit, if its label is right, and of images that should not."""
+    """Prompts of images that should excite a unit if its label is right, and of images that should not."""
 
     positive: tuple[str, ...]
     neutral: tuple[str, ...]
 
 
 class PromptWriter(Protocol):
-    """Knows a label and nothing of the unit or the run behind it."""
+    """Writes prompts from a label. Knows nothing of the unit or the run behind it."""
 
     name: str
 
     def write(self, label: str, count: int, seed: int) -> WrittenPrompts:
-        """`count` of either kind; the same label and seed give the same prompts.
+        """Write `count` prompts of either kind; the same label and seed give the same prompts.
 
         Raises RequestError for a label with no content that can be tested.
         """
@@ -39,24 +39,24 @@ class OneShotLabeller(Protocol):
     """Labels a unit from its masked exemplars alone, without an experiment."""
 
     def label(self, masked: Sequence[Image]) -> str:
-        """What they have in common, in a few words; "" if that is nothing."""
+        """Say what they have in common, in a few words; "" if nothing."""
 
 
 class PresenceJudge(Protocol):
-    """Says of images whether they show what a label says. Safe for threads."""
+    """Judges whether images show what a label says. Safe for threads."""
 
     name: str
     revision: str
     kind: Literal["exact", "embedding"]
-    """Whether it knows what its images show, by the scenes behind them, or looks at them."""
+    """True if it knows what its images show, from the scenes behind them; False if it looks at them."""
 
     def read(self, label: str) -> LabelReading | None:
-        """How it understands a label; None if it takes labels as they are written."""
+        """Explain how it understands a label; None if it takes labels as they are written."""
 
     def judge(self, label: str, pictures: Sequence[Picture], progress: Progress = no_progress) -> list[float | None]:
-        """How likely each shows it, in [0, 1]; None where it cannot say.
+        """Return how likely each image shows it, in [0, 1]; None where it cannot say.
 
-        Of an exact judge only the scenes are read. Raises RequestError for a label with no content that can be tested.
+        An exact judge reads only the scenes. Raises RequestError for a label with no content that can be tested.
         """
 
 

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 
 Scale = Literal["", "softmax", "sigmoid"]
-"""How logits become probabilities; "" for values that are no logits of classes.
+"""How logits become probabilities; "" for values that are not logits of classes.
 
-"softmax" for classes of which an image shows one: they share out a probability of 1. "sigmoid" for classes of which
-it may show any number: each has a probability of its own, whatever else the image shows."""
+"softmax" for classes of which an image shows one: they share a probability of 1. "sigmoid" for classes of which it may
+show any number: each has its own probability.
+"""
 
 
 def probabilities(logits: torch.Tensor, scale: Scale) -> torch.Tensor:
-    """In [0, 1], of logits (batch, classes, ...); what is on no scale stays as it is."""
+    """Return probabilities in [0, 1] of logits (batch, classes, ...); values without a scale stay as they are."""
     if not scale:
         return logits
     return logits.sigmoid() if scale == "sigmoid" else logits.softmax(1)
@@ -43,12 +44,12 @@ class LayerInfo:
     kind: Literal["conv", "mlp", "logit", "concept", "latent", "function", "circuit"]
     units: int
     names: tuple[str, ...] = ()
-    """Names of the units where they have some: the classes of logits, the concepts of synthetic neurons."""
+    """Names of the units if they have some: the classes of logits, the concepts of synthetic neurons."""
     scale: Scale = ""
 
 
 def check_layers(model: str, layers: Iterable[str], known: Collection[str]) -> None:
-    """Raises UnknownName, with those that a model has, for a layer that it does not have."""
+    """Raise UnknownName, listing a model's layers, for a layer that it does not have."""
     for layer in layers:
         if layer not in known:
             raise UnknownName(f"{model} has no layer {layer!r}. Choose one of: {', '.join(known)}.")
@@ -57,8 +58,8 @@ def check_layers(model: str, layers: Iterable[str], known: Collection[str]) -> N
 class VisionModel(Protocol):
     """A trained network. `maps` may be called from several threads: it holds the model's own lock.
 
-    It may have `about()`: in a sentence for people, which weights it has; and `base`: the key of the model whose layers
-    it reads, where it is laid over another one.
+    It may have `about()`: a sentence for people that says which weights it has; and `base`: the key of the model whose
+    layers it reads, if it is built on another one.
     """
 
     name: str
@@ -68,7 +69,8 @@ class VisionModel(Protocol):
     def layers(self) -> Sequence[LayerInfo]: ...
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """Forward pass. For each layer name a float32 tensor (batch, units, height, width) on the CPU or GPU.
+        """Run a forward pass. Returns for each layer name a float32 tensor (batch, units, height, width) on the CPU or
+        GPU.
 
         Logits have height and width 1. Raises UnknownName for a layer that does not exist.
         """
@@ -82,38 +84,41 @@ WHOLE_IMAGE: Box = (0.0, 0.0, 1.0, 1.0)
 
 
 class CroppingModel(VisionModel, Protocol):
-    """A model that does not see all of an image: its maps cover a part."""
+    """A model that sees only part of an image, which its maps cover."""
 
     def find_visible(self, size: tuple[int, int]) -> Box:
-        """The part that it sees of an image of `size` (width, height)."""
+        """Return the part that it sees of an image of `size` (width, height)."""
 
 
 def visible_part(model: VisionModel, size: tuple[int, int]) -> Box:
-    """The part of an image of `size` (width, height) that the maps of a model cover: all of it, unless it crops."""
+    """Return the part of an image of `size` (width, height) that the maps of a model cover: all of it, unless it
+    crops.
+    """
     find: Callable[[tuple[int, int]], Box] | None = getattr(model, "find_visible", None)
     return find(size) if find else WHOLE_IMAGE
 
 
 Rewrite = Callable[["torch.Tensor"], "torch.Tensor"]
-"""From the maps of a layer, float32 (batch, units, height, width), to what takes their place: as many, or what can be
-spread over them, such as (units, 1, 1)."""
+"""A function from the maps of a layer, float32 (batch, units, height, width), to their replacement: the same shape, or
+one that broadcasts to it, such as (units, 1, 1).
+"""
 
 
 class RewritableModel(VisionModel, Protocol):
     """A model that can compute its output with the activations of one layer replaced.
 
-    It may have `output_layers()`: the layers of the model whose output that is, where they are not its own.
+    It may have `output_layers()`: the layers of the model whose output that is, if they are not its own.
     """
 
     def outputs(
         self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
-        """The model's own output, float32 (batch, outputs): its logits, or without classes its embedding.
+        """Return the model's own output, float32 (batch, outputs): its logits, or without classes its embedding.
 
-        `rewrite` replaces what `layer` gives, wherever the network uses it; without it nothing is replaced. It is
-        called while the model holds its lock, so it must not run another model. With `gradients` they can be taken
-        with respect to what `rewrite` gives, one tensor for each batch; else none can. Raises UnknownName for a layer
-        that does not exist, MissingPart for one whose replacement cannot change the output.
+        `rewrite` replaces the output of `layer`, wherever the network uses it; without it nothing is replaced. It is
+        called while the model holds its lock, so it must not run another model. With `gradients`, gradients can be
+        taken with respect to what `rewrite` returns, one tensor for each batch; otherwise not. Raises UnknownName for a
+        layer that does not exist, MissingPart for one whose replacement cannot change the output.
         """
 
 
@@ -123,24 +128,24 @@ class TraceableModel(RewritableModel, Protocol):
     def trace(
         self, images: Sequence[Image], rewrites: Mapping[str, Rewrite | None], *, gradients: bool = False
     ) -> torch.Tensor:
-        """As `outputs`, with the maps of each of these layers replaced, in the order in which they are computed.
+        """As `outputs`, with the maps of each of these layers replaced, in the order of computation.
 
-        A rewrite that gives back what it is given reads its layer, as the rewrites of earlier layers leave it.
+        A rewrite that returns its argument reads its layer, after the rewrites of earlier layers.
         """
 
 
 class OverlaidModel(VisionModel, Protocol):
-    """A model whose units are read off a layer of another one, and write there."""
+    """A model whose units are read from, and write to, a layer of another model."""
 
     def lift(self, rewrite: Rewrite) -> AbstractContextManager[Rewrite]:
-        """Within the `with` block, what has `rewrite` done to its units, as a rewrite of the layer below.
+        """Within the `with` block, turn `rewrite` of its units into a rewrite of the layer below.
 
         It holds its own lock meanwhile: enter it before the model below runs, and several in the order of their names.
         """
 
 
 def check_rewritable(model: str, layer: str, layers: Sequence[LayerInfo]) -> None:
-    """Raises UnknownName for a layer that a model does not have, MissingPart for logits."""
+    """Raise UnknownName for a layer that a model does not have, MissingPart for logits."""
     kinds = {info.name: info.kind for info in layers}
     check_layers(model, [layer], kinds)
     if kinds[layer] == "logit":
@@ -150,7 +155,7 @@ def check_rewritable(model: str, layer: str, layers: Sequence[LayerInfo]) -> Non
 
 
 def find_classes(model: VisionModel) -> LayerInfo | None:
-    """The classes that the outputs of a model are logits of; None where they are an embedding."""
+    """Return the classes whose logits a model outputs; None if it outputs an embedding."""
     layers: Callable[[], Sequence[LayerInfo]] = getattr(model, "output_layers", model.layers)
     return next((info for info in layers() if info.kind == "logit"), None)
 
@@ -159,17 +164,19 @@ class Classifier(VisionModel, Protocol):
     """A model with a layer of kind "logit" that can say where in an image it sees a class."""
 
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Probability of the class for each image, (batch,) in [0, 1], and a map of the regions that speak for it.
+        """Return the probability of the class for each image, (batch,) in [0, 1], and a map of the regions that speak
+        for it.
 
-        The maps are (batch, height, width), 0 and more. The probabilities are on the scale of the logits' `LayerInfo`.
+        The maps are (batch, height, width), at least 0. The probabilities are on the scale of the logits' `LayerInfo`.
         """
 
 
 class ConceptModel(VisionModel, Protocol):
-    """A model with layers of kind "concept": each unit looks for a concept or two, and pays for those alone."""
+    """A model with layers of kind "concept": each unit looks for one or two concepts, and costs only those."""
 
     def unit_maps(self, images: Sequence[Image], layer: str, unit: int) -> torch.Tensor:
-        """The maps of one unit, float32 (batch, height, width) in [0, 1], as `maps` gives them; 0 where it is silent.
+        """Return the maps of one unit, float32 (batch, height, width) in [0, 1], as `maps` gives them; 0 where it is
+        silent.
 
         Raises UnknownName for a layer that does not exist.
         """
@@ -179,13 +186,14 @@ class LatentModel(ConceptModel, Protocol):
     """A model whose units are latents of a layer below."""
 
     def find_strongest(self, images: Sequence[Image], unit: int) -> int | None:
-        """The latent that adds most to a unit of the layer below, where that unit is at its strongest in these images;
-        None where none adds anything."""
+        """Return the latent that adds most to a unit of the layer below, where that unit is strongest in these images;
+        None if none adds anything.
+        """
 
 
 @dataclass(frozen=True)
 class MeasuredMembers:
-    """What some images get of the members of a circuit."""
+    """The activations of a circuit's members on some images."""
 
     activations: NDArray[np.float32]
     """(images, members): the highest value of each member's map."""
@@ -202,7 +210,7 @@ class MemberModel(VisionModel, Protocol):
         """(members,), all above 0. Computes what is not indexed yet."""
 
     def measure_members(self, images: Sequence[Image]) -> MeasuredMembers:
-        """Needs the thresholds."""
+        """Measure the members. Needs the thresholds."""
 
 
 @dataclass(frozen=True)
@@ -212,11 +220,11 @@ class Detection:
     confidence: float
     """In [0, 1]."""
     mask: NDArray[np.bool_]
-    """(height, width), laid over the whole image at the detector's own resolution; never empty."""
+    """(height, width), over the whole image at the detector's own resolution; never empty."""
 
 
 class Detector(Protocol):
-    """Finds concepts, named in words, in images. Holds a lock of its own while one batch runs.
+    """Finds concepts, named in words, in images. Holds its own lock while one batch runs.
 
     It may have `neurons`: the synthetic neurons that suit it, by kind, as `synthetic.neuron.build_table` takes them.
     """
@@ -225,7 +233,7 @@ class Detector(Protocol):
     revision: str
 
     def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
-        """For each image, what was found of each concept; an empty list where it is absent.
+        """Return for each image the detections of each concept; an empty list if it is absent.
 
         What is found in an image depends on that image alone. Raises UnknownName for a concept it cannot know.
         """
@@ -235,10 +243,10 @@ class Dataset(Protocol):
     """Images in a fixed order. Safe for threads.
 
     It may have `list_files(progress)`, called before its length and revision are first needed; `prepare(progress)`,
-    called before an index is computed; `source(index)`: what to call the image at a position, such as its file;
-    `count()`: how many of its positions hold an image, as far as that can be told without decoding them all; raises
-    MissingPart where none does; `title`: what people call it, where its key does not tell; and `held_out(split)`: fresh
-    images of the same world for the split "development" or "probe", none of them its own.
+    called before an index is computed; `source(index)`: the name of the image at a position, such as its file;
+    `count()`: how many of its positions hold an image, as far as that is known without decoding all; raises MissingPart
+    if none does; `title`: its name for people, if its key does not tell; and `held_out(split)`: fresh images of the
+    same world for the split "development" or "probe", none of them its own.
     """
 
     name: str
@@ -252,26 +260,26 @@ class Dataset(Protocol):
 
 @dataclass(frozen=True)
 class PublishedLayer:
-    """Exemplars of a layer's units that somebody else has found."""
+    """Published exemplars of a layer's units."""
 
     activations: NDArray[np.floating[Any]]
     """(size, units), best first."""
     positions: NDArray[np.integer[Any]]
     """(size, units), of the same images in the dataset."""
     thresholds: NDArray[np.float64] | None
-    """(units,): above this, a unit's map is bright. None if nobody says."""
+    """(units,): above this, a unit's map is bright. None if not published."""
 
 
 class PublishedDataset(Dataset, Protocol):
-    """A dataset that knows which of its images are whose exemplars.
+    """A dataset that knows which images are exemplars of which units.
 
-    It may have `mask(position)`: what was published as bright of an image, (height, width), or None.
+    It may have `mask(position)`: the published bright region of an image, (height, width), or None.
     """
 
     layer_names: Sequence[str]
 
     def layer_of(self, index: int) -> str:
-        """The layer whose exemplar is at a position."""
+        """Return the layer whose exemplar is at a position."""
 
     def published(self, layer: str) -> PublishedLayer:
-        """What was found of a layer. Raises MissingPart if nothing was."""
+        """Return the published exemplars of a layer. Raises MissingPart if there are none."""

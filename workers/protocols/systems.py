@@ -1,4 +1,4 @@
-"""The thing under study, and what is logged of it."""
+"""The system under study, and its records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MapImage:
-    """Where an image drives a system, as a small grey image over all of it: black stands for `low`, white for `high`.
+    """Where an image drives a system, as a small grey image over all of it: black is `low`, white is `high`.
 
     What is above `threshold` is bright in the masked image.
     """
@@ -29,12 +29,12 @@ class MapImage:
 
 @dataclass(frozen=True)
 class Response:
-    """What a system answers to one image. `activation` is what the network gave: rounding is for showing."""
+    """What a system answers to one image. `activation` is the network's own value: rounding is for display only."""
 
     activation: float
     masked: Image
     map: MapImage | None = None
-    """None where the system says nothing of where."""
+    """None if the system says nothing of where."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class UnitRecord(Protocol):
 
     @property
     def ordinary(self) -> OrdinaryActivations | None:
-        """What ordinary images get; None where nobody counted them."""
+        """Activations of ordinary images; None if they were not counted."""
 
 
 class UnitIndex(Protocol):
-    """What the dataset says of the units of a model; made by `lab.exemplars`, read by systems."""
+    """What the dataset says of a model's units; made by `lab.exemplars`, read by systems."""
 
     def unit(self, layer: str, unit: int, progress: Progress = no_progress) -> UnitRecord: ...
 
@@ -79,13 +79,13 @@ class Subject(Protocol):
     spec: SystemSpec
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Activation and masked image for each image; depends on the image alone."""
+        """Return activation and masked image for each image; depends on the image alone."""
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """The dataset images that activate it most, best first; empty if none activates it at all."""
+        """Return the dataset images that activate it most, best first; empty if none activates it at all."""
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
-        """What ordinary images get, in the unit of `respond`; None where that is not known."""
+        """Return activations of ordinary images, in the unit of `respond`; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class CircuitSubject(Subject, Protocol):
     def members(self) -> Sequence[CircuitMember]: ...
 
     def find_thresholds(self) -> list[float]:
-        """What each member's activations are divided by."""
+        """Return the divisors of the members' activations."""
 
     def respond_members(self, images: Sequence[Image]) -> list[CircuitResponse]:
         """As `respond`, with every member."""

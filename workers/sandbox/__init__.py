@@ -1,4 +1,4 @@
-"""Runs a program that a model wrote in a jailed process of its own. Used by the agent and by people's own experiments.
+"""Run a program that a model wrote in a jailed process of its own. Used by the agent and by people's own experiments.
 
 The child is forked from an interpreter that was started with an empty environment before any secret was loaded. Before
 the program's first line, while there is one thread, it loses every privilege and gets the layers of `jail`:
@@ -10,13 +10,12 @@ the program's first line, while there is one thread, it loses every privilege an
 - rlimits and the zygote's watch: memory, processor time, files in size and number, descriptors, threads.
 - Its own user, network, process and ipc namespaces where the kernel allows; nothing relies on them.
 
-One socket leads out. Whatever comes from it is bounded in size before memory is spent on it, decoded as plain data and
-images (nothing is ever unpickled), and cannot do more to the worker than end its own experiment. Where a required
-layer is missing no program runs. Afterwards no process and no file is left, also when the worker is killed.
+One socket leads out. Everything that comes from it is bounded in size before memory is spent on it and decoded as plain
+data and images (nothing is ever unpickled); it can do no more to the worker than end its own experiment. Where a
+required layer is missing no program runs. Afterwards no process and no file is left, also when the worker is killed.
 
 Not covered: a program can see whether a path exists and its size and owner, the kernel's version, memory and load, and
-that other experiments take time. It can read all that lies in the installed packages. A hole in the kernel, or in
-the processor, is a hole here. Between two looks of the watch (50 ms) it may make more threads or files than it
-may keep. What the functions of `system` and `tools` do with their arguments is their affair: they get plain data of
-bounded size, and any text.
+that other experiments take time. It can read all that lies in the installed packages. A hole in the kernel, or in the
+processor, is a hole here. Between two looks of the watch (50 ms) it may make more threads or files than it may keep.
+The functions of `system` and `tools` get plain data of bounded size, and any text; checking it is left to them.
 """

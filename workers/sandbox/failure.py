@@ -1,4 +1,4 @@
-"""How a program's failure is told: a traceback of the program's own lines, nothing of our machinery. In the child."""
+"""Format a program's failure: a traceback of the program's own lines, nothing of our machinery. Runs in the child."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import traceback
 
 FILE_NAME = "experiment.py"
 EARLIER = "earlier_experiment.py"
-"""Where functions that an earlier program defined stand."""
+"""File name shown for functions that an earlier program defined."""
 DENIED_HINT = (
     "The sandbox did not allow this. A program has `system`, `tools` and the installed packages, and may write files "
     "in its own folder; other files, the network, processes and devices are closed to it."
 )
-"""What is added where a program ran into a wall."""
+"""Hint added if a program was refused something by the jail."""
 MISSING_HINT = (
     "A program has Python's standard library, NumPy and Pillow, and no more can be installed. Draw images with "
     "PIL.ImageDraw."
 )
-"""What is added where a program wants a package that is not there."""
+"""Hint added if a program wants a package that is not installed."""
 ERROR_CHARS = 20_000
 _FRAMES = 2_000
 
@@ -28,9 +28,11 @@ def show_source(program: str, name: str = FILE_NAME) -> None:
 
 
 def format_error(error: BaseException) -> str:
-    """The traceback with the frames of the program alone, in at most ERROR_CHARS characters."""
+    """Return the traceback with only the program's frames, in at most ERROR_CHARS characters."""
     if isinstance(error, SyntaxError) and error.text is None and error.filename == FILE_NAME and error.lineno:
-        error.text = linecache.getline(FILE_NAME, error.lineno)  # the compiler looks in a file; ours is in memory
+        error.text = linecache.getline(
+            FILE_NAME, error.lineno
+        )  # the compiler looks for a file; our source is in memory
     report = traceback.TracebackException.from_exception(error, limit=-_FRAMES, compact=True)
     _prune(report)
     text = "".join(report.format())

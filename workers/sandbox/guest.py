@@ -1,7 +1,7 @@
-"""Runs one program in the child and tells the host how it ended. Called by `zygote`, after the restrictions.
+"""Run one program in the child and tell the host how it ended. Called by `zygote`, after the restrictions.
 
-The program sees one namespace, so that its helpers and comprehensions see `system` and `tools` too. Whatever it does
-to this module, to the proxies or to the socket can only end its own experiment.
+The program has one namespace, so that its helpers and comprehensions see `system` and `tools` too. Whatever it does to
+this module, to the proxies or to the socket can only end its own experiment.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Status = Literal["ok", "program_error", "tool_error", "memory"]
 SEED = "experiment.seed"
 _MARK = "__entry_point__"
 _MODULES = ("base64", "collections", "io", "itertools", "json", "math", "random", "statistics")
-"""Modules that published scripts use without an import, beside NumPy as `np` and Pillow."""
+"""Modules that published scripts use without an import, besides NumPy as `np` and Pillow."""
 _TYPING = ("Any", "Callable", "Dict", "Iterable", "List", "Optional", "Sequence", "Set", "Tuple", "Union")
 
 
 def warm_up() -> None:
     """Load, before any fork, what programs commonly use and is small: 0.1 to 2 ms and under 100 KiB each.
 
-    What takes 10 ms or megabytes and is rarely wanted (asyncio, urllib, numpy.ma) is left to the programs.
+    Modules that take 10 ms or megabytes and are rarely used (asyncio, urllib, numpy.ma) are left to the programs.
     """
     import base64  # noqa: F401
     import collections  # noqa: F401
@@ -62,7 +62,7 @@ def warm_up() -> None:
 
 
 def serve(channel: socket.socket) -> NoReturn:
-    """Receive a program, run it, tell its end."""
+    """Receive a program, run it, report its end."""
     link = proxies.HostLink(channel)
     link.send(wire.GuestReady())
     start = link.receive(wire.START_LIMITS)
@@ -87,7 +87,7 @@ class GuestSession:
         self.tools = proxies.make_proxy(link, "tools", start.names, start.facts, self._flush)
 
     def run(self) -> wire.ProgramFinished:
-        """Execute the program; whatever it raises becomes its end."""
+        """Execute the program; any exception it raises becomes its end."""
         # Make the program's randomness repeatable; seeds are integers of any size.
         seed = self.start.facts.get(SEED)
         if isinstance(seed, int):
@@ -109,7 +109,7 @@ class GuestSession:
         namespace.update({name: importlib.import_module(name) for name in _MODULES}, PIL=PIL, numpy=np)
         own = self._own()
         namespace.update(earlier | own)
-        # The earlier definitions that the program uses; those that fail are not kept on
+        # The earlier definitions that the program uses; those that fail are not kept
         failed = program.define(program.select_used(self.start.program, sources), namespace)
         for name, why in failed.items():
             self._note(f"{name} of an earlier experiment cannot be defined again ({why}); define it in this program")
@@ -127,20 +127,20 @@ class GuestSession:
         return wire.ProgramFinished(status, error, state)
 
     def _attempt(self, namespace: dict[str, Any]) -> tuple[Status, str]:
-        """Run the program, then its entry point unless it called that itself; how that ended."""
+        """Run the program, then its entry point unless it called that itself; return how it ended."""
         try:
             exec(_compile(self.start.program), namespace)  # noqa: S102 this is what the child is for
             defined = (namespace.get(name) for name in program.ENTRY_POINTS)
             function = next((each for each in defined if isinstance(each, types.FunctionType)), None)
             if function and not getattr(function, "entered", False):
                 function(self.system, self.tools)
-        except BaseException as error:  # noqa: BLE001 it is the program's, and is told
+        except BaseException as error:  # noqa: BLE001 it is the program's, and is reported
             status = _status(error)
             return status, "" if status == "ok" else failure.format_error(error)
         return "ok", ""
 
     def _own(self) -> dict[str, Any]:
-        """What no program takes from another."""
+        """Names that no program takes from another."""
         own = {
             "system": self.system,
             "tools": self.tools,
@@ -154,7 +154,7 @@ class GuestSession:
         return own | ({"display": self.tools.display} if "tools.display" in self.start.names else {})
 
     def _note(self, words: str) -> None:
-        """A line of ours in the program's output."""
+        """Write a line of ours into the program's output."""
         if not self.console.closed:
             self.console.write(f"[{words}]\n")
 
@@ -164,7 +164,9 @@ class GuestSession:
 
 
 def _compile(text: str) -> types.CodeType:
-    """The program, its entry points marked; annotations are left alone, so that they may name what is not imported."""
+    """Compile the program with marked entry points; annotations are not evaluated, so they may name what is not
+    imported.
+    """
     flags = annotations.compiler_flag
     try:
         compile(text, failure.FILE_NAME, "exec", flags, dont_inherit=True)
@@ -177,7 +179,7 @@ def _compile(text: str) -> types.CodeType:
 
 
 def _entry_point(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark the function once it is called, since a program may call it by itself at top level."""
+    """Mark the function as called, since a program may call it itself at top level."""
 
     @functools.wraps(function)
     def entered(*args: Any, **kwargs: Any) -> Any:
@@ -188,7 +190,7 @@ def _entry_point(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _status(error: BaseException) -> Status:
-    """What an exception that nobody caught makes of the program."""
+    """Return the status that an uncaught exception gives the program."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         jail.release_reserve()
         return "memory"

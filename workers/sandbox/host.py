@@ -1,7 +1,7 @@
-"""The worker's side of the sandbox: runs a program in a child and says what came of it.
+"""The worker's side of the sandbox: run a program in a child and return its result.
 
-Implements `protocols.Sandbox`. What passes between worker and child is `session`'s affair, the child's
-life is `launcher`'s. Used by the agent's loop and by the command that runs a person's experiment.
+Implements `protocols.Sandbox`. `session` exchanges messages between worker and child, `launcher` manages the child's
+life. Used by the agent's loop and by the command that runs a person's experiment.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _EXIT_SECONDS = 0.5
 
 
 class ZygoteSandbox:
-    """Runs each program in a child of its own, forked from a clean interpreter.
+    """Runs each program in its own child, forked from a clean interpreter.
 
-    An interpreter starts with the first program, another with the first that runs beside it: what one program does to
-    the interpreter behind it, no other program feels. They stop with `close` or the end of the `with` block. Programs
-    may run at the same time, from several threads. Where a required layer of the jail is missing no program runs,
-    unless `override` says that the operator wants it so; `least` has no more used than the oldest kernel offers.
+    An interpreter starts with the first program, another with the first that runs at the same time: a program cannot
+    affect the interpreter of another. They stop with `close` or the end of the `with` block. Programs may run at the
+    same time, from several threads. If a required layer of the jail is missing no program runs, unless the operator
+    sets `override`; `least` uses no more than the oldest supported kernel offers.
     """
 
     def __init__(self, *, override: bool = False, least: bool = False) -> None:
@@ -41,7 +41,7 @@ class ZygoteSandbox:
         self.close()
 
     def close(self) -> None:
-        """Stop the interpreters and every program under way; nothing is left behind."""
+        """Stop the interpreters and every running program; nothing is left behind."""
         self._launcher.close()
 
     def run(
@@ -57,8 +57,8 @@ class ZygoteSandbox:
         """See `protocols.Sandbox`. The fact "experiment.seed", an integer, seeds `random` and `numpy.random`.
 
         Arguments and answers are plain values, images, and lists, tuples and dicts of them; a proxy passed as an
-        argument, as in `tools.dataset_exemplars(system)`, arrives as its name, "system". A call with arguments
-        that the signature of its function does not take is a ToolError in the program.
+        argument, as in `tools.dataset_exemplars(system)`, arrives as its name, "system". A call whose arguments do not
+        fit the function's signature is a ToolError in the program.
         """
         if refusal := _refusal(program):
             return ExperimentResult("program_error", error=refusal, state=state)
@@ -68,7 +68,7 @@ class ZygoteSandbox:
             sizes = (exchange.output_bytes, bounds.frame_bytes, bounds.pixels)
             start = wire.StartProgram(program, list(calls), dict(facts), state, *sizes)
             try:
-                # What the guest says of its program; each field is hostile.
+                # What the guest reports of its program; each field is hostile.
                 end = exchange.run(start)
                 error = end.error[:_ERROR_CHARS]
                 if end.status == "memory":
@@ -82,7 +82,7 @@ class ZygoteSandbox:
 
 
 def _refusal(program: str) -> str:
-    """Why the text cannot even be sent; empty if it can."""
+    """Say why the text cannot even be sent; empty if it can."""
     if len(program) > PROGRAM_CHARS:
         return f"SyntaxError: the program has {len(program)} characters, at most {PROGRAM_CHARS} are run"
     try:
@@ -108,7 +108,7 @@ def _make_result(exchange: HostSession, status: ExperimentStatus, error: str, st
 
 
 def _verdict(child: ChildProcess, bounds: Bounds) -> StopError:
-    """Why a child that said no farewell is gone."""
+    """Say why a child is gone that did not report its end."""
     ended = child.wait(_EXIT_SECONDS)
     if ended is None:
         return StopError("killed", "The program closed its connection to the tools.")

@@ -1,7 +1,8 @@
-"""What a child gives up before the first line of its program, while it has a single thread: the layers of the sandbox.
+"""Drop a child's privileges before the first line of its program, while it has a single thread: the layers of the
+sandbox.
 
-Each layer is tried; what became of it is reported. Whether a program may run without one is decided by `refusal`.
-Called by `zygote` in each child, and by `layers` in a process that exists for nothing else. Standard library alone.
+Each layer is tried and its outcome reported. `refusal` decides whether a program may run without one. Called by
+`zygote` in each child, and by `layers` in a process that exists for nothing else. Uses the standard library only.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ FILE_BYTES = 64 << 20
 DESCRIPTORS = 64
 PENDING_SIGNALS = 64
 PROCESSES = 128
-"""Threads and processes in one zygote's own user namespace: twice what `watch` lets a program have."""
+"""Maximum threads and processes in a zygote's own user namespace: twice what `watch` lets a program have."""
 NICENESS = 5
-"""A program gives way to the worker and the zygote."""
+"""Niceness: a program gives way to the worker and the zygote."""
 RESERVE_BYTES = 64 << 20
-"""Memory kept back for telling that memory ran out."""
+"""Memory reserved for reporting that memory ran out."""
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -48,7 +49,7 @@ _SYSTEM = (
     *("/usr/share/zoneinfo", "/usr/share/fonts"),
     *("/etc/ld.so.cache", "/etc/localtime", "/dev/zero", "/dev/random", "/dev/urandom"),
 )
-"""What shared libraries, times and texts in images need."""
+"""Files needed by shared libraries, times and texts in images."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,16 @@ class ChildLimits:
     memory_bytes: int
     cpu_seconds: int
     override: bool = False
-    """The operator wants programs to run although a required layer is missing."""
+    """Set by the operator to run programs although a required layer is missing."""
     least: bool = False
-    """Use no more than the oldest kernel offers that programs may run on."""
+    """Use no more than the oldest supported kernel offers."""
 
 
 @dataclass(frozen=True)
 class SandboxLayer:
-    """One wall of the sandbox. `detail` says what stands, or why nothing does; `remedy`, what the operator can do."""
+    """One wall of the sandbox. `detail` says what is in place, or why nothing is; `remedy`, what the operator can
+    do.
+    """
 
     name: str
     required: bool
@@ -81,7 +84,7 @@ class SandboxLayer:
 
 @cache
 def layers() -> tuple[SandboxLayer, ...]:
-    """What each layer is like on this machine, found out by a process that jails itself; asked once, some 50 ms."""
+    """Return the state of each layer on this machine, found by a process that jails itself; runs once, about 50 ms."""
     try:
         done = subprocess.run(  # noqa: S603 our own interpreter and our own words
             [sys.executable, "-I", "-c", _TRIAL], env={}, capture_output=True, text=True, timeout=_TRIAL_SECONDS
@@ -93,7 +96,7 @@ def layers() -> tuple[SandboxLayer, ...]:
 
 
 def summary(found: Iterable[SandboxLayer]) -> str:
-    """For the record of a run: "5 of 5 layers", or which are missing."""
+    """Summarize for the record of a run: "5 of 5 layers", or which are missing."""
     found = list(found)
     missing = [layer.name for layer in found if layer.state == "missing"]
     words = f"{len(found) - len(missing)} of {len(found)} layers"
@@ -101,7 +104,7 @@ def summary(found: Iterable[SandboxLayer]) -> str:
 
 
 def refusal(found: Iterable[SandboxLayer]) -> str:
-    """Why no program may run here, with the remedy; empty if every required layer is on."""
+    """Say why no program may run here, with the remedy; empty if every required layer is on."""
     missing = [layer for layer in found if layer.required and layer.state == "missing"]
     words = [f"its layer {layer.name} is missing: {layer.detail}. {layer.remedy}" for layer in missing]
     if words:
@@ -110,7 +113,7 @@ def refusal(found: Iterable[SandboxLayer]) -> str:
 
 
 def trial() -> None:
-    """Jail this process for good and print what came of it, as JSON."""
+    """Jail this process for good and print the outcome, as JSON."""
     reason = namespaces.refusal()
     found = restrict(ChildLimits(scratch="", memory_bytes=1 << 30, cpu_seconds=60), os.getppid(), namespaced=not reason)
     print(json.dumps([asdict(layer) for layer in found]))
@@ -120,12 +123,12 @@ def trial() -> None:
 
 
 def restrict(limits: ChildLimits, parent: int, *, namespaced: bool) -> list[SandboxLayer]:
-    """Apply every layer, in this order; none can be taken back. The process dies with `parent`."""
+    """Apply every layer, in this order; none can be undone. The process dies with `parent`."""
     kernel.prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above: nobody would kill this process
+    if os.getppid() != parent:  # it died before the line above: this process would never be killed
         os._exit(0)
     with contextlib.suppress(OSError):
-        # Where memory of the whole machine runs out, let the kernel take this process, not the worker
+        # If the whole machine runs out of memory, the kernel should kill this process, not the worker
         Path("/proc/self/oom_score_adj").write_text("1000")
     wall = SandboxLayer("namespaces", False, "on", "user, network, process and ipc namespaces")
     if not namespaced:
@@ -147,7 +150,7 @@ def restrict(limits: ChildLimits, parent: int, *, namespaced: bool) -> list[Sand
 
 
 def release_reserve() -> None:
-    """Give the reserve to a program that has run out of memory, so that its end can be told."""
+    """Give the reserve to a program that has run out of memory, so that its end can be reported."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
@@ -159,7 +162,9 @@ def adopt_orphans() -> None:
 
 @cache
 def readable() -> tuple[Path, ...]:
-    """What every program may read: the standard library, installed packages, shared libraries. Never our own code."""
+    """List what every program may read: the standard library, installed packages, shared libraries. Never our own
+    code.
+    """
     paths = sysconfig.get_paths()
     roots = {sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix}
     folders = [Path(root, name) for root in sorted(roots) for name in ("lib", "lib64")]
@@ -195,7 +200,7 @@ def _limit(limits: ChildLimits, namespaced: bool) -> str:
         (resource.RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS),
         (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS),
         (resource.RLIMIT_MEMLOCK, 0, 0),
-        (resource.RLIMIT_CORE, 1, 1),  # 0 would still let a core be piped to a program of the system's
+        (resource.RLIMIT_CORE, 1, 1),  # 0 would still let a core be piped to a program of the system
     ):
         most = resource.getrlimit(kind)[1]
         bounded = hard if most == resource.RLIM_INFINITY else min(hard, most)
@@ -205,10 +210,10 @@ def _limit(limits: ChildLimits, namespaced: bool) -> str:
 
 
 def _counts_by_namespace() -> bool:
-    """Whether the kernel counts processes for each user namespace, as Linux does since 5.14.
+    """True if the kernel counts processes for each user namespace, as Linux does since 5.14.
 
-    An older one counts all of a user's, and a program would be refused threads for what others do. Root of the machine
-    is never refused any: there `watch` and the container's own limit bound a program.
+    An older kernel counts all processes of a user, so a program could be refused threads because of others. The
+    machine's root is never refused any: there `watch` and the container's own limit bound a program.
     """
     major, minor = platform.release().split(".")[:2]
     return (int(major), int("".join(takewhile(str.isdigit, minor)))) >= (5, 14)

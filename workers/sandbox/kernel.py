@@ -1,4 +1,4 @@
-"""The calls of the Linux kernel that Python has no function for. Used by the modules that shut doors; knows no policy.
+"""Call functions of the Linux kernel that Python does not offer. Used by the layers of the sandbox; knows no policy.
 
 Numbers of calls above 423 are the same on every architecture.
 """
@@ -13,7 +13,7 @@ _CAPABILITIES_3 = 0x20080522
 
 
 def check(result: int, what: str) -> int:
-    """The result of a call of the C library. Raises OSError, naming `what`, if it is negative."""
+    """Return the result of a call of the C library. Raises OSError, naming `what`, if it is negative."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"the kernel refuses {what}: {os.strerror(number)}")
@@ -21,22 +21,22 @@ def check(result: int, what: str) -> int:
 
 
 def syscall(what: str, number: int, *arguments: object) -> int:
-    """A call by its number; integers must be ctypes objects where they may exceed an int. Raises OSError."""
+    """Make a call by its number; integers must be ctypes objects if they may exceed an int. Raises OSError."""
     return check(_LIBC.syscall(ctypes.c_long(number), *arguments), what)
 
 
 def prctl(what: str, option: int, *arguments: object) -> int:
-    """prctl(2), with zeros for what is not given. Raises OSError."""
+    """Call prctl(2), with zeros for missing arguments. Raises OSError."""
     given = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in arguments]
     return check(_LIBC.prctl(option, *given, *[ctypes.c_ulong(0)] * (4 - len(given))), what)
 
 
 def unshare(flags: int) -> None:
-    """unshare(2). Raises OSError."""
+    """Call unshare(2). Raises OSError."""
     check(_LIBC.unshare(flags), "new namespaces")
 
 
 def drop_capabilities() -> None:
-    """Give up every privilege of root, whoever the user is. Raises OSError."""
+    """Give up every privilege of root, for any user. Raises OSError."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
     check(_LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capset")

@@ -1,7 +1,7 @@
-"""Landlock: the process may open only the paths it is given, and bind or connect no TCP port. Linux 5.13 and newer.
+"""Landlock: limit the process to given paths, and let it bind or connect no TCP port. Linux 5.13 and newer.
 
-Landlock allows, wherever they are, stat, chdir, readlink, and changes of owner, mode and times: what of that matters is
-refused by `seccomp`. Called by `jail`.
+Landlock allows stat, chdir, readlink, and changes of owner, mode and times everywhere: `seccomp` refuses those that
+matter. Called by `jail`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MAKE_DIR, _MAKE_FILE = 1 << 7, 1 << 8
 _TRUNCATE = 1 << 14
 
 _KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""Version -> every right on files that it knows; later ones know no more."""
+"""Version -> all rights on files that it knows; later versions know no more."""
 _TCP = 0b11
 _UNLOGGED = 1
-"""From version 7 on: what a program is denied does not fill the system's log."""
+"""From version 7 on: denials of a program do not fill the system's log."""
 _SCOPES = 0b11
-"""Unix sockets without a path, and signals, of processes outside."""
+"""Unix sockets without a path, and signals, of outside processes."""
 
 READ = _READ_FILE | _READ_DIR
 WRITE = READ | _WRITE_FILE | _TRUNCATE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE
@@ -45,7 +45,7 @@ class _Beneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The kernel's version of Landlock, from 1. Raises OSError if it has none."""
+    """Return the kernel's version of Landlock, from 1. Raises OSError if it has none."""
     try:
         return kernel.syscall("Landlock", _CREATE, None, ctypes.c_size_t(0), _VERSION_FLAG)
     except OSError as error:
@@ -55,7 +55,7 @@ def version() -> int:
 
 
 def restrict(rules: Iterable[tuple[Path, int]], known: int) -> None:
-    """Allow READ or WRITE beneath each path, for good; paths that do not exist are passed over.
+    """Allow READ or WRITE beneath each path, for good; missing paths are skipped.
 
     `known` is the version to use, at most `version()`. Raises OSError.
     """

@@ -1,7 +1,7 @@
-"""Starts zygotes, has one fork the child of an experiment, and sees every child to its end. Used by `host`.
+"""Start zygotes, fork a child for each experiment, and see every child to its end. Used by `host`.
 
-Experiments under way at the same time have a zygote each, so that one which brings its zygote down ends itself alone.
-Knows nothing of programs or messages between host and guest.
+Experiments that run at the same time have a zygote each, so one that crashes its zygote ends only itself. Knows nothing
+of programs or of messages between host and guest.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",  # the same order of sets each time
     "OPENBLAS_NUM_THREADS": "1",  # no thread that a fork would lose
     "OMP_NUM_THREADS": "1",
-    "MALLOC_ARENA_MAX": "2",  # each thread would otherwise reserve 128 MiB of the address space it may use
+    "MALLOC_ARENA_MAX": "2",  # each thread would otherwise reserve 128 MiB of the limited address space
 }
-"""All that the zygote gets."""
+"""The zygote's whole environment."""
 _BOOT = """
 import sys
 sys.path.insert(0, {root!r})
@@ -61,7 +61,7 @@ class ChildProcess:
     ended: wire.ChildEnded | None = None
 
     def wait(self, seconds: float) -> wire.ChildEnded | None:
-        """How the child ended by itself, None if it still lives after so long. Raises SandboxBroke."""
+        """Return how the child ended by itself; None if it still lives after this time. Raises SandboxBroke."""
         if self.ended is None and select.select([self.status], [], [], seconds)[0]:
             self.ended = _read_report(self.status, wire.ChildEnded)
         return self.ended
@@ -70,7 +70,7 @@ class ChildProcess:
         """Kill the child unless it is gone already; return once it is reaped. Raises SandboxBroke."""
         if self.ended is None:
             with contextlib.suppress(OSError):
-                self.status.shutdown(socket.SHUT_WR)  # the zygote takes this as the order to kill
+                self.status.shutdown(socket.SHUT_WR)  # tells the zygote to kill
             self.ended = _read_report(self.status, wire.ChildEnded)
         return self.ended
 
@@ -96,7 +96,7 @@ class Zygote:
 
 @dataclass
 class Launcher:
-    """Owns the zygotes: as many as there ever were experiments at once. Each serves one experiment at a time.
+    """Owns the zygotes: as many as there ever were simultaneous experiments. Each serves one experiment at a time.
 
     Safe to share between threads. `override` and `least` are those of `jail.ChildLimits`.
     """
@@ -110,10 +110,10 @@ class Launcher:
 
     @contextlib.contextmanager
     def child(self, memory_bytes: int, cpu_seconds: int) -> Iterator[ChildProcess]:
-        """A fresh child with an empty scratch folder; both are gone afterwards. Raises SandboxBroke."""
+        """Start a fresh child with an empty scratch folder; both are gone afterwards. Raises SandboxBroke."""
         try:
             zygote, child = self._fork_child(memory_bytes, cpu_seconds)
-        except (OSError, SandboxBroke):  # the zygote died since its last fork: one fresh zygote, one more attempt
+        except (OSError, SandboxBroke):  # the zygote died since its last fork: one more attempt with a fresh zygote
             zygote, child = self._fork_child(memory_bytes, cpu_seconds)
         try:
             yield child
@@ -140,7 +140,9 @@ class Launcher:
             self._discard(zygote)
 
     def _fork_child(self, memory_bytes: int, cpu_seconds: int) -> tuple[Zygote, ChildProcess]:
-        """A zygote that serves nobody else, and its child. Raises OSError or SandboxBroke, and lets a dead one go."""
+        """Return a zygote that serves no other experiment, and its child. Raises OSError or SandboxBroke, and drops a
+        dead one.
+        """
         zygote = self._take() or self._add(_start(self.least))
         try:
             scratch = Path(tempfile.mkdtemp(dir=zygote.folder))
@@ -151,7 +153,7 @@ class Launcher:
             raise
 
     def _take(self) -> Zygote | None:
-        """An idle zygote that lives, if there is one; the one used last, whose memory is still warm."""
+        """Return an idle living zygote, if there is one: the one used last, whose memory is still warm."""
         while True:
             with self._lock:
                 if self._closed:
@@ -179,7 +181,7 @@ class Launcher:
 
 
 def _start(least: bool) -> Zygote:
-    """A zygote that has loaded everything. Raises SandboxBroke with what it said on its standard error."""
+    """Start a zygote that has loaded everything. Raises SandboxBroke with its standard error."""
     folder = Path(tempfile.mkdtemp(prefix="maia-sandbox-"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     log = folder / "zygote.log"
@@ -225,7 +227,7 @@ def _fork(zygote: Zygote, limits: ChildLimits) -> ChildProcess:
 
 
 def _read_report(status: socket.socket, kind: type[_Report]) -> _Report:
-    """What the zygote says of a child. Raises SandboxBroke if it is dead or silent."""
+    """Read the zygote's report on a child. Raises SandboxBroke if it is dead or silent."""
     try:
         data = status.recv(256)
     except OSError as error:

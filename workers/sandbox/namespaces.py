@@ -1,7 +1,7 @@
-"""A world of its own for the zygote and its children: no network, other process numbers, no shared memory with others.
+"""Put the zygote and its children into namespaces: no network, other process numbers, no shared memory with others.
 
-An extra wall where the kernel lets an ordinary user build it, which Docker's default profile does not. Nothing
-relies on it: `jail` shuts the same doors again. Entered by the zygote before it loads anything.
+An extra wall if the kernel lets an ordinary user build it, which Docker's default profile does not. Nothing relies on
+it: `jail` closes the same doors again. Entered by the zygote before it loads anything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def refusal() -> str:
-    """Why the kernel does not let this process have namespaces; empty if it does. Tried out in a child."""
+    """Say why the kernel does not let this process have namespaces; empty if it does. Tried in a child."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -35,9 +35,9 @@ def refusal() -> str:
 
 
 def enter(control: int) -> bool:
-    """Go on in a child in new namespaces, if the kernel lets us; the caller then has become that child.
+    """Continue in a child in new namespaces, if the kernel allows it; the caller has then become that child.
 
-    The process that was called stays behind, holding nothing, and ends as the child does.
+    The original process stays behind, holding nothing, and ends as the child does.
     """
     if refusal():
         return False
@@ -52,7 +52,9 @@ def enter(control: int) -> bool:
 
 
 def _unshare() -> None:
-    """User, network and ipc namespaces for this process, a process namespace for its children. Raises OSError."""
+    """Create user, network and ipc namespaces for this process, a process namespace for its children. Raises
+    OSError.
+    """
     user, group = os.geteuid(), os.getegid()
     kernel.unshare(_USER | _NETWORK | _PROCESSES | _SHARED_MEMORY)
     Path("/proc/self/setgroups").write_text("deny")

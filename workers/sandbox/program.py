@@ -1,9 +1,9 @@
-"""What is read from the text of a program: of which style it is, and what it leaves to the next as source.
+"""Read the text of a program: its style, and the definitions that it leaves to the next as source.
 
-The child of the next program runs kept imports, functions and classes again. Only those that the next program uses, and
-what these use, are run: nothing else costs time or can fail. Kept are statements at the top level of a program; the
-entry points and the names that every program has are not. Definitions are run in the child alone, where running a
-program's own words again gives it nothing that it did not have.
+The child of the next program runs kept imports, functions and classes again. Only those that the next program uses,
+directly or through others, are run: the rest costs no time and cannot fail. Kept are statements at the top level of a
+program, without the entry points and the names that every program has. Definitions are run only in the child, where
+running a program's own words again gives it nothing new.
 """
 
 from __future__ import annotations
@@ -19,31 +19,33 @@ from workers.sandbox import failure
 ENTRY_POINTS = ("run_experiment", "execute_command")
 """Functions of (system, tools) that are called once the program is defined (paper, appendix A; code of 2024)."""
 PROGRAM_CHARS = 1_000_000
-"""Longer programs are refused: parsing takes a hundred times their size in memory."""
+"""Maximum length of a program: parsing takes a hundred times its size in memory."""
 ProgramStyle = Literal["function", "script"]
 
 MOST_CHARS = 100_000
-"""Source that is kept in all."""
+"""Maximum length of all kept source."""
 SECONDS = 10.0
-"""Time in which all of it has to be defined again."""
+"""Seconds in which all of it has to be defined again."""
 
 Sources = Mapping[str, str]
-"""Name that a definition binds -> its source. A dotted import has its dotted name, one of everything its whole line."""
+"""Name that a definition binds -> its source. A dotted import is kept under its dotted name, a star import under its
+whole line.
+"""
 
 
 def program_style(program: str) -> ProgramStyle:
-    """ "function" if an entry point is defined at top level, else "script"; what cannot be parsed is a script."""
+    """Return "function" if an entry point is defined at top level, else "script"; what cannot be parsed is a script."""
     tree = _parse(program) if len(program) <= PROGRAM_CHARS else None
     return "function" if tree and find_entry_points(tree) else "script"
 
 
 def find_entry_points(tree: ast.Module) -> list[ast.FunctionDef]:
-    """The entry points defined at top level, in the order of the text."""
+    """Return the entry points defined at top level, in the order of the text."""
     return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in ENTRY_POINTS]
 
 
 def find_definitions(program: str) -> dict[str, str]:
-    """The definitions of a program, in its order; none if it is no Python."""
+    """Return the definitions of a program, in its order; none if it is not Python."""
     tree = _parse(program)
     lines = re.split(r"\r\n|\r|\n", program)
     found: dict[str, str] = {}
@@ -55,7 +57,9 @@ def find_definitions(program: str) -> dict[str, str]:
 
 
 def select_used(program: str, kept: Sources) -> dict[str, str]:
-    """The kept definitions that a program uses, straight or through others, in the order in which they were kept."""
+    """Return the kept definitions that a program uses, directly or through others, in the order in which they were
+    kept.
+    """
     bound: dict[str, list[str]] = {}
     for name in kept:
         bound.setdefault(bound_name(name), []).append(name)
@@ -69,7 +73,7 @@ def select_used(program: str, kept: Sources) -> dict[str, str]:
 
 
 def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
-    """Run definitions in a namespace; the names of those that failed, and why. Never raises."""
+    """Run definitions in a namespace; return the names of those that failed, and why. Never raises."""
     failed: dict[str, str] = {}
     failure.show_source("\n\n".join(sources.values()), failure.EARLIER)
     flags, line = annotations.compiler_flag, 0
@@ -79,7 +83,7 @@ def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
                 clock.start()
                 code = compile("\n" * line + source, failure.EARLIER, "exec", flags, dont_inherit=True)
                 exec(code, namespace)  # noqa: S102 this is what the child is for
-            except BaseException as error:  # noqa: BLE001 whatever the program's own words raise
+            except BaseException as error:  # noqa: BLE001 the program's own words may raise anything
                 failed[name] = f"{type(error).__name__}: {error}"[:200]
             finally:
                 clock.running = False
@@ -88,7 +92,7 @@ def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
 
 
 def fit_budget(sources: Sources) -> tuple[dict[str, str], list[str]]:
-    """As many definitions as may be kept, and the names of the others, which are the longest."""
+    """Return the definitions that may be kept, and the names of the others, which are the longest."""
     left, kept = MOST_CHARS, set()
     for name in sorted(sources, key=lambda name: len(sources[name])):
         left -= len(sources[name]) + len(name)
@@ -99,7 +103,7 @@ def fit_budget(sources: Sources) -> tuple[dict[str, str], list[str]]:
 
 
 def bound_name(name: str) -> str:
-    """The name in the namespace: that of the package for a dotted import."""
+    """Return the name in the namespace: that of the package for a dotted import."""
     return name.partition(".")[0]
 
 
@@ -117,7 +121,7 @@ def _list_sources(node: ast.stmt, lines: list[str]) -> Iterator[tuple[str, str]]
 
 
 def _words(source: str) -> Iterable[str]:
-    """Every name that a piece of source mentions."""
+    """Return every name that a piece of source mentions."""
     tree = _parse(source)
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else ()
 
@@ -130,7 +134,7 @@ def _parse(source: str) -> ast.Module | None:
 
 
 class _Clock:
-    """Ends what runs when the time is up, and lets nothing start after that. Ticks in a `with` block."""
+    """Ends running code when the time is up, and lets none start after that. Ticks in a `with` block."""
 
     def __enter__(self) -> _Clock:
         self.running = self.late = False

@@ -1,7 +1,7 @@
-"""What a program holds: `system` and `tools`, whose methods are calls to the worker. Lives in the child.
+"""The objects that a program holds: `system` and `tools`, whose methods are calls to the worker. Lives in the child.
 
-Nothing is checked here for safety: the worker checks every call again. What a program can be told early,
-in its own traceback, is told here.
+Nothing is checked here for safety: the worker checks every call again. Errors that can be found early are reported
+here, in the program's own traceback.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from workers.sandbox import values, wire
 
 SERVED_ATTRIBUTES = ("experiment_log", "results_list")
-"""Attributes whose value is asked for each time (paper, appendix A)."""
+"""Attributes whose value is looked up each time (paper, appendix A)."""
 
 
 class GuestToolError(Exception):
     """A tool could not do what the program asked. A program may catch it."""
 
-    __module__ = "builtins"  # so that a traceback says ToolError alone
+    __module__ = "builtins"  # so that a traceback says only ToolError
 
 
 class HostLink:
-    """The child's end of the wire. Threads of the program may share it; calls go one at a time."""
+    """The child's end of the wire. Threads of the program may share it; calls run one at a time."""
 
     def __init__(self, channel: socket.socket) -> None:
         self.limits = wire.FrameLimits()
@@ -40,12 +40,12 @@ class HostLink:
             self._channel.sendall(frame)
 
     def receive(self, limits: wire.FrameLimits) -> Any:
-        """The next message of the host, which is trusted to be well formed."""
+        """Return the next message of the host, which is trusted to be well formed."""
         header, tail = wire.lengths(self._read(wire.PREFIX.size), limits)
         return wire.unpack(self._read(header + tail), header, wire.HostMessage, limits)
 
     def call(self, name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Have the worker call a function of the table; its answer, or ToolError."""
+        """Call a function of the table in the worker; returns its answer or raises ToolError."""
         named = {key: _name_proxy(arg) for key, arg in kwargs.items()}
         message = wire.CallRequest(name, [_name_proxy(arg) for arg in args], named)
         with self._calling:
@@ -66,7 +66,7 @@ class HostLink:
 
 
 class OutputStream(io.RawIOBase):
-    """Standard output and error: sends what is written until the cap, then swallows it."""
+    """Standard output and error: sends what is written up to the limit, then drops it."""
 
     def __init__(self, link: HostLink, budget: int) -> None:
         self._link = link
@@ -94,7 +94,7 @@ class Proxy:
 def make_proxy(
     link: HostLink, owner: str, names: Iterable[str], facts: Mapping[str, Any], flush: Callable[[], None]
 ) -> Proxy:
-    """The object called `owner`: a method for each "owner.method", an attribute for each fact "owner.attribute"."""
+    """Build the object `owner`: a method for each "owner.method", an attribute for each fact "owner.attribute"."""
     own = {full: full.partition(".")[2] for full in (*names, *facts) if full.startswith(f"{owner}.")}
     members = {name: facts[full] if full in facts else _member(link, full, name, flush) for full, name in own.items()}
     return type(owner.capitalize(), (Proxy,), members)()
@@ -111,5 +111,5 @@ def _member(link: HostLink, full: str, name: str, flush: Callable[[], None]) -> 
 
 
 def _name_proxy(value: Any) -> Any:
-    """A proxy travels as its name: published programs write `tools.dataset_exemplars(system)`."""
+    """Pass a proxy as its name: published programs write `tools.dataset_exemplars(system)`."""
     return type(value).__name__.lower() if isinstance(value, Proxy) else value

@@ -1,10 +1,10 @@
-"""What one program leaves to the next: its names bound to plain data, arrays and images, and its definitions as source.
+"""Save what one program leaves to the next: names bound to plain data, arrays and images, and definitions as source.
 
-Kept: None, booleans, numbers, texts, bytes, lists, tuples, dicts with texts or numbers as keys, NumPy arrays
-without objects, PIL images; imports, functions and classes by their source (`program`). Not kept: objects of
-classes, sets, open files, what functions bind elsewhere, names that begin with an underscore or that every program has,
-and whatever does not fit; two names of one list come back as two lists. Nothing is pickled. Lives in the child; the
-worker holds the bytes and never reads them.
+Kept: None, booleans, numbers, texts, bytes, lists, tuples, dicts with texts or numbers as keys, NumPy arrays without
+objects, PIL images; imports, functions and classes by their source (`program`). Not kept: objects of classes, sets,
+open files, names bound by functions elsewhere, names that begin with an underscore or that every program has, and what
+does not fit; two names of one list come back as two lists. Nothing is pickled. Lives in the child; the worker holds the
+bytes and never reads them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RESERVED = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 def save_state(
     namespace: Mapping[str, Any], budget: int, program: str = "", earlier: Sources = MappingProxyType({})
 ) -> tuple[bytes, list[str]]:
-    """What a program leaves, its plain data in at most `budget` bytes, and sentences on what it does not.
+    """Return what a program leaves, its plain data in at most `budget` bytes, and sentences on what it does not leave.
 
     `earlier` are the definitions that were kept before it.
     """
@@ -50,29 +50,29 @@ def save_state(
 
 
 def restore_state(state: bytes) -> tuple[dict[str, Any], dict[str, str]]:
-    """What is there when a program begins: values by name, and kept definitions, name -> source.
+    """Return what exists when a program begins: values by name, and kept definitions, name -> source.
 
-    Names that may not be there are left out. Raises WireError if the bytes are something else.
+    Reserved names are left out. Raises WireError if the bytes are something else.
     """
     if not state:
         return {}, {}
     try:
         found = decode_state(state)
         if set(found) != {"values", "sources"} or not isinstance(found["values"], dict):
-            found = {"values": found, "sources": {}}  # as earlier versions kept it
+            found = {"values": found, "sources": {}}  # the format of earlier versions
         values = {name: decode_state(piece)["value"] for name, piece in found["values"].items() if _may_be_kept(name)}
         return values, {str(name): str(source) for name, source in found["sources"].items() if _is_unchanged(name, {})}
-    except Exception as error:  # whatever is wrong with them, they are not kept state
+    except Exception as error:  # any failure means that they are not kept state
         raise WireError("the names of earlier experiments cannot be read; bind them again") from error
 
 
 def _may_be_kept(name: str) -> bool:
-    """Whether a name may come from an earlier program: no underscore before it, and not one that every program has."""
+    """True if a name may come from an earlier program: no leading underscore, and not one that every program has."""
     return name.isidentifier() and not name.startswith("_") and name not in RESERVED
 
 
 def _is_unchanged(name: str, pieces: Mapping[str, bytes]) -> bool:
-    """Whether a definition is still what its name means: it may be bound to plain data since."""
+    """True if its name still means this definition: it may be bound to plain data since."""
     bound = bound_name(name)
     return "*" in name or (not bound.startswith("__") and bound not in RESERVED and bound not in pieces)
 

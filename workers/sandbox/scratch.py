@@ -1,4 +1,4 @@
-"""Removes the folders that programs write in, whatever a program made of them. Used by `launcher` and `zygote`."""
+"""Remove the folders that programs write in, whatever a program made of them. Used by `launcher` and `zygote`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder and all in it, following no link; stops where something is not ours to remove.
+    """Remove a folder and everything in it, following no link; stops at anything that is not ours to remove.
 
-    Goes step by step, since folders may be nested deeper than a path can say or a stack of calls can follow.
+    Works step by step, since folders may be nested deeper than a path or a stack of calls can follow.
     """
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
@@ -42,7 +42,7 @@ def _step(name: str, here: int) -> int:
 
 
 def _empty(here: int) -> list[str]:
-    """Delete the files of an open folder; the names of its folders."""
+    """Delete the files of an open folder; return the names of its folders."""
     with os.scandir(here) as entries:
         found = list(entries)
     for entry in found:

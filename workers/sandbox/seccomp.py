@@ -1,6 +1,6 @@
-"""A filter of system calls: an allow-list, assembled for the kernel's small virtual machine. Called by `jail`.
+"""Filter system calls: an allow-list, assembled for the kernel's small virtual machine. Called by `jail`.
 
-A call that is not on the list fails with EPERM, so that a program gets an exception and lives on; a call in the
+A call that is not on the list fails with EPERM, so that a program gets an exception and lives on. A call in the
 convention of another architecture, whose numbers mean other things, ends it.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from workers.sandbox import kernel, syscalls
 
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
-"""What the filter answers; FAIL with an errno added to it."""
+"""The filter's answers; FAIL has an errno added to it."""
 
 _LOAD, _AND, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x54, 0x06, 0x15, 0x35
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
@@ -33,7 +33,7 @@ Instruction = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class ArgumentCheck:
-    """A condition: an argument, masked, must be one of the values. Looks at the lower 32 bits."""
+    """A condition: an argument, masked, must be one of the values. Compares the lower 32 bits."""
 
     argument: int
     values: tuple[int, ...]
@@ -42,14 +42,16 @@ class ArgumentCheck:
 
 @dataclass(frozen=True)
 class Architecture:
-    """What tells one convention of system calls from another; `column` is its place in `syscalls.Numbers`."""
+    """What distinguishes one convention of system calls from another; `column` is its position in
+    `syscalls.Numbers`.
+    """
 
     code: int
     column: int
 
 
 ARCHITECTURES = {"x86_64": Architecture(0xC000003E, 0), "aarch64": Architecture(0xC00000B7, 1)}
-"""By the name that the kernel gives the machine."""
+"""By the kernel's name of the machine."""
 
 _THREAD, _NEW_NAMESPACES = 0x00010400, 0x7E020000
 """A thread shares its files with the others, so that `watch` finds them all in one place."""
@@ -59,8 +61,8 @@ _SOCKET_KINDS = 0xF
 
 
 def _argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
-    """For each of `syscalls.SOMETIMES` what must hold, all of it, in the process `pid`."""
-    # Emptying a file takes the right to write, and before its third version Landlock does not look.
+    """For each of `syscalls.SOMETIMES`, the conditions that must all hold in the process `pid`."""
+    # Emptying a file needs the right to write, which Landlock does not check before its third version.
     opening = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_TRUNC | os.O_WRONLY, os.O_TRUNC | os.O_RDWR)
     described = (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)
     devices = (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO, termios.FIOCLEX, termios.FIONCLEX)
@@ -74,7 +76,7 @@ def _argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
         "prlimit64": (ArgumentCheck(0, (0, pid)),),
         "kill": (ArgumentCheck(0, (pid,)),),
         "tgkill": (ArgumentCheck(0, (pid,)),),
-        # A pair of streams reaches itself alone; datagrams could be sent to anybody's socket.
+        # A pair of streams reaches only itself; datagrams could be sent to any socket.
         "socketpair": (
             ArgumentCheck(0, (socket.AF_UNIX,)),
             ArgumentCheck(1, (socket.SOCK_STREAM,), mask=_SOCKET_KINDS),
@@ -83,7 +85,7 @@ def _argument_checks(pid: int) -> dict[str, tuple[ArgumentCheck, ...]]:
 
 
 def assemble(architecture: Architecture, pid: int) -> list[Instruction]:
-    """The filter for the process `pid`."""
+    """Assemble the filter for the process `pid`."""
     known = _argument_checks(pid)
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
@@ -112,7 +114,7 @@ def _checks(conditions: tuple[ArgumentCheck, ...]) -> Iterator[Instruction]:
 
 
 class _Filter(ctypes.Structure):
-    """A program as the kernel takes it: how many instructions, and where they are."""
+    """A program in the kernel's format: the number of instructions, and where they are."""
 
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
 

@@ -1,7 +1,7 @@
-"""The worker's half of what passes between it and one child: serves calls, counts everything, enforces the bounds.
+"""The worker's half of the exchange with one child: serve calls, count everything, enforce the bounds.
 
-Every byte read here is hostile. Nothing larger than the bounds allow is ever allocated, and no content makes
-this module raise anything but `StopError`. Used by `host`, one object for each experiment, in one thread.
+Every byte read here is hostile. Nothing larger than the bounds is ever allocated, and no content makes this module
+raise anything but `StopError`. Used by `host`, one object for each experiment, in one thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SUMMARY_CHARS = 200
 
 
 class StopError(Exception):
-    """Raised when the worker ends the program: the status it gets, and the reason in words for the agent."""
+    """Raised when the worker ends the program: its status, and the reason in words for the agent."""
 
     def __init__(self, status: ExperimentStatus, reason: str) -> None:
         super().__init__(reason)
@@ -64,8 +64,8 @@ class HostSession:
     def run(self, start: wire.StartProgram) -> wire.ProgramFinished:
         """Send the program, serve its calls, return how it finished.
 
-        Raises StopError, EOFError if the child is gone, Cancelled, SandboxBroke if the child could not be restricted
-        or an answer cannot travel, and whatever a call raises that is not a ToolError.
+        Raises StopError, EOFError if the child is gone, Cancelled, SandboxBroke if the child could not be restricted or
+        an answer cannot travel, and whatever a call raises that is not a ToolError.
         """
         self._expect_ready()
         try:
@@ -86,11 +86,11 @@ class HostSession:
                 raise _broken_protocol("it said twice that it is ready")
 
     def own_seconds(self) -> float:
-        """Wall-clock that the program has used itself: all but the time inside calls."""
+        """Return the seconds that the program has used itself: wall-clock without the time inside calls."""
         return time.monotonic() - self._started - self.tool_seconds
 
     def _expect_ready(self) -> None:
-        """The guest's first word is ours, not the program's: trouble here is the machinery's."""
+        """Wait for the guest's first message, which is ours, not the program's: a failure here is the machinery's."""
         try:
             message = self._receive()
         except (StopError, EOFError) as error:
@@ -148,7 +148,7 @@ class HostSession:
                 raise EOFError(str(error)) from error
 
     def _receive(self) -> Any:
-        """The next message, of a size checked before anything is allocated for it."""
+        """Receive the next message; its size is checked before anything is allocated."""
         try:
             header, tail = wire.lengths(self._read(wire.PREFIX.size), self.limits)
             self._received += wire.PREFIX.size + header + tail
@@ -199,7 +199,7 @@ class HostSession:
 
 
 def _summarize_arguments(args: list[Any], kwargs: Mapping[str, Any]) -> str:
-    """A call's arguments in a line of at most 200 characters; images, long texts and long lists by their size."""
+    """Summarize a call's arguments in at most 200 characters; images, long texts and long lists by their size."""
     words = [_shorten(arg) for arg in args] + [f"{str(key)[:40]}={_shorten(value)}" for key, value in kwargs.items()]
     line = ", ".join(words[:20])
     return line if len(line) <= _SUMMARY_CHARS else line[: _SUMMARY_CHARS - 1] + "…"
@@ -240,7 +240,7 @@ def _check_pixels(call: wire.CallRequest, most: int) -> None:
 
 
 def _count_pixels(value: Any) -> int:
-    """Pixels of all images in a value, those that travel as text included."""
+    """Count the pixels of all images in a value, including those that travel as text."""
     if isinstance(value, Image.Image):
         return value.width * value.height
     if isinstance(value, str):

@@ -1,7 +1,7 @@
 """The system calls that a program may make: name -> number on x86-64 and on 64-bit ARM, None where there is none.
 
-Whatever is not here is refused: new programs and processes, sockets, changes of owner, mode and times, links, other
-processes' memory, priorities and signals, shared memory, io_uring, mounts, modules, keys. Used by `seccomp` alone.
+All others are refused: new programs and processes, sockets, changes of owner, mode and times, links, other processes'
+memory, priorities and signals, shared memory, io_uring, mounts, modules, keys. Used by `seccomp` alone.
 """
 
 Numbers = tuple[int | None, int | None]
@@ -138,4 +138,4 @@ SOMETIMES: dict[str, Numbers] = {
 """Calls a program may make with the arguments that `seccomp` names."""
 
 UNKNOWN: dict[str, Numbers] = {"clone3": (435, 435), "openat2": (437, 437)}
-"""Calls answered as if the kernel did not know them, so that the C library takes another."""
+"""Calls answered as if the kernel did not know them, so that the C library uses another."""

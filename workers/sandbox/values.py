@@ -1,8 +1,8 @@
-"""Plain data, images and arrays as a msgpack header and a tail of long texts, bytes and raw pixels.
+"""Encode plain data, images and arrays as a msgpack header and a tail of long texts, bytes and raw pixels.
 
-The tail is taken in the order in which the header mentions its pieces. Values are None, booleans, numbers, text,
-bytes, lists, tuples, dicts and PIL images; NumPy arrays too where both ends are the guest (its kept state).
-Nothing is ever unpickled. How much may be sent or read is for the callers, `wire` and `saved_state`, to bound.
+The tail is read in the order in which the header mentions its pieces. Values are None, booleans, numbers, text, bytes,
+lists, tuples, dicts and PIL images; NumPy arrays too if both ends are the guest (its kept state). Nothing is ever
+unpickled. The callers, `wire` and `saved_state`, bound how much may be sent or read.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from PIL import Image
 Buffer = bytes | bytearray | memoryview
 
 STATE_PIXELS = 1 << 28
-"""Most pixels of an image in kept state, which only the guest reads."""
+"""Maximum pixels of an image in kept state, which only the guest reads."""
 
 DEPTH = 32
-"""How deep lists and dicts may nest."""
+"""Maximum nesting of lists and dicts."""
 
 _SHORT = 256
 _IMAGE, _TEXT, _BYTES, _TUPLE, _ARRAY = 1, 2, 3, 4, 5
@@ -41,18 +41,18 @@ class SendError(Exception):
 
 
 class TooLargeError(SendError):
-    """Raised when a value could travel if there were less of it."""
+    """Raised when a value could travel if it were smaller."""
 
 
 def encode_state(values: Mapping[str, Any]) -> bytes:
-    """Named values, arrays included, as one piece of bytes. Raises SendError."""
+    """Encode named values, arrays included, as bytes. Raises SendError."""
     packer = Packer(STATE_PIXELS, arrays=True)
     header = packer.encode(values)
     return b"".join([_SIZE.pack(len(header)), header, *packer.tail])
 
 
 def decode_state(data: bytes) -> dict[str, Any]:
-    """What `encode_state` was given. Only ever called in the child: its own bounds apply to what unfolds."""
+    """Decode the bytes of `encode_state`. Only called in the child: its own bounds apply to the result."""
     view = memoryview(data)
     header = _SIZE.unpack(view[:4])[0] + 4
     values = decode(view[4:header], view[header:], STATE_PIXELS, arrays=True)
@@ -60,7 +60,7 @@ def decode_state(data: bytes) -> dict[str, Any]:
 
 
 def decode(header: Buffer, tail: memoryview, pixels: int, arrays: bool = False) -> Any:
-    """Plain data and images from a header and its tail; raises nearly anything on hostile bytes."""
+    """Decode plain data and images from a header and its tail; raises nearly anything on hostile bytes."""
     unpacker = _Unpacker(tail, pixels, arrays)
     value = unpacker.decode(header)
     if unpacker.position != len(tail):
@@ -70,9 +70,9 @@ def decode(header: Buffer, tail: memoryview, pixels: int, arrays: bool = False) 
 
 
 def _check_depth(value: Any) -> None:
-    """Refuse what would overflow the stack of whoever prints or walks it."""
+    """Refuse nesting that would overflow the stack of code that prints or walks the value."""
     level = [value]
-    for _ in range(DEPTH + 2):  # the message and its field stand around the values
+    for _ in range(DEPTH + 2):  # the message and its field are around the values
         level = [item for one in level for item in _items_of(one)]
         if not level:
             return
@@ -101,7 +101,7 @@ class Packer:
             raise SendError(f"it cannot travel: {error}") from error
 
     def lower(self, value: Any, depth: int) -> Any:
-        """The value with all that is large or unknown to msgpack replaced by a reference to the tail."""
+        """Return the value with everything large or unknown to msgpack replaced by a reference to the tail."""
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int | float):

@@ -1,8 +1,9 @@
-"""Bounds that the kernel does not keep for an ordinary user: threads, and what lies in the scratch folder in all.
+"""Check bounds that the kernel does not enforce for an ordinary user: threads, and the total size of the scratch
+folder.
 
-The zygote looks every so often; between two looks a program may overshoot. Programs cannot rename, so whatever
-is in the folder stays where it is looked for. What a living process keeps from being looked at counts as too much.
-Knows processes and folders, nothing else.
+The zygote checks at intervals; between two checks a program may exceed them. Programs cannot rename, so a file stays
+where it is looked for. If a living process hides something from the check, it counts as too much. Knows only processes
+and folders.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ SCRATCH_FILES = 1000
 
 
 def find_excess(pidfd: int, scratch: str) -> str:
-    """What the process behind `pidfd` did too much of; empty if nothing, or if it is gone."""
+    """Say what the process behind `pidfd` did too much of; empty if nothing, or if it is gone."""
     try:
         process = Path("/proc", read_field(Path(f"/proc/self/fdinfo/{pidfd}"), "Pid")[0])
         if int(read_field(process / "status", "Threads")[0]) > THREADS:
             return f"started more than {THREADS} threads"
         nameless = _list_deleted(process, os.path.realpath(scratch))
     except (OSError, ValueError):
-        # Whether the process has ended; it may still wait to be reaped
+        # Whether the process has ended; it may not be reaped yet
         poller = select.poll()
         poller.register(pidfd, select.POLLIN)
         return "" if bool(poller.poll(0)) else "hid how many threads and files it has"
@@ -44,7 +45,9 @@ def find_excess(pidfd: int, scratch: str) -> str:
 
 
 def _on_disk(scratch: str) -> Iterator[int]:
-    """Bytes of each file and folder, at most a few too many. Raises OSError for a folder that hides what is in it."""
+    """Return the bytes of each file and folder, at most a few too many. Raises OSError for a folder that hides its
+    content.
+    """
     left, count = [scratch], 0
     while left and count <= SCRATCH_FILES:
         with contextlib.suppress(FileNotFoundError), os.scandir(left.pop()) as entries:
@@ -59,7 +62,7 @@ def _on_disk(scratch: str) -> Iterator[int]:
 
 
 def _list_deleted(process: Path, scratch: str) -> list[int]:
-    """Bytes of each deleted file that is still open or mapped. Raises OSError if nobody may look.
+    """Return the bytes of each deleted file that is still open or mapped. Raises OSError if reading is not permitted.
 
     All threads share files and memory, so one of them will do; the first of a process may have ended before the others.
     """
@@ -72,10 +75,10 @@ def _list_deleted(process: Path, scratch: str) -> list[int]:
 
 
 def _list_open_deleted(thread: Path) -> dict[int, int]:
-    """Inode -> bytes of each open file that was deleted.
+    """Return inode -> bytes of each open file that was deleted.
 
-    Raises OSError if nobody may look, ProcessLookupError if the thread ended meanwhile: what is left of one belongs to
-    root, and would look like one that hides.
+    Raises OSError if reading is not permitted, ProcessLookupError if the thread ended meanwhile: its remains belong to
+    root, and would look like those of a process that hides.
     """
     held = {}
     try:
@@ -93,7 +96,9 @@ def _list_open_deleted(thread: Path) -> dict[int, int]:
 
 
 def _list_mapped(maps: bytes, scratch: str) -> set[int]:
-    """Inodes of the deleted files of the scratch folder in a list of what is mapped; it does not tell how large."""
+    """Return the inodes of the deleted files of the scratch folder in a list of mappings, which does not tell their
+    sizes.
+    """
     ours = os.fsencode(scratch) + b"/"
     lines = maps.split(b"\n") if b" (deleted)" in maps else []
     fields = (line.split(None, 5) for line in lines if line.endswith(b" (deleted)"))
@@ -101,10 +106,10 @@ def _list_mapped(maps: bytes, scratch: str) -> set[int]:
 
 
 def read_field(path: Path, name: str) -> list[str]:
-    """The words of a line "name: words" of a file in /proc. Raises OSError, ValueError.
+    """Return the words of a line "name: words" of a file in /proc. Raises OSError, ValueError.
 
-    The file is read as bytes and split at line feeds alone, the one character that the kernel hides in the name of a
-    process: any other byte there is the program's choice.
+    The file is read as bytes and split only at line feeds, the one character that the kernel escapes in the name of a
+    process: a program can choose any other byte there.
     """
     for line in path.read_bytes().split(b"\n"):
         key, _, value = line.partition(b":")

@@ -1,8 +1,8 @@
 """The wire between the worker and a program's process: typed messages in length-prefixed frames.
 
-A frame is two big-endian u32 lengths, a header and a tail, as `values` makes them. The header is bounded far
-below the frame, since a megabyte of msgpack can unfold to some hundred in memory, while the tail cannot unfold.
-Who reads or writes the sockets, and for how long, is not decided here. Used on both sides of the sandbox.
+A frame is two big-endian u32 lengths, a header and a tail, as `values` makes them. The header is bounded far below the
+frame, since a megabyte of msgpack can unfold to a hundred in memory, while the tail cannot unfold. Reading and writing
+the sockets, and timeouts, are left to the callers. Used on both sides of the sandbox.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from workers.sandbox.jail import ChildLimits
 from workers.sandbox.values import Buffer
 
 HEADER_BYTES = 1 << 20
-"""Most that a header may take. Enough for 100,000 numbers; unfolds to some hundred megabytes at most."""
+"""Maximum size of a header. Enough for 100,000 numbers; unfolds to some hundred megabytes at most."""
 
 STATE_BYTES = 32 << 20
-"""Most that a script may leave to the next."""
+"""Maximum size of what a script may leave to the next."""
 
 PREFIX = struct.Struct(">II")
 
@@ -33,7 +33,7 @@ class FrameLimits(msgspec.Struct, frozen=True):
 
 
 START_LIMITS = FrameLimits(frame_bytes=256 << 20)
-"""For the one frame that carries a program and the state it finds."""
+"""For the one frame that carries a program and its initial state."""
 
 
 # --- messages ---------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class ProgramFinished(WireMessage, frozen=True, tag="finished"):
 
 
 class ForkRequest(WireMessage, frozen=True, tag="fork"):
-    """Launcher to zygote, with the child's socket and the socket for its fate."""
+    """Launcher to zygote, with the child's socket and the socket for its status."""
 
     limits: ChildLimits
 
@@ -117,7 +117,7 @@ class ChildStarted(WireMessage, frozen=True, tag="forked"):
 class ChildEnded(WireMessage, frozen=True, tag="ended"):
     """Zygote to launcher: the child is gone and reaped. `peak_bytes` is its largest resident memory.
 
-    `excess` says what it did too much of, if the zygote ended it for that.
+    `excess` says which bound it exceeded, if the zygote ended it for that.
     """
 
     wait_status: int
@@ -133,7 +133,7 @@ HostMessage = StartProgram | CallResult | CallFailed
 
 
 def pack(message: WireMessage, limits: FrameLimits) -> bytes:
-    """The message as a frame. Raises SendError if it cannot travel, TooLargeError if there is too much of it."""
+    """Pack the message as a frame. Raises SendError if it cannot travel, TooLargeError if it is too large."""
     packer = values.Packer(limits.pixels)
     header = packer.encode([type(message).__struct_config__.tag, *msgspec.structs.astuple(message)])
     size = len(header) + packer.size
@@ -146,7 +146,7 @@ def pack(message: WireMessage, limits: FrameLimits) -> bytes:
 
 
 def lengths(prefix: Buffer, limits: FrameLimits) -> tuple[int, int]:
-    """Lengths of header and tail, checked before anything is allocated. Raises WireError."""
+    """Return the lengths of header and tail, checked before anything is allocated. Raises WireError."""
     header, tail = PREFIX.unpack(prefix)
     if header > HEADER_BYTES or header + tail > limits.frame_bytes:
         raise values.WireError(f"a frame of {header} + {tail} bytes, at most {limits.frame_bytes} in all")
@@ -154,9 +154,9 @@ def lengths(prefix: Buffer, limits: FrameLimits) -> tuple[int, int]:
 
 
 def unpack(frame: memoryview, header: int, kind: Any, limits: FrameLimits) -> Any:
-    """The message in a frame; `kind` is its type or a union of types. Raises WireError whatever the bytes are."""
+    """Return the message in a frame; `kind` is its type or a union of types. Raises WireError for any other bytes."""
     try:
         plain = values.decode(frame[:header], frame[header:], limits.pixels)
         return msgspec.convert(plain, kind, strict=True)
-    except Exception as error:  # any failure to decode is the sender's fault
+    except Exception as error:  # any failure to decode is the sender's error
         raise values.WireError(f"a frame that cannot be read: {str(error)[:200]}") from error

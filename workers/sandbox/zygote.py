@@ -1,10 +1,10 @@
-"""The clean interpreter that experiments are forked from. Started by `launcher`, one for each experiment at a time.
+"""The clean interpreter that experiments are forked from. Started by `launcher`, one for each simultaneous experiment.
 
-Runs with an empty environment and one descriptor, its control socket. Each message there asks for
-a fork and brings two sockets: the child's own, and one for its status, on which the zygote tells the child's pid
-and later its end. When the other side of the status socket closes, the child is killed; when the control
-socket closes, the zygote removes its folder and ends, and the kernel kills every child. It never reads what a child
-says; while there are children it looks after those bounds that the kernel does not keep.
+It runs with an empty environment and one descriptor, its control socket. Each message there asks for a fork and brings
+two sockets: the child's own, and one for its status, on which the zygote reports the child's pid and later its end.
+When the other side of the status socket closes, the child is killed; when the control socket closes, the zygote removes
+its folder and ends, and the kernel kills every child. It never reads messages of a child; while there are children it
+checks the bounds that the kernel does not enforce.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workers.sandbox import guest, jail, proxies, watch, wire
 from workers.sandbox.scratch import remove_folder
 
 CHANNEL = 3
-"""The child's only descriptor beside the three standard ones, which lead nowhere."""
+"""The child's only descriptor besides the three standard ones, which lead nowhere."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class _LivingChild:
 
 @dataclass
 class ChildSupervisor:
-    """The zygote's children and the loop that looks after them."""
+    """The zygote's children and the loop that watches them."""
 
     control: socket.socket
     namespaced: bool
@@ -85,7 +85,7 @@ class ChildSupervisor:
             status.send(msgspec.msgpack.encode(wire.ChildStarted(pid)))
 
     def kill(self, child: _LivingChild) -> None:
-        """The host wants the child gone, or is gone itself. The reaping follows by itself."""
+        """Kill the child: the host wants that, or is gone itself. The loop reaps it later."""
         self.selector.unregister(child.status)
         os.kill(child.pid, signal.SIGKILL)
 
@@ -98,7 +98,7 @@ class ChildSupervisor:
             os.killpg(child.pid, signal.SIGKILL)  # before the pid is free again
         _, status, usage = os.wait4(child.pid, 0)
         del self.living[child.pid]
-        # Kill and reap what programs left behind, where nothing keeps them from it: orphans come to the zygote
+        # Kill and reap what programs left behind: orphans become children of the zygote
         while strays := _children() - self.living.keys():
             for pid in strays:
                 os.kill(pid, signal.SIGKILL)
@@ -108,7 +108,7 @@ class ChildSupervisor:
         child.status.close()
 
     def end(self) -> NoReturn:
-        """The worker has closed the sandbox, or is dead: nothing stays, neither child nor file."""
+        """End everything once the worker has closed the sandbox, or is dead: neither child nor file is left."""
         for pid in self.living:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -117,7 +117,7 @@ class ChildSupervisor:
 
 
 def _children() -> set[int]:
-    """Pids as this process knows them; /proc may belong to a namespace around its own."""
+    """Pids as this process knows them; /proc may belong to an outer namespace."""
     try:
         numbers = Path("/proc/thread-self/children").read_text().split()
     except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
@@ -129,7 +129,7 @@ def _become_child(channel: socket.socket, limits: jail.ChildLimits, zygote: int,
     """Become the process of one experiment: keep one descriptor, restrict, hand over to the guest."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Close everything else; standard input is empty, standard output and error lead nowhere
+    # Close everything else; standard input is empty, standard output and error are discarded
     number = os.dup(channel.detach())
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

@@ -1,8 +1,8 @@
-"""Spatial activations of a layer over images of a dataset, in random order, through a buffer of bounded memory.
+"""Read spatial activations of a layer over images of a dataset, in random order, through a buffer of bounded memory.
 
-Images come in a random order. As many as fit fill the buffer, whose positions are then handed out in a random order;
-then the next ones. All order follows from the seed and from the place in the stream, two numbers; so a training that
-was stopped fills the buffer again and continues with the very next batch.
+Images come in a random order. As many as fit fill the buffer, whose positions are returned in a random order; then the
+next ones follow. The order depends only on the seed and the place in the stream (two numbers), so a stopped training
+fills the buffer again and continues with the very next batch.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class StreamPlace:
     """Where a stream is."""
 
     part: int = 0
-    """Times that the buffer was filled before."""
+    """Earlier fillings of the buffer."""
     batch: int = 0
-    """Batches that were taken of this filling."""
+    """Batches already taken of this filling."""
 
 
 class ActivationBuffer:
@@ -72,16 +72,18 @@ class ActivationBuffer:
         return self.per_image * len(self._images)
 
     def sample(self, count: int, progress: Progress) -> Tensor:
-        """Up to so many random positions (positions, units) of the first filling."""
+        """Return up to this many random positions (positions, units) of the first filling."""
         self._fill(0, progress)
         return self._values[torch.from_numpy(self._order[:count])]
 
     def take(self, place: StreamPlace, size: int, progress: Progress) -> tuple[Tensor, StreamPlace]:
-        """The batch at a place, (positions, units) with `size` positions or all that there are; and the next place."""
+        """Return the batch at a place, (positions, units) with `size` positions or all that remain; and the next
+        place.
+        """
         self._fill(place.part, progress)
         start = place.batch * size
         batch = self._values[torch.from_numpy(self._order[start : start + size])]
-        # What is left is smaller than a batch: the next filling continues
+        # The rest is smaller than a batch: the next filling continues
         ended = start + 2 * size > self.count
         return batch, StreamPlace(place.part + 1) if ended else StreamPlace(place.part, place.batch + 1)
 
@@ -95,7 +97,7 @@ class ActivationBuffer:
         raise self._no_images()
 
     def _fill(self, part: int, progress: Progress) -> None:
-        """Have the buffer hold a part of the stream, in an order of its own."""
+        """Fill the buffer with a part of the stream, in its own order."""
         if part == self._filled:
             return
         if self._parts > 1 or self._filled < 0:
@@ -151,7 +153,7 @@ class ActivationBuffer:
 
 
 def split_images(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Positions of a dataset to train on, and of its images a random twentieth, at most 500, to measure on."""
+    """Split a dataset into positions to train on, and a random twentieth of its images, at most 500, to measure on."""
     order = np.random.default_rng([seed, count]).permutation(count)
     held_out = min(count // 20, 500)
     return order[held_out:], order[:held_out]

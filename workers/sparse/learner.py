@@ -1,4 +1,4 @@
-"""One step after the other: an auto-encoder learns activations, wherever they come from."""
+"""Train an auto-encoder on given activations, one step at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_NORM = 1.0
 
 
 class Learner:
-    """A network under training with its optimiser, and how long each latent has been silent."""
+    """A network under training with its optimiser, and the time that each latent has been silent."""
 
     def __init__(self, network: SparseAutoencoder, plan: TrainingPlan) -> None:
         self.network = network
@@ -57,14 +57,14 @@ class Learner:
         self.step += 1
 
     def count_dead(self) -> float:
-        """Share of latents that were silent for the dead window."""
+        """Return the share of latents that were silent for the dead window."""
         return float(self._find_dead().float().mean())
 
     def _find_dead(self) -> Tensor:
         return self._silent > self._plan.dead_after
 
     def state(self) -> dict[str, Any]:
-        """All that `restore` needs to go on with the very next step."""
+        """Return all that `restore` needs to continue with the next step."""
         return {
             "network": self.network.state_dict(),
             "optimizer": self._optimizer.state_dict(),

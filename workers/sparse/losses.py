@@ -1,6 +1,6 @@
-"""What training minimises: how badly activations are rebuilt, and what dead latents could have added.
+"""The training losses: reconstruction error, and what dead latents could have added.
 
-Activations are divided by a scale so that their variance, summed over units, is 1: the first loss then is the fraction
+Activations are divided by a scale so that their variance, summed over units, is 1: the first loss is then the fraction
 of variance that is not explained.
 """
 
@@ -13,7 +13,9 @@ from workers.sparse.autoencoder import SparseAutoencoder
 
 
 def reconstruction_loss(network: SparseAutoencoder, activations: Tensor, latents: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean squared distance, averaged over nested groups if there are some; and what all latents leave over."""
+    """Return the mean squared distance, averaged over nested groups if there are some; and the residual of all
+    latents.
+    """
     losses, residual = [], activations
     for rebuilt in network.decode_nested(latents):
         residual = activations - rebuilt
@@ -22,7 +24,8 @@ def reconstruction_loss(network: SparseAutoencoder, activations: Tensor, latents
 
 
 def auxiliary_loss(network: SparseAutoencoder, residual: Tensor, projected: Tensor, dead: Tensor) -> Tensor:
-    """How badly the largest dead latents rebuild the residual, as a share of its variance; 0 where there is none.
+    """Return the error of the largest dead latents in rebuilding the residual, as a share of its variance; 0 without
+    dead latents.
 
     It gives latents that are never kept a gradient (Gao et al., appendix A.2). `projected` are the latents (positions,
     latents) as `SparseAutoencoder.project` gives them, `dead` says which count.

@@ -1,6 +1,6 @@
-"""What becomes of a model's own output when a reconstruction of one layer takes the layer's place.
+"""Measure what happens to a model's own output when a reconstruction of one layer replaces the layer.
 
-Beside it stands the effect of the mean activation, which tells nothing of the image: how much of that loss the
+For comparison the mean activation, which says nothing of the image, replaces it too: the share of that loss that the
 reconstruction avoids is the share that it recovers.
 """
 
@@ -33,7 +33,7 @@ def measure_effect(
     batch_size: int,
     progress: Progress,
 ) -> OutputEffect:
-    """The effect of two rewrites, reconstruction and mean, over the images at these positions of the dataset.
+    """Measure the effect of two rewrites, reconstruction and mean, over the images at these positions of the dataset.
 
     Images that cannot be read are left out. A model or layer that cannot be rewritten gives the reason.
     """
@@ -96,7 +96,7 @@ class _Comparison:
             self._same[name].append(find_same(own, other, self._scale))
 
     def summarise(self) -> OutputEffect:
-        """Raises MissingPart where the outputs are the same for all images, so that no change is large or small."""
+        """Raise MissingPart if the outputs are the same for all images, so that no change is large or small."""
         rebuilt, ablated = (torch.cat(self._losses[name]) / self._unit() for name in (_REBUILT, _ABLATED))
         recovered = estimate_gap(-rebuilt.numpy(), -ablated.numpy(), torch.zeros_like(rebuilt).numpy())
         if recovered.value is None:

@@ -1,4 +1,4 @@
-"""How well latents rebuild activations of held-out images."""
+"""Measure how well latents rebuild activations of held-out images."""
 
 from __future__ import annotations
 

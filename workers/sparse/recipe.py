@@ -16,7 +16,7 @@ from workers.protocols import Dataset, LayerInfo, VisionModel
 from workers.record.sparse import DEFAULT_STEPS, KINDS, MIN_IMAGES, MIN_UNITS, TOPK
 
 _VERSION = 1
-"""Changes with the recipe: what an earlier version began is not continued."""
+"""Changes with the recipe: checkpoints of an earlier version are not continued."""
 _RATE, _RATE_LATENTS = 2e-4, 1 << 14
 _WARM_UP, _WARM_UP_SHARE = 1_000, 10
 _DECAY_SHARE = 5
@@ -50,7 +50,7 @@ class TrainingPlan:
     latents: int
 
     def rate(self, step: int) -> float:
-        """Learning rate of a step, from 0 on: up, level, and down to nothing at the end."""
+        """Return the learning rate of a step, from 0 on: warm-up, constant, and decay to 0 at the end."""
         up = (step + 1) / self.warm_up
         down = _DECAY_SHARE * (self.steps - step) / self.steps
         return _RATE * (_RATE_LATENTS / self.latents) ** 0.5 * min(1.0, up, down)
@@ -71,7 +71,7 @@ class TrainingPlan:
 
 
 def check_recipe(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None:
-    """Raises RequestError for a recipe that cannot be followed."""
+    """Raise RequestError for a recipe that cannot be followed."""
     if recipe.kind not in KINDS:
         raise RequestError(f"There is no kind {recipe.kind!r}. Choose one of: {', '.join(KINDS)}.")
     if not 1 <= recipe.k <= recipe.latents:
@@ -85,7 +85,7 @@ def check_recipe(recipe: SparseRecipe, model: VisionModel, layer: LayerInfo, dat
 
 
 def check_source(model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None:
-    """Raises RequestError for a layer or dataset that no auto-encoder can be measured on."""
+    """Raise RequestError for a layer or dataset that no auto-encoder can be measured on."""
     if layer.units < MIN_UNITS:
         raise RequestError(
             f"{layer.name} of {model.name} has {layer.units} unit: there is nothing to take apart. Choose another "
@@ -99,7 +99,7 @@ def check_source(model: VisionModel, layer: LayerInfo, dataset: Dataset) -> None
 
 
 def check_positions(recipe: SparseRecipe, positions: int) -> None:
-    """Raises RequestError where there are more latents than examples to learn them from."""
+    """Raise RequestError where there are more latents than examples to learn them from."""
     if recipe.latents > positions:
         raise RequestError(
             f"{recipe.latents:,} latents cannot be learnt from {positions:,} positions, which is all that the images "

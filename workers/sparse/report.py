@@ -1,4 +1,4 @@
-"""Measures an auto-encoder on images that a training here never saw: the report that its page shows.
+"""Measure an auto-encoder on images that its training here never saw: the report on its page.
 
 Called by `workers.jobs`.
 """
@@ -80,7 +80,7 @@ def measure_report(
 
 
 def _check_dataset(card: SparseCard, dataset: Dataset) -> None:
-    """Raises MissingPart for another dataset: which images were held out follows from all that it has."""
+    """Raise MissingPart for another dataset: which images were held out follows from all that it has."""
     if (dataset.name, dataset.revision) != (card.dataset, card.dataset_revision):
         done, make = ("measured", "add it again") if card.source else ("trained", "train one on these")
         raise MissingPart(

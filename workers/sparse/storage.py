@@ -1,4 +1,4 @@
-"""Auto-encoders as files, and checkpoints of those under way.
+"""Save auto-encoders as files, with checkpoints of those under way.
 
 `<state>/sparse/NAME.safetensors` holds the weights and, as JSON in its metadata, the card. A file is written whole or
 not at all. Beside it lie `NAME.checkpoint` while the training is under way, and `NAME.lock`.
@@ -80,7 +80,7 @@ def find_path(state: Path, name: str) -> Path:
 
 
 def save_autoencoder(network: SparseAutoencoder, card: SparseCard, path: Path) -> None:
-    """Raises MachineryError if the disk is full."""
+    """Raise MachineryError if the disk is full."""
     weights = {name: each.detach().cpu().contiguous() for name, each in network.state_dict().items()}
     _write(path, save(weights, {_CARD: json.dumps(asdict(card))}))
 
@@ -122,7 +122,7 @@ def read_card(path: Path) -> SparseCard:
 
 
 def check_weights(card: SparseCard, revision: str) -> None:
-    """Raises MissingPart if the model that an auto-encoder is laid over has other weights now."""
+    """Raise MissingPart if the model that an auto-encoder is laid over has other weights now."""
     if revision != card.model_revision:
         done, remedy = ("added to", "sae add") if card.source else ("trained on", "sae train")
         raise MissingPart(
@@ -143,7 +143,7 @@ def list_cards(state: Path) -> list[SparseCard]:
 
 
 def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
-    """Raises MachineryError if the disk is full; what was saved before stays."""
+    """Raise MachineryError if the disk is full; what was saved before stays."""
     written = io.BytesIO()  # torch hides the reason where it cannot write to a file
     torch.save(dict(state), written)
     _write(path, written.getbuffer())

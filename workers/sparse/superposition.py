@@ -1,4 +1,4 @@
-"""Superposition with a known truth: more concepts than neurons, and whether an auto-encoder finds them again.
+"""Test with known truth whether an auto-encoder finds superposed concepts: more concepts than neurons.
 
 Each concept is a direction, a random unit vector over the neurons; a position's activations are the sum of the
 directions of the concepts that are present, and noise (after Elhage et al., Toy Models of Superposition, 2022). Which
@@ -34,7 +34,7 @@ RATE = 0.0125
 
 @dataclass(frozen=True)
 class Superposition:
-    """What is built and trained."""
+    """Parameters of the data and the training."""
 
     seed: int = 0
     concepts: int = 200
@@ -46,7 +46,7 @@ class Superposition:
     noise: float = 0.02
     """Standard deviation of what is added to each neuron."""
     steps: int = 16_000
-    """Many short ones: latents settle by the number of steps, rather than by what each of them sees."""
+    """Many short steps: latents settle by the number of steps, rather than by what each of them sees."""
     batch: int = 512
     """Positions of a step."""
 

@@ -1,7 +1,7 @@
-"""Trains a sparse auto-encoder on one layer of a model; stopped or killed, the same call continues.
+"""Train a sparse auto-encoder on one layer of a model; after a stop or a kill, the same call continues.
 
-The order of activations follows from seed and place alone, so a training that was interrupted ends with the same
-weights. A checkpoint is written now and then, and when a person stops it. Called by `workers.jobs`.
+The order of activations follows from seed and place alone, so an interrupted training ends with the same weights. A
+checkpoint is written at intervals, and when a person stops it. Called by `workers.jobs`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SparseSource:
 
 
 def find_source(key: str, model: VisionModel, layer: str, dataset_key: str, dataset: Dataset) -> SparseSource:
-    """Raises UnknownName for a layer that the model does not have."""
+    """Raise UnknownName for a layer that the model does not have."""
     layers = {info.name: info for info in model.layers()}
     check_layers(model.name, [layer], layers)
     return SparseSource(key, model, layers[layer], dataset_key, dataset)
@@ -79,11 +79,11 @@ def _default_name(source: SparseSource, recipe: SparseRecipe) -> str:
 def train_sparse(
     settings: LabSettings, source: SparseSource, recipe: SparseRecipe, name: str = "", progress: Progress = no_progress
 ) -> SparseCard:
-    """The card of the auto-encoder of this name, trained now unless it was before.
+    """Return the card of the auto-encoder of this name, trained now unless it was before.
 
-    Two processes that want the same name wait for each other. Raises RequestError for a recipe that cannot be
-    followed, or a name that belongs to another one; MachineryError if the disk is full or values make no sense; and
-    Cancelled if `progress` does: what is done is kept.
+    Two processes that want the same name wait for each other. Raises RequestError for a recipe that cannot be followed,
+    or a name that belongs to another one; MachineryError if the disk is full or values make no sense; and Cancelled if
+    `progress` does: what is done is kept.
     """
     ask_dataset(source.dataset, "list_files", progress)
     check_recipe(recipe, source.model, source.layer, source.dataset)

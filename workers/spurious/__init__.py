@@ -1,1 +1,1 @@
-"""Spurious features: classifiers whose classes went with grounds, and what choosing units does for them."""
+"""Spurious features: classifiers whose classes are correlated with grounds, and the effect of selecting units."""

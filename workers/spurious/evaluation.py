@@ -1,6 +1,6 @@
-"""What jobs call: `prepare` a dataset, a classifier and the units to judge; then `score` the verdicts.
+"""Called by jobs: `prepare` a dataset, a classifier and the units to judge; then `score` the verdicts.
 
-Both report progress and may be stopped by it; whatever was finished is kept in the state folder and not done again.
+Both report progress, which may stop them; finished work is kept in the state folder and not repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LAYER = "features"
 
 @dataclass(frozen=True)
 class SpuriousSpec:
-    """What is evaluated."""
+    """The parameters of an evaluation."""
 
     dataset: str = "toybox-grounds:seed-{seed}"
     """Key of a grouped dataset without its split; "{seed}" stands for the seed."""
@@ -72,7 +72,7 @@ class PreparedUnits:
         return SystemSpec("latent" if self.card else "unit", self.studied, LAYER, unit, {"dataset": self.dataset})
 
     def question(self, unit: int | str) -> str:
-        """What the agent is asked: classes and settings by name, nothing of how the settings were dealt."""
+        """Return the agent's question: classes and settings by name, nothing of how the settings were distributed."""
         classes, grounds = (", ".join(each) for each in (self.splits.classes, self.splits.grounds[: self._owned]))
         named = f"latent {unit} of a sparse auto-encoder" if self.card else f"unit {unit}"
         return (
@@ -82,12 +82,12 @@ class PreparedUnits:
 
     @property
     def _owned(self) -> int:
-        """Grounds that belong to a class; those after them are shared fillers."""
+        """Return the grounds that belong to a class; those after them are shared fillers."""
         return len(self.splits.classes)
 
 
 def prepare(settings: LabSettings, spec: SpuriousSpec, seed: int, progress: Progress = no_progress) -> PreparedUnits:
-    """Train the classifier, measure its features and choose the units; what was done before is read from disk.
+    """Train the classifier, measure its features and choose the units; finished work is read from disk.
 
     Raises UnknownName, MissingPart for a dataset that is not there or wrongly laid out, RequestError for latents that
     cannot be learnt, Cancelled if `progress` does.
@@ -140,7 +140,9 @@ def _measure_splits(
 
 
 def score(prepared: PreparedUnits, verdicts: Mapping[int, bool], progress: Progress = no_progress) -> Table2:
-    """The table; `verdicts` tells of each unit whether it is selective. Units without a verdict are unfinished."""
+    """Compute the table; `verdicts` says of each unit whether it is selective. Units without a verdict are
+    unfinished.
+    """
     selective = [unit for unit in prepared.units if verdicts.get(unit)]
     splits = prepared.splits
     rows = compute_rows(splits, prepared.units, selective, prepared.seed, progress)

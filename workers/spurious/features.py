@@ -1,4 +1,4 @@
-"""Features of a classifier on the splits of its dataset, with class and ground of each image; measured once."""
+"""Measure features of a classifier on the splits of its dataset, with class and ground of each image; once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PART = 64
 
 
 class ReadsFeatures(Protocol):
-    """What tells features of images: units of a classifier, or latents of them."""
+    """Reads features of images: units of a classifier, or latents of them."""
 
     name: str
     revision: str
@@ -61,7 +61,7 @@ class GroupedFeatures:
 def measure_features(
     state: Path, model: ReadsFeatures, dataset: GroupedDataset, progress: Progress = no_progress
 ) -> GroupedFeatures:
-    """The features of a split, from disk or measured now. An exception of `progress` passes through."""
+    """Return the features of a split, from disk or measured now. An exception of `progress` passes through."""
     facts = f"{model.name} {model.revision} {dataset.name} {dataset.revision}"
     path = state / "features" / f"{hashlib.sha256(facts.encode()).hexdigest()[:24]}.npz"
     values = _read(path)

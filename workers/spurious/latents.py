@@ -1,4 +1,4 @@
-"""Latents in the place of units (AIM): a sparse auto-encoder of a classifier's features, trained once and kept.
+"""Latents instead of units (AIM): a sparse auto-encoder of a classifier's features, trained once and kept.
 
 It learns from the unbalanced training split alone, as the classifier did.
 """

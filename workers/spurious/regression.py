@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 STRENGTHS = np.logspace(-3.5, 1, 28)
 """C, the inverse of the penalty, at which the path of units is followed."""
 TUNED = np.logspace(-2.5, 1, 8)
-"""C among which one is chosen on held-out halves."""
+"""Values of C among which one is chosen on held-out halves."""
 _HALVES = 5
 _STEPS = 18
 _LOWEST, _HIGHEST = -4.0, 3.0
@@ -87,7 +87,7 @@ def fit(
 
 
 def l1_units(features: Floats, classes: Integers, count: int) -> FittedRegression:
-    """The l1 fit in which `count` units have any non-zero class weight, or as near to it as C can come.
+    """Return the l1 fit in which `count` units have any non-zero class weight, or as near to it as C allows.
 
     C is found by halving on a logarithmic scale, with more units the larger it is. Raises ValueError for a count that
     the features do not have.
@@ -127,7 +127,7 @@ def tune_strength(features: Floats, classes: Integers, seed: int) -> float:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Classes that can be parted without a mistake have no best weights, so a fit may stop before it has settled."""
+    """Silence warnings: perfectly separable classes have no best weights, so a fit may stop before it converges."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Repair: units of a classifier's head that were judged spurious are zeroed or weighed anew; nothing is learnt."""
+"""Repair a classifier: units of its head that were judged spurious are zeroed or scaled; nothing is learnt."""
 
 from __future__ import annotations
 

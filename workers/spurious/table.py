@@ -1,7 +1,7 @@
-"""Table 2 of MAIA's paper by its recipes (appendix F), and what it comes to over several seeds.
+"""Compute Table 2 of MAIA's paper by its recipes (appendix F), and summarise it over several seeds.
 
-Everything is fitted on features alone, and tested on classes that stand on other grounds than in training. The rows of
-one seed do not depend on the order in which they are made.
+Everything is fitted on features alone, and tested on classes on other grounds than in training. The rows of one seed do
+not depend on the order in which they are made.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Splits:
 
 @dataclass(frozen=True)
 class FixedRows:
-    """What no verdict changes: made once for a seed."""
+    """Rows that no verdict changes: made once for a seed."""
 
     rows: tuple[TableRow, ...]
     l1_curve: tuple[CurvePoint, ...]
@@ -164,7 +164,7 @@ def compute_rows(
     seed: int,
     progress: Progress = no_progress,
 ) -> list[TableRow]:
-    """The rows that a verdict changes; none if no unit is selective."""
+    """Compute the rows that a verdict changes; none if no unit is selective."""
     count, validation = len(selective), splits.validation
     if not count:
         return []

@@ -1,7 +1,7 @@
-"""Trains a classifier on the training split of a grouped dataset, on the processor or a GPU.
+"""Train a classifier on the training split of a grouped dataset, on the processor or a GPU.
 
-The file of weights has a name that holds dataset, seed and revision, and lies in the state folder, where
-`vision_models.classifier` finds it. After each epoch a checkpoint is written, so that work that was stopped goes on.
+The file of weights has dataset, seed and revision in its name, and lies in the state folder, where
+`vision_models.classifier` finds it. After each epoch a checkpoint is written, so that stopped work continues.
 """
 
 from __future__ import annotations
@@ -43,13 +43,15 @@ class ClassifierRecipe:
 
 
 def choose_recipe(dataset: GroupedDataset, start: str = "") -> ClassifierRecipe:
-    """What suits a dataset: Adam with 1e-3 for the small network, which mostly learns anew, else MAIA's 1e-4."""
+    """Return the recipe for a dataset: Adam with 1e-3 for the small network, which mostly learns anew, else MAIA's
+    1e-4.
+    """
     rate = 1e-3 if dataset.network == "small" else 1e-4
     return ClassifierRecipe(dataset.epochs, rate, start=start or str(dataset.start or ""))
 
 
 def _name_classifier(dataset: GroupedDataset, recipe: ClassifierRecipe, seed: int) -> str:
-    """The name of what comes of it; the same for the same dataset, recipe and seed."""
+    """Return the name of the resulting classifier; the same for the same dataset, recipe and seed."""
     start = Path(recipe.start).read_bytes() if recipe.start else b""
     facts = f"{dataset.name} {dataset.revision} {dataset.network} {recipe.epochs} {recipe.rate} {recipe.decay} "
     revision = hashlib.sha256(f"{facts} {recipe.batch}".encode() + start).hexdigest()[:8]
@@ -64,7 +66,7 @@ def train_classifier(
     progress: Progress = no_progress,
     recipe: ClassifierRecipe | None = None,
 ) -> str:
-    """The name of the classifier, trained now unless it was before. An exception of `progress` passes through.
+    """Return the name of the classifier, trained now unless it was before. An exception of `progress` passes through.
 
     Two workers that want the same one wait for each other. Raises MissingPart if the file to start from does not fit.
     """
@@ -138,7 +140,7 @@ def _learn(
 
 
 def _resume(checkpoint: Path, keep: dict[str, nn.Module | torch.optim.Optimizer]) -> int:
-    """Restore what a checkpoint holds, and return the epoch to go on with."""
+    """Restore a checkpoint, and return the epoch to continue with."""
     if not checkpoint.exists():
         return 0
     saved = torch.load(checkpoint, map_location="cpu", weights_only=True)

@@ -1,9 +1,9 @@
-"""A circuit as the thing under study: units and latents of one network as one.
+"""A circuit as the system under study: units and latents of one network as one.
 
 Its activation is the mean over its members of activation / threshold; `lab.circuits` says why. The masked image is
-bright where the combined map is above its own 0.99 quantile: the mean over the members of map / threshold, on the
-finest grid among them. The activation is not the maximum of that map: members may respond in different places. Loaded
-by `lab.laboratory` through the registry.
+bright where the combined map (the mean over the members of map / threshold, on their finest grid) is above its own 0.99
+quantile. The activation is not the maximum of that map: members may respond in different places. Loaded by
+`lab.laboratory` through the registry.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workers.record.systems import OrdinaryActivations, SystemSpec
 from workers.systems.indexed import IndexedSystem
 
 _MAX_SIDE = 14
-"""Places along a side of the map that programs are given."""
+"""Side of the map that programs are given, in cells."""
 
 
 class CircuitSystem(IndexedSystem[MemberModel]):
@@ -58,11 +58,11 @@ class CircuitSystem(IndexedSystem[MemberModel]):
         return [float(each) for each in self._model.find_thresholds()]
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Activation and masked image for each image."""
+        """Return activation and masked image for each image."""
         return [each.response for each in self.respond_members(images)]
 
     def respond_members(self, images: Sequence[Image]) -> list[CircuitResponse]:
-        """The same, with the activation of each member and the combined map."""
+        """Return the same, with the activation of each member and the combined map."""
         thresholds = self._model.find_thresholds()
         bright = self._index.unit(MAP_LAYER, 0).quantile
         found: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
@@ -74,7 +74,7 @@ class CircuitSystem(IndexedSystem[MemberModel]):
             image, (activations, combined) = pair
             activation = float((activations / thresholds).mean()) + 0.0  # no negative zero
             response = Response(activation, image)
-            if combined.size > 1:  # else it says nothing of where, so the image stays bright
+            if combined.size > 1:  # else the map does not tell where, so the image stays bright
                 part = visible_part(self._model, image.size)
                 masked = mask_image(image, combined, bright, part, self._surroundings)
                 response = Response(activation, masked, draw_map(combined, bright, image.size, part))
@@ -83,23 +83,23 @@ class CircuitSystem(IndexedSystem[MemberModel]):
         return in_parallel(answer, list(zip(images, found, strict=True)))
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """See `IndexedSystem.exemplars`; the layers of the members are indexed first, so that their pass is told of."""
+        """See `IndexedSystem.exemplars`; the members' layers are indexed first, so that their progress is reported."""
         self._model.find_thresholds(progress)
         return super().exemplars(progress)
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
-        """What ordinary images of the dataset get."""
+        """Return the activations of ordinary images of the dataset."""
         self._model.find_thresholds(progress)
         return super().ordinary(progress)
 
 
 def _reduce_map(combined: NDArray[np.float32]) -> list[list[float]]:
-    """The map for programs: means over parts of a finer one."""
+    """Reduce the map for programs: means over parts of the finer one."""
     rows, columns = (min(each, _MAX_SIDE) for each in combined.shape)
     small = Pillow.fromarray(combined).resize((columns, rows), Pillow.Resampling.BOX)
     return [[round(float(value), 4) for value in row] for row in np.asarray(small)]
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: MemberModel, index: UnitIndex) -> CircuitSystem:
-    """The circuit that `spec` names; its members are checked by the laboratory."""
+    """Load the circuit that `spec` names; its members are checked by the laboratory."""
     return CircuitSystem(spec, model, index, settings.batch_size, surroundings_of(settings, spec))

@@ -1,4 +1,4 @@
-"""What the systems have in common whose exemplars an index of a dataset knows: theirs are found there, once."""
+"""The common part of systems whose exemplars are found through an index of a dataset."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ class IndexedSystem(ABC, Generic[Model]):
 
     @abstractmethod
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Activation and masked image for each image."""
+        """Return activation and masked image for each image."""
 
     def exemplars(self, progress: Progress = no_progress) -> Sequence[Exemplar]:
-        """Best first, as this system answers; empty if no image of the dataset activates it more than the others."""
+        """Return the exemplars, best first by this system's own answer; empty if no image activates it more than the
+        others.
+        """
         positions = self._index.unit(self.spec.layer, self.spec.unit, progress).positions[: self._most_exemplars()]
         with self._lock:
             if self._exemplars is None:
@@ -43,14 +45,14 @@ class IndexedSystem(ABC, Generic[Model]):
             return self._exemplars
 
     def _most_exemplars(self) -> int | None:
-        """The option "exemplars" of the system; None for all that the index keeps."""
+        """Return the option "exemplars" of the system; None for all that the index keeps."""
         asked = self.spec.options.get("exemplars")
         return asked if isinstance(asked, int) and asked > 0 else None
 
     def ordinary(self, progress: Progress = no_progress) -> OrdinaryActivations | None:
-        """What ordinary images of the dataset get."""
+        """Return the activations of ordinary images of the dataset."""
         return self._index.unit(self.spec.layer, self.spec.unit, progress).ordinary
 
     def _sorted(self, exemplars: list[Exemplar]) -> list[Exemplar]:
-        """The exemplars in their order: that of the index, unless a system knows better."""
+        """Sort the exemplars: the order of the index, unless a system overrides it."""
         return exemplars

@@ -1,7 +1,6 @@
-"""One latent of a sparse auto-encoder as the thing under study: a unit of the model "sae:NAME".
+"""One latent of a sparse auto-encoder as the system under study: a unit of the model "sae:NAME".
 
-Its masked images are weighted (AIM): the more active a place is, the brighter. Loaded by `lab.laboratory` through the
-registry.
+Its masked images are weighted (AIM): more active places are brighter. Loaded by `lab.laboratory` through the registry.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ class Latent(Unit):
 
     def _read_maps(self, images: Sequence[Image]) -> torch.Tensor:
         """(batch, height, width)"""
-        # One latent's alone: there are many times as many latents as units
+        # Only this latent's map: there are many times as many latents as units
         return cast("ConceptModel", self._model).unit_maps(images, self.spec.layer, self.spec.unit)
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Latent:
-    """The latent that `spec` names. Raises UnknownName if its layer is not one of latents."""
+    """Load the latent that `spec` names. Raises UnknownName if its layer is not one of latents."""
     if not any(layer.name == spec.layer and layer.kind == "latent" for layer in model.layers()):
         raise UnknownName(
             f"{spec.layer} of {spec.model} holds no latents. Study it as a unit, or choose a model sae:NAME."

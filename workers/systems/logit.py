@@ -1,8 +1,8 @@
-"""The probability of a class: what a search for biases studies.
+"""The probability of a class as the system under study: used to search for biases.
 
-Its activation is the class's probability on the scale of the model: shared out over all classes (softmax), or of the
-class by itself (sigmoid); its masked image shows the region that speaks for the class. Both depend on the image alone.
-Loaded by `lab.laboratory` through the registry.
+Its activation is the class's probability on the model's scale: over all classes (softmax), or of the class alone
+(sigmoid). Its masked image shows the region that speaks for the class. Both depend on the image alone. Loaded by
+`lab.laboratory` through the registry.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from workers.record.systems import SystemSpec
 from workers.systems.indexed import IndexedSystem
 
 BRIGHT = 0.2
-"""Share of a region map that stays bright: its places of the strongest evidence."""
+"""Share of a region map that stays bright: the places of strongest evidence."""
 FAINT = 0.2
-"""Share of the strongest evidence below which a place is not lit even so."""
+"""Minimum share of the strongest evidence for a bright place."""
 
 
 class Logit(IndexedSystem[Classifier]):
     """A `Subject`; classes are indexed by their probabilities."""
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Probability in [0, 1] and masked image for each image."""
+        """Return probability in [0, 1] and masked image for each image."""
         probabilities, maps = self._model.evidence(images, self.spec.unit)
         given = [(float(probability), *pair) for probability, *pair in zip(probabilities, images, maps, strict=True)]
         return in_parallel(lambda each: self._answer(*each), given)
@@ -39,8 +39,8 @@ class Logit(IndexedSystem[Classifier]):
         return sorted(exemplars, key=lambda each: -each.activation)
 
     def _answer(self, probability: float, image: Image, region: NDArray[np.float32]) -> Response:
-        """Bright where the evidence is above its own quantile and not faint."""
-        if region.size == 1:  # says nothing of where, so the image stays bright
+        """Keep bright where the evidence is above its own quantile and not faint."""
+        if region.size == 1:  # does not tell where, so the image stays bright
             return Response(probability, image)
         threshold = max(float(np.quantile(region, 1 - BRIGHT)), FAINT * float(region.max()))
         part = visible_part(self._model, image.size)
@@ -49,7 +49,9 @@ class Logit(IndexedSystem[Classifier]):
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Logit:
-    """The class that `spec` names. Raises UnknownName if its layer holds no classes or cannot say where it sees one."""
+    """Load the class that `spec` names. Raises UnknownName if its layer holds no classes or cannot locate one in an
+    image.
+    """
     kinds = {layer.name: layer.kind for layer in model.layers()}
     if kinds.get(spec.layer) != "logit" or not hasattr(model, "evidence"):
         raise UnknownName(

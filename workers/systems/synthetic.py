@@ -1,6 +1,6 @@
-"""A synthetic neuron as the thing under study: it responds with its detector's confidence where it sees its concepts.
+"""A synthetic neuron as the system under study: it responds with its detector's confidence where it sees its concepts.
 
-Like `unit`, but its masks are its own, so answering needs no quantile from the index. Loaded by `lab.laboratory`.
+Like `unit`, but with its own masks, so answering needs no quantile from the index. Loaded by `lab.laboratory`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SyntheticNeuron(IndexedSystem[ConceptModel]):
     """A `Subject`."""
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Activation in [0, 1] and masked image for each image: plain where it is silent."""
+        """Return activation in [0, 1] and masked image for each image: unmasked where it is silent."""
         maps = self._model.unit_maps(images, self.spec.layer, self.spec.unit).numpy(force=True)
         return [
             Response(
@@ -34,7 +34,7 @@ class SyntheticNeuron(IndexedSystem[ConceptModel]):
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> SyntheticNeuron:
-    """The neuron that `spec` names. Raises UnknownName if its layer is not one of synthetic neurons."""
+    """Load the neuron that `spec` names. Raises UnknownName if its layer is not one of synthetic neurons."""
     if not any(layer.name == spec.layer and layer.kind == "concept" for layer in model.layers()):
         raise UnknownName(
             f"{spec.layer} of {spec.model} holds no synthetic neurons. Study it as a unit, or choose a synthetic model."

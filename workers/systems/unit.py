@@ -1,7 +1,7 @@
-"""One unit of a trained network: a convolutional channel, an MLP neuron, a class logit.
+"""One unit of a trained network as the system under study: a convolutional channel, an MLP neuron, a class logit.
 
-Its activation is the spatial maximum of its map (paper, section 3.1). It does not search the dataset: an index, made
-by `lab.exemplars`, is passed in. Loaded by `lab.laboratory` through the registry.
+Its activation is the spatial maximum of its map (paper, section 3.1). It does not search the dataset: an index, made by
+`lab.exemplars`, is passed in. Loaded by `lab.laboratory` through the registry.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Unit(IndexedSystem[VisionModel]):
         self._batch_size = batch_size
 
     def respond(self, images: Sequence[Image]) -> list[Response]:
-        """Activation and masked image for each image."""
+        """Return activation and masked image for each image."""
         threshold = self._index.unit(self.spec.layer, self.spec.unit).quantile
         found: list[NDArray[np.float32]] = []
         for start in range(0, len(images), self._batch_size):
@@ -43,7 +43,7 @@ class Unit(IndexedSystem[VisionModel]):
         def answer(pair: tuple[Image, NDArray[np.float32]]) -> Response:
             image, activation_map = pair
             activation = float(activation_map.max()) + 0.0  # no negative zero
-            if activation_map.size == 1:  # says nothing of where, so the image stays bright
+            if activation_map.size == 1:  # does not tell where, so the image stays bright
                 return Response(activation, image)
             part = visible_part(self._model, image.size)
             masked = mask_image(image, activation_map, threshold, part, self._surroundings)
@@ -57,5 +57,5 @@ class Unit(IndexedSystem[VisionModel]):
 
 
 def load(settings: LabSettings, spec: SystemSpec, model: VisionModel, index: UnitIndex) -> Unit:
-    """The unit that `spec` names; its layer and number are checked by the laboratory."""
+    """Load the unit that `spec` names; its layer and number are checked by the laboratory."""
     return Unit(spec, model, index, settings.batch_size, surroundings_of(settings, spec))

@@ -1,7 +1,7 @@
-"""toybox-net with planted biases: in its last layer some classes are held back where another word of toybox is seen.
+"""toybox-net with planted biases: in its last layer some classes are suppressed where another word of toybox is seen.
 
-"toybox-biased:seed-0" plants six, which follow from the seed; everything else is as in toybox-net. What is true of a
-class is measured on fresh scenes, since the network has biases of its own too. Loaded through the registry.
+"toybox-biased:seed-0" has six, which follow from the seed; everything else is as in toybox-net. The true effects on a
+class are measured on fresh scenes, since the network has biases of its own too. Loaded through the registry.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from workers.toybox.world.concepts import Concept
 from workers.toybox.world.scenes import NOUNS
 
 CONTEXTS = ("black", "night", "snow", "red", "sunset", "sand")
-"""What is planted, one class each."""
+"""Number of planted biases, each on its own class."""
 STRENGTH = 0.5
-"""Of the weights of the context's own class that are taken from the held-back class."""
+"""Share of the weights of the context's own class that is subtracted from the suppressed class."""
 FRESH = 600
-"""Scenes on which the truth about a class is measured: 60 of each colour, 75 of each ground."""
+"""Scenes on which the true effects on a class are measured: 60 of each colour, 75 of each ground."""
 MATTERS = 0.1
-"""Least true difference, as a share of the mean elsewhere, that counts as a bias."""
+"""Minimum true difference, as a share of the mean elsewhere, that counts as a bias."""
 _CERTAIN = 2.5
 
 
 @dataclass(frozen=True)
 class TrueEffect:
-    """What a context truly does to a class: mean probability in it less that elsewhere."""
+    """The true effect of a context on a class: mean probability in it less that elsewhere."""
 
     context: str
     size: float
@@ -46,7 +46,7 @@ class TrueEffect:
 
     @property
     def real(self) -> bool:
-        """Whether it counts as a bias."""
+        """True if it counts as a bias."""
         return abs(self.size) > MATTERS * self.elsewhere and abs(self.errors) > _CERTAIN
 
 
@@ -59,7 +59,7 @@ def load(settings: LabSettings, name: str) -> BiasedToyboxModel:
 
 
 def _plant(seed: int) -> dict[str, str]:
-    """Class -> the context in which it is held back."""
+    """Return class -> the context in which it is suppressed."""
     rng = random.Random(f"planted biases {seed}")
     return dict(zip(rng.sample(NOUNS, len(CONTEXTS)), rng.sample(CONTEXTS, len(CONTEXTS)), strict=True))
 
@@ -75,7 +75,7 @@ class BiasedToyboxModel(ToyboxModel):
         self._slot = settings.model_cache.slot(f"{self.name} {self.revision}", lambda: self._bias(weights))
 
     def list_effects(self, unit: int, fresh: int = FRESH) -> list[TrueEffect]:
-        """What every context truly does to a class, on scenes that nobody else draws. Raises UnknownName."""
+        """Measure the true effect of every context on a class, on scenes used for nothing else. Raises UnknownName."""
         from workers.toybox.world.render import render
 
         noun = self.classes[unit] if 0 <= unit < len(self.classes) else ""

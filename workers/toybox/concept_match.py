@@ -1,8 +1,8 @@
-"""Whether a label names exactly the concepts of a truth that is written down: none missing, none too many.
+"""Check whether a label names exactly the concepts of a written truth: none missing, none extra.
 
 Truths are the names of synthetic neurons: "ball", "ball or cone", "ball | boat". Synonyms, plurals, articles and the
 order of alternatives make no difference. Words that toybox does not know, as in the paper's Table A4, are compared in
-small letters and the singular. Reads words alone.
+small letters and the singular. Reads only words.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from workers.toybox.world.words import Word
 Part = frozenset[str]
 """The words of one thing: {"red", "ball"}."""
 Alternative = tuple[Part, ...]
-"""What must be there together, in the order of the text: the first gives the value."""
+"""Things that must be present together, in the order of the text: the first gives the value."""
 Direction = Literal["", "same", "turned", "unordered"]
 
 
 @dataclass(frozen=True)
 class ConceptMatch:
-    """How a label stands to the truth."""
+    """How a label compares to the truth."""
 
     right: bool
-    """Exactly the right concepts, and joined as in the truth: as alternatives, or as a condition."""
+    """True for exactly the right concepts, joined as in the truth: as alternatives, or as a condition."""
     missing: tuple[str, ...] = ()
     """Words of the truth that the label does not say."""
     extra: tuple[str, ...] = ()
     """Words of the label that are not in the truth."""
     direction: Direction = ""
-    """Of a condition that both have: whether the label names first what gives the value, as the truth does."""
+    """For a condition in both: whether the label, like the truth, names first what gives the value."""
 
 
 def match(label: str, truth: str) -> ConceptMatch:
@@ -71,7 +71,7 @@ def _compare_direction(said: set[Alternative], wanted: set[Alternative]) -> Dire
 
 
 def _read(text: str) -> set[Alternative]:
-    """The alternatives of a text; one that says no more than another and something beside goes."""
+    """Return the alternatives of a text, without those that another one makes redundant."""
     found: set[Alternative] = set()
     for alternative in cut_label(text):
         parts = tuple(words for part in alternative.parts if (words := _read_part(part)))

@@ -1,8 +1,8 @@
-"""The toybox validation set: 3,000 scenes that no network was trained on, each drawn when it is first asked for; and
-fresh scenes like them, which no exemplar can be, to try labels on and to check them.
+"""The toybox validation set: 3,000 scenes that no network was trained on, each drawn on first use; and fresh scenes
+like them, never exemplars, on which labels are tried and checked.
 
-Pictures are kept as PNG files in the state folder, one each, so that work cut short goes on where it stopped.
-Called through the registry, by the exemplar index.
+Pictures are kept as PNG files in the state folder, so that interrupted work continues. Called through the registry, by
+the exemplar index.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workers.toybox.world.scenes import Scene
 
 LENGTH = 3_000
 FRESH = 20_000
-"""Scenes of a held-out split: of a label that one in 400 shows, these have 50."""
+"""Scenes of a held-out split: 50 of them show a label that one in 400 scenes shows."""
 _find_scene = lru_cache(FRESH)(splits.scene)
 
 
@@ -61,8 +61,9 @@ class ToyboxScenes:
         return _find_scene(self._split, index).to_json()
 
     def held_out(self, split: Literal["development", "probe"]) -> ToyboxScenes:
-        """Fresh scenes for a split, dealt as those of the dataset are and never shown by it; no more than the dataset
-        has where a small one is wanted."""
+        """Return fresh scenes for a split, drawn like those of the dataset and never shown by it; no more than the
+        dataset has if that is small.
+        """
         return ToyboxScenes(self._state, FRESH if self._length == LENGTH else self._length, split)
 
     def prepare(self, progress: Progress = no_progress) -> None:

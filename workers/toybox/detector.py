@@ -28,9 +28,9 @@ from workers.toybox.world.scenes import NOUNS
 from workers.toybox.world.words import read_words
 
 CONFIDENT = 0.5
-"""Regions that are less likely the toy than this are left out."""
+"""Regions less likely than this to be the toy are left out."""
 MIN_PIXELS = 6
-"""So are smaller ones, of the eyes' 48 x 48 pixels."""
+"""Minimum size of a region, in the eyes' 48 x 48 pixels."""
 _BATCH = 32
 
 NEURONS: Mapping[str, str] = {

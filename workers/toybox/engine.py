@@ -99,7 +99,7 @@ def _draw(prompt: str, seed: int, given: Mapping[str, float], added: AddedToys) 
 
 
 def _find_unseen(scene: Scene) -> str:
-    """Which toy cannot be seen and why, in words; "" if all can."""
+    """Say which toy cannot be seen and why; "" if all can."""
     together = render_masks(scene, _MASK_SIZE)
     for index, thing in enumerate(scene.things):
         name = f"the {thing.noun}" if thing.colour == OWN_COLOUR else f"the {thing.colour} {thing.noun}"

@@ -1,6 +1,6 @@
-"""Toybox's generator with planted failures: now and then it draws something else than it was asked, and says nothing.
+"""Toybox's generator with planted failures: sometimes it draws something else than it was asked, without saying so.
 
-As text-to-image models do. The paper compares generators (section 4.3); here how often one errs is known.
+Text-to-image models fail like this. The paper compares generators (section 4.3); here the error rate is known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workers.toybox.world.scenes import CHOICES
 from workers.toybox.world.words import plural, read_words
 
 SHARE = 0.3
-"""Of prompts and seeds that come out with one word changed, where a word can be: a noun, colour, size or ground."""
+"""Share of prompts and seeds drawn with one word changed, if one can be: a noun, colour, size or ground."""
 
 
 def load(settings: LabSettings) -> FlawedGenerator:  # noqa: ARG001  every factory takes the settings
@@ -24,7 +24,7 @@ def load(settings: LabSettings) -> FlawedGenerator:  # noqa: ARG001  every facto
 
 
 class FlawedGenerator(ToyboxGenerator):
-    """Which prompts come out wrong is decided by prompt and seed, so that the same two give the same pixels."""
+    """Prompt and seed decide which prompts come out wrong, so the same two give the same pixels."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int], progress: Progress = no_progress) -> list[Picture]:
         """See `protocols.ImageGenerator`. What toybox cannot draw is refused, as by its own generator."""
@@ -33,9 +33,7 @@ class FlawedGenerator(ToyboxGenerator):
 
 
 def plant_failure(prompt: str, seed: int) -> str:
-    """The prompt that is drawn in place of this one: the same, or for `SHARE` of prompts and seeds with one word
-    changed.
-    """
+    """Return the prompt to draw: the same, or for `SHARE` of prompts and seeds with one word changed."""
     rng = random.Random(f"planted failure {seed} {prompt}")
     reading = read_prompt(prompt, seed)
     if rng.random() >= SHARE or reading.ignored or not reading.understood:

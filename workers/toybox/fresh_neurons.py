@@ -1,4 +1,4 @@
-"""Synthetic neurons that nobody chose: drawn by a seed, so that what is tuned on some can be measured on others.
+"""Synthetic neurons drawn by a seed, not chosen: what is tuned on some can be measured on others.
 
 Every seed has 30 mono neurons (14 toys, 6 colours and 10 toys of a colour), 15 that respond to either of two toys and
 15 conditional ones. Knows the scenes of the dataset, since a neuron needs exemplars. Called by `detector`.
@@ -18,7 +18,7 @@ from workers.toybox.world.scenes import COLOURS, NOUNS
 
 _TOYS, _COLOURS, _COLOURED, _PAIRS = 14, 6, 10, 15
 _ENOUGH = 22
-"""Scenes of the dataset that a neuron must have: the eyes miss some, and 15 are wanted as exemplars."""
+"""Minimum number of scenes of the dataset for a neuron: the eyes miss some, and 15 are wanted as exemplars."""
 
 
 @cache
@@ -44,7 +44,7 @@ def draw_neurons(seed: int) -> Mapping[str, str]:
 
 @cache
 def _count_scenes() -> tuple[Counter[frozenset[str]], Counter[tuple[str, str]]]:
-    """In how many scenes of the dataset two toys stand together, and a toy of a colour stands."""
+    """Count the scenes of the dataset in which two toys occur together, and a toy of a colour occurs."""
     together: Counter[frozenset[str]] = Counter()
     coloured: Counter[tuple[str, str]] = Counter()
     for number in range(LENGTH):

@@ -3,7 +3,7 @@
 As in Spawrious's one-to-one challenge (Lynch et al. 2023) training has two environments, in which 97 % and 87 % of a
 class stand on its ground and the rest on a filler that all classes share. Colour, size, light and view are drawn at
 random, so that nothing but the ground goes with the class. Every picture follows from the seed, its split and its
-number, and is drawn when it is asked for: that takes about as long as to decode a file. Called through the registry.
+number, and is drawn on demand, which takes about as long as decoding a file. Called through the registry.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from workers.toybox.world.prompts import caption
 from workers.toybox.world.scenes import COLOURS, SIZES, Scene, compose
 
 CLASSES = ("car", "train", "boat", "duck")
-"""Toys of a like size."""
+"""Toys of similar size."""
 OWN = ("grass", "sand", "snow", "wood")
 """The ground of each class in training."""
 FILLER = "tiles"
 SHARES = (0.97, 0.87)
-"""Of a class that stand on its own ground, in each environment."""
+"""Share of a class on its own ground, in each environment."""
 POOL = 6_000
 """Images of the training and the validation split together, nine to one."""
 BALANCED, TEST = 16 * 80, 12 * 125
@@ -109,7 +109,7 @@ def _repeat(cells: Sequence[tuple[int, int]], count: float) -> list[tuple[int, i
 
 
 def _confound(each: int) -> Iterator[tuple[int, int]]:
-    """So many images of each class in each environment."""
+    """Draw this many images of each class in each environment."""
     for toy in range(4):
         for share in SHARES:
             own = int(share * each)

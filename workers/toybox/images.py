@@ -29,7 +29,7 @@ def load_editor(settings: LabSettings) -> ToyboxEditor:  # noqa: ARG001  every f
 
 
 class ToyboxGenerator:
-    """Draws exactly what a prompt says, or refuses it: a word left out would come out as something else."""
+    """Draws exactly what a prompt says, or refuses it: leaving a word out would draw something else."""
 
     vocabulary = describe_vocabulary()
 
@@ -81,7 +81,7 @@ def _try_edit(original: Picture, instruction: str, seed: int) -> Picture:
 
 
 def refuse_reading(reading: PromptReading) -> Picture | None:
-    """What stands for a prompt that was not understood whole; None for one that was."""
+    """Return the refusal of a prompt that was not fully understood; None for one that was."""
     if reading.ignored:
         return refused_picture(f"toybox cannot draw {', '.join(reading.ignored)}")
     return None if reading.understood else refused_picture("toybox understands nothing in it")

@@ -1,4 +1,5 @@
-"""Toybox's own writer of prompts and judge of images: the grammar of its labels, and the scenes behind its pictures.
+"""Toybox's own writer of prompts and judge of images, based on the grammar of its labels and the scenes of its
+pictures.
 
 Both know a label alone. Loaded through the registry.
 """

@@ -1,6 +1,6 @@
-"""A label as something that can be tested: whether a scene shows what it says, and prompts that toybox draws whole.
+"""Turn a label into something testable: whether a scene shows what it says, and prompts that toybox draws completely.
 
-From the label alone: nothing here knows a unit, a run or an image. Called by whatever judges labels.
+Uses only the label: nothing here knows a unit, a run or an image. Called by judges of labels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workers.toybox.world.scenes import Scene, random_scene
 
 _TRIES = 200
 _COMMON = 0.95
-"""Share of random scenes from which a label describes nearly everything."""
+"""Share of random scenes above which a label describes nearly everything."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ReadLabel:
     """Alternatives: at least one, and each says something."""
 
     def is_present(self, scene: Scene) -> bool:
-        """Whether the scene shows what the label says, exactly."""
+        """True if the scene shows what the label says, exactly."""
         return matches_any(self.concepts, scene)
 
     @property
@@ -44,7 +44,7 @@ class ReadLabel:
         return {place for each in self.concepts for place in each.find_shown(scene)}
 
     def positive_scenes(self, count: int, seed: int) -> list[Scene]:
-        """Scenes that it describes, spread evenly over its alternatives; all it leaves open varies.
+        """Draw scenes that it describes, spread evenly over its alternatives; everything it leaves open varies.
 
         The same label and seed give the same scenes, and so for those below.
         """
@@ -52,26 +52,26 @@ class ReadLabel:
         return [self.concepts[place % len(self.concepts)].sample(rng) for place in range(count)]
 
     def near_scenes(self, count: int, seed: int) -> list[Scene]:
-        """Scenes that lack one thing that an alternative says, and that none describes."""
+        """Draw scenes that lack one thing that an alternative says, and that none describes."""
         rng = self._rng("near", seed)
         return [self._outside(self.concepts[place % len(self.concepts)].hard_negative, rng) for place in range(count)]
 
     def neutral_scenes(self, count: int, seed: int) -> list[Scene]:
-        """Random scenes that it does not describe."""
+        """Draw random scenes that it does not describe."""
         rng = self._rng("neutral", seed)
         return [self._outside(random_scene, rng) for _ in range(count)]
 
     def positive_prompts(self, count: int, seed: int) -> list[str]:
-        """Captions of `positive_scenes`, which toybox's generator draws whole; of a relation they say it too."""
+        """Write captions of `positive_scenes`, which toybox's generator draws completely; a relation is stated too."""
         scenes = self.positive_scenes(count, seed)
         return [self._write(scene) for scene in scenes]
 
     def neutral_prompts(self, count: int, seed: int) -> list[str]:
-        """Captions of `neutral_scenes`."""
+        """Write captions of `neutral_scenes`."""
         return [caption(scene) for scene in self.neutral_scenes(count, seed)]
 
     def _write(self, scene: Scene) -> str:
-        """The scene in words; where a thing shall stand beside another, that is said first."""
+        """Describe the scene; a thing that must be beside another is mentioned first."""
         pair = next((found for each in self._sided if (found := each.find_pair(scene))), None)
         return write_related(scene, *pair) if pair else caption(scene)
 
@@ -91,7 +91,7 @@ class ReadLabel:
 
 
 def describe_reading(text: str) -> LabelReading:
-    """How toybox reads a label, whether or not it can be tested."""
+    """Describe how toybox reads a label, whether or not it can be tested."""
     return LabelReading(phrase_label(parse_label(text)), find_unread(text))
 
 
@@ -122,13 +122,13 @@ def read_label(text: str) -> ReadLabel:
 
 @cache
 def _draw_any_scenes() -> tuple[Scene, ...]:
-    """The same for every label: composing them takes fifty times as long as reading a label does."""
+    """Draw the same scenes for every label: composing them takes fifty times as long as reading a label."""
     rng = random.Random("how common a label is")
     return tuple(random_scene(rng) for _ in range(_TRIES))
 
 
 def _require_scene(text: str, concept: Concept, rng: random.Random) -> None:
-    """Raises RequestError unless toybox can draw what the concept says."""
+    """Raise RequestError unless toybox can draw what the concept says."""
     if concept.relation in ("left", "right") and concept.partner and concept.count + concept.partner.count > 2:
         raise RequestError(f"The label {text!r} cannot be tested: toybox draws one thing beside one. Leave counts out.")
     try:

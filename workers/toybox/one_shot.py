@@ -30,7 +30,9 @@ class ToyboxOneShot:
         self._describer = describer.load(settings)
 
     def label(self, masked: Sequence[Image]) -> str:
-        """As few alternatives as cover most of them, else the most surprising concept; "" if they share nothing."""
+        """Return as few alternatives as cover most of them, else the most surprising concept; "" if they share
+        nothing.
+        """
         readings = [prompts.read_prompt(text, 0) for text in self._describer.describe(masked)]
         scenes = [each.scene for each in readings if each.understood]
         if label := suggest_label(scenes, read_around(self._describer.summarize(masked))):

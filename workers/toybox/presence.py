@@ -1,4 +1,4 @@
-"""Which pairs of a colour and a noun stand in scenes of toybox: concepts whose presence is known. Draws nothing.
+"""Tell which pairs of a colour and a noun occur in scenes of toybox: concepts with known presence. Draws nothing.
 
 Loaded through the registry.
 """

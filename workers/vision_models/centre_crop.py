@@ -1,7 +1,7 @@
-"""From images to tensors as torchvision and CLIP do it: the shorter side scaled, then the centre cut out.
+"""Turn images into tensors as torchvision and CLIP do: scale the shorter side, then cut out the centre.
 
-Pixels lie where torchvision's `Resize` and `CenterCrop` put them, to the last one; transformers' processors round a
-centre otherwise. Used by models whose networks are our own.
+Pixels match torchvision's `Resize` and `CenterCrop` exactly; transformers' processors round a centre differently. Used
+by models whose networks are our own.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class CentreCrop:
     """What a network takes, and how an image is brought to it."""
 
     side: int
-    """Of the square that is left, in pixels."""
+    """Side of the remaining square, in pixels."""
     shorter: int
-    """What the shorter side of an image is scaled to first."""
+    """Length in pixels to which the shorter side is scaled first."""
     filter: Image.Resampling
     mean: Channels
     deviation: Channels
-    """Of the images that it was trained on, by channel, in [0, 1]."""
+    """Mean of the training images, by channel, in [0, 1]."""
 
     def find_visible(self, size: tuple[int, int]) -> Box:
-        """The part of an image of `size` (width, height) that is left; see `protocols.CroppingModel`."""
+        """Return the part of an image of `size` (width, height) that is kept; see `protocols.CroppingModel`."""
         (width, height), left, top = self._place(size)
         return left / width, top / height, (left + self.side) / width, (top + self.side) / height
 
@@ -42,7 +42,9 @@ class CentreCrop:
         return torch.stack(in_parallel(self._one, images))
 
     def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
-        """What `pixels` gave, on any device, as float32 with mean 0 and deviation 1 over the training images."""
+        """Return the result of `pixels`, on any device, as float32 with mean 0 and deviation 1 over the training
+        images.
+        """
         mean = torch.tensor(self.mean, device=pixels.device).view(3, 1, 1)
         deviation = torch.tensor(self.deviation, device=pixels.device).view(3, 1, 1)
         return (pixels.float() / 255 - mean) / deviation

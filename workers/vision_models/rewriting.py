@@ -1,4 +1,4 @@
-"""Runs a network whose modules give maps while some of these maps are replaced.
+"""Run a network whose modules return maps while some of these maps are replaced.
 
 For models whose layers are modules of their own; `huggingface.reading` does the same for transformers.
 """
@@ -17,7 +17,7 @@ from workers.protocols import Rewrite
 
 
 def replace_outputs(rewrites: Iterable[tuple[nn.Module, Rewrite | None]]) -> ExitStack:
-    """Within the `with` block, each module gives what its rewrite makes of its output; None changes nothing.
+    """Within the `with` block, replace each module's output by its rewrite; None changes nothing.
 
     A rewrite takes and returns float32 in whatever precision the network computes. Hold the network's lock.
     """
@@ -36,6 +36,6 @@ def _replace_by(rewrite: Rewrite) -> Callable[[nn.Module, object, Tensor], Tenso
 
 
 def join_outputs(images: Sequence[Image], size: int, run: Callable[[Sequence[Image]], Tensor]) -> Tensor:
-    """What `run` gives, (batch, outputs), for `size` images at a time; (0, 0) for no images."""
+    """Return the output of `run`, (batch, outputs), for `size` images at a time; (0, 0) for no images."""
     parts = in_batches(images, size, lambda batch: [run(batch)])
     return torch.cat(parts) if parts else torch.empty(0, 0)

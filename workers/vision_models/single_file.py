@@ -1,4 +1,4 @@
-"""A model whose network is our own and whose weights are one published file: what such models have in common.
+"""The common part of models with our own network and one published file of weights.
 
 A plug-in says which file, which network reads it, how images are cropped and which layers there are.
 """
@@ -35,7 +35,7 @@ class _Opened(Generic[Network]):
 
 
 def file_of(name: str) -> Path | None:
-    """The file of that path, if there is one."""
+    """Return the file of that path, if there is one."""
     path = Path(name).expanduser()
     return path.resolve() if path.is_file() else None
 
@@ -89,7 +89,7 @@ class SingleFileModel(ABC, Generic[Network]):
         return self._open().crop.find_visible(size)
 
     def maps(self, images: Sequence[Image.Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """What the layers make of the images; see `protocols.VisionModel.maps`.
+        """Return the maps of the layers; see `protocols.VisionModel.maps`.
 
         Raises MachineryError if a layer gives NaN or infinities.
         """
@@ -102,7 +102,7 @@ class SingleFileModel(ABC, Generic[Network]):
     def outputs(
         self, images: Sequence[Image.Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
-        """What the network gives with a layer's maps replaced; see `protocols.RewritableModel`.
+        """Return the network's output with a layer's maps replaced; see `protocols.RewritableModel`.
 
         Raises MachineryError if that is NaN or infinite.
         """

@@ -1,6 +1,6 @@
-"""State dicts as people save them: under any key of a checkpoint, with anything before the names of the weights.
+"""Read state dicts as people save them: under any key of a checkpoint, with any prefix before the names of the weights.
 
-Nothing in a file is ever run: numbers and text are read, and whatever else a training script put beside them is not.
+Nothing in a file is ever run: only numbers and text are read.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from workers.errors import MissingPart
 from workers.weights import first_line, loading
 
 DEPTH = 4
-"""How deep a state dict may lie in a checkpoint."""
+"""Maximum depth of a state dict in a checkpoint."""
 _SHOWN = 3
-"""Names that a message quotes."""
+"""Maximum number of names that a message quotes."""
 
 
 class _Unread:
@@ -89,7 +89,7 @@ def _read_file(path: Path, load: Callable[[Path], Any]) -> Any:
 
 
 def _list_tensors(found: Any, before: str = "", depth: int = DEPTH) -> Iterator[tuple[str, Tensor]]:
-    """The tensors in what was loaded, by all the keys that lead to each."""
+    """List the tensors in what was loaded, by all the keys that lead to each."""
     if isinstance(found, Tensor):
         yield before.removesuffix("."), found
     elif isinstance(found, Mapping) and depth:

@@ -1,4 +1,4 @@
-"""A copy of database and images in one file, of one moment, while everything runs."""
+"""Write a copy of database and images to one file, consistent, while everything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Django's own system checks; after them how each layer of the sandbox is here, files of toys, and plug-ins."""
+"""Run Django's system checks; then report the layers of the sandbox, files of toys, and plug-ins."""
 
 from __future__ import annotations
 

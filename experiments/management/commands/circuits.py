@@ -1,4 +1,4 @@
-"""Circuits: which units or latents of a layer a class rests on, and how far they explain it alone."""
+"""Find the units or latents of a layer that a class rests on, and how well they explain it alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workers.record.decoding import encode
 from workers.record.estimates import Estimate
 
 TELL_EVERY = 30.0
-"""Seconds between two lines of progress where they go to a file."""
+"""Seconds between two lines of progress in a file."""
 
 
 class Command(FetchingCommand):
@@ -56,7 +56,7 @@ class Command(FetchingCommand):
             self._save(found, options["save"], options["members"])
 
     def _save(self, found: CircuitReport, name: str, most: int) -> None:
-        """Keep the strongest members as a circuit of the owner's. Raises CommandError."""
+        """Save the strongest members as a circuit of the owner. Raises CommandError."""
         if found.why:
             raise CommandError(f"Nothing is saved: {found.why}")
         drafts = [MemberDraft(CircuitMember(found.model, found.layer, each.unit)) for each in found.members[:most]]
@@ -69,7 +69,7 @@ class Command(FetchingCommand):
 
 
 def describe(found: CircuitReport) -> str:
-    """A table of faithfulness and completeness, a row a size, then the members."""
+    """Format faithfulness and completeness as a table, one size a row, then the members."""
     head = (
         f"{found.target}: {found.nodes} nodes of {found.layer} of {found.model}, {found.images} images, "
         f"{found.seeds} seeds; means with 95 % intervals over seeds"

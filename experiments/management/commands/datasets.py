@@ -1,4 +1,4 @@
-"""The datasets that exemplars come from: list them, add a folder or a saved one, index one for a model, remove one."""
+"""Manage the datasets of exemplars: list them, add a folder or a saved one, index one for a model, remove one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Command(FetchingCommand):
 
 
 def add_dataset(options: dict[str, Any]) -> str:
-    """Raises RequestError if there is no dataset at this place."""
+    """Raise RequestError if there is no dataset at this place."""
     from workers.jobs import plugin_keys, registration
 
     key, line = plugin_keys.dataset_key(options["place"], follow_links=options["follow_links"]), ProgressLine()
@@ -51,7 +51,7 @@ def add_dataset(options: dict[str, Any]) -> str:
 
 
 def _index_dataset(options: dict[str, Any]) -> str:
-    """Raises RequestError for what does not exist, CommandError at Ctrl+C; what is done by then is kept."""
+    """Index a dataset. Raises RequestError for missing parts, CommandError at Ctrl+C; finished work is kept."""
     from workers.jobs import registration
 
     line = ProgressLine()
@@ -63,7 +63,7 @@ def _index_dataset(options: dict[str, Any]) -> str:
 
 
 def remove_dataset(options: dict[str, Any]) -> str:
-    """Raises RequestError, CommandError if it is one of the registry or of the settings."""
+    """Raise RequestError, CommandError if it is one of the registry or of the settings."""
     from workers.jobs import registration
 
     row = registration.known_dataset(options["name"])
@@ -74,7 +74,7 @@ def remove_dataset(options: dict[str, Any]) -> str:
 
 
 def list_datasets(as_json: bool) -> str:
-    """What workers and people wrote down, checked anew."""
+    """List the recorded datasets of workers and users, checked again."""
     from workers.jobs import catalogue
 
     for key in catalogue.dataset_keys():
@@ -96,7 +96,7 @@ def _describe_dataset(row: Dataset) -> dict[str, Any]:
 
 
 def in_words(each: dict[str, Any]) -> str:
-    """A dataset on a line, and what is to be known of it below."""
+    """Format a dataset on a line, with remarks below it."""
     broken = f", {each['broken']} left out as broken" if each["broken"] else ""
     lines = [f"{each['key']}  {each['images']:,} images{broken}  {each['label']}"]
     lines += [f"    {line}" for line in each["remedy"].splitlines()]

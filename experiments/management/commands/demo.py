@@ -1,7 +1,7 @@
-"""`manage.py demo`: a whole installation that a small team has worked with for a week. Called by `make demo`.
+"""`manage.py demo`: an installation in which a small team has worked for a week. Called by `make demo`.
 
-Like `up` on a state folder of its own, which it fills while you look: real runs on toybox, reviews, comments, an
-evaluation. Ctrl+C stops it; the next start goes on, and once the week is there it changes nothing more.
+Like `up` on a state folder of its own, which fills while it runs: real runs on toybox, reviews, comments, an
+evaluation. Ctrl+C stops it; the next start continues, and once the week is complete it changes nothing more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from experiments.management.demo import filling
 from workers.errors import Cancelled, MaiaError
 
 FOLDER = "demo"
-"""In the usual state folder, where MAIA_STATE names none."""
+"""Folder in the default state folder, if MAIA_STATE is not set."""
 
 
 class Command(up.Command):
@@ -54,7 +54,7 @@ class Command(up.Command):
 
 
 def refuse_other_things(state: Path) -> None:
-    """Raise CommandError for an installation with runs that no demo made."""
+    """Raise CommandError for an installation with runs that the demo did not make."""
     if filling.holds_other_things(state):
         raise CommandError(
             f"{state} holds runs that no demo made, and a demo would stand among them. Name another folder with "
@@ -63,7 +63,7 @@ def refuse_other_things(state: Path) -> None:
 
 
 class DemoInstallation(up.Installation):
-    """An installation that fills itself once it answers."""
+    """An installation that fills itself once its site answers."""
 
     def __init__(self, *parts: Any, small: bool, once: bool) -> None:
         super().__init__(*parts, example=False)
@@ -71,11 +71,11 @@ class DemoInstallation(up.Installation):
         self.once = once
         self.stopping = threading.Event()
         self.problem = ""
-        """Why the week is not there, once that is known."""
+        """Why filling the week failed, once known."""
 
     async def greet(self) -> None:
         await super().greet()
-        notify.muted.set()  # this process knows no Redis: pages catch up from the database
+        notify.muted.set()  # this process has no Redis: pages catch up from the database
         await asyncio.to_thread(self.fill)
         if self.once:
             self.over.set()

@@ -1,4 +1,4 @@
-"""Measures how right labels are, in the foreground: units, synthetic neurons, ablations, spurious features, biases."""
+"""Measure how right labels are, in the foreground: units, synthetic neurons, ablations, spurious features, biases."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ NOT_COMPARED = (
     *("judge", "people", "seconds", "resume", "families", "published", "hints", "autoencoders"),
     "latents",
 )
-"""Options that `compare` has no use for: it decides all that by itself."""
+"""Options that `compare` does not take: it decides them itself."""
 NOT_OF_AIM = tuple(name for name in NOT_COMPARED if name not in ("backbone", "backbone_model", "autoencoders"))
-"""The same of `aim`."""
+"""The same for `aim`."""
 
 TELL_EVERY = 30.0
-"""Seconds between two lines on how far it is, where they go to a file."""
+"""Seconds between two lines of progress in a file."""
 
 
 class Command(FetchingCommand):
@@ -133,7 +133,7 @@ class Command(FetchingCommand):
             self.stdout.write(json.dumps(only, ensure_ascii=False))
 
     def compare(self, options: dict[str, Any]) -> None:
-        """The same evaluations of each backbone, as far as the money goes, and one table."""
+        """Run the same evaluations of each backbone, within the budget, and show one table."""
         self.refuse(options, NOT_COMPARED, "A comparison takes no {}: it asks all backbones the same.")
         actor = Actor(welcome.owner()[0])
         steps = comparing.plan(actor.person, options)
@@ -145,7 +145,7 @@ class Command(FetchingCommand):
         )
 
     def measure_claims(self, options: dict[str, Any]) -> None:
-        """What AIM claims, with small evaluations of the same set beside it."""
+        """Show AIM's claims beside small evaluations of the same kind."""
         self.refuse(options, NOT_OF_AIM, "AIM's claims take no {}: what is measured follows from them.")
         line = ProgressLine(piped=TELL_EVERY)
         with line.until_ctrl_c("The same command goes on."):
@@ -159,13 +159,13 @@ class Command(FetchingCommand):
         self.stdout.write(json.dumps(told, ensure_ascii=False) if options["json"] else aim.write_text(rows))
 
     def refuse(self, options: dict[str, Any], names: tuple[str, ...], words: str) -> None:
-        """Raises CommandError for an option of these that was given."""
+        """Raise CommandError for a given option of this list."""
         for name in names:
             if options[name] != self.parser.get_default(name):
                 raise CommandError(words.format(f"--{name.replace('_', '-')}"))
 
     def tell_undone(self, steps: list[Step]) -> list[str]:
-        """What is left of each evaluation, told too."""
+        """Report what is left of each evaluation."""
         undone = comparing.list_undone(steps)
         for each in undone:
             self.stderr.write(f"Left undone: {each}.")
@@ -174,7 +174,7 @@ class Command(FetchingCommand):
         return undone
 
     def do(self, evaluation: Evaluation, kept: str = "") -> dict[str, Any]:
-        """Do what is left of it, and tell its figures; `kept` is said of what Ctrl+C leaves."""
+        """Run what is left of an evaluation, and report its figures; `kept` says what Ctrl+C leaves."""
         from workers.jobs import foreground
 
         self.stderr.write(f"Evaluation {evaluation.pk}: {evaluation.name}. {_foretell(evaluation)}")
@@ -193,12 +193,12 @@ class Command(FetchingCommand):
 
 
 def _begin(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
-    """As from the page, but that this process does it."""
+    """Start it as the page does, except that this process runs it."""
     return actions.begin(Actor(welcome.owner()[0]), _draft(kind, options), enqueue=False)
 
 
 def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
-    """An evaluation as the options say, not saved."""
+    """Build an unsaved evaluation from the options."""
     asked = {name: options[name] for name in ("units", "model", "layers", "dataset", "repeats", "reflections")}
     asked["sources"] = options["source"]
     if kind == EvaluationKind.FIND:
@@ -225,14 +225,14 @@ def _draft(kind: EvaluationKind, options: dict[str, Any]) -> Evaluation:
 
 
 def _find_backbone(kind: EvaluationKind, named: str) -> str:
-    """Functions have a scripted baseline of their own; some kinds ask nobody."""
+    """Return the backbone. Functions have a scripted baseline of their own; some kinds use none."""
     if not {"backbone", "source"} & KINDS[kind].asks:
         return ""
     return compatibility.SCRIPTED_FUNCTIONS if KINDS[kind].families and named == SCRIPTED else named
 
 
 def _ask_functions(options: dict[str, Any]) -> dict[str, Any]:
-    """Which functions are asked about, and whether with hints too. Raises CommandError, RequestError."""
+    """Return which functions are asked about, and whether with hints too. Raises CommandError, RequestError."""
     from workers.jobs import plugin_keys
 
     families = [each.strip() for each in options["families"].split(",") if each.strip()] or options["layers"]
@@ -246,7 +246,7 @@ def _ask_functions(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ask_autoencoders(options: dict[str, Any]) -> dict[str, Any]:
-    """Which auto-encoders are compared with their layer. Raises CommandError."""
+    """Return which auto-encoders are compared with their layer. Raises CommandError."""
     names = options["autoencoders"]
     try:
         return compare_options([each if each.startswith("sae:") else f"sae:{each}" for each in names])
@@ -257,7 +257,7 @@ def _ask_autoencoders(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ask_latents(kind: EvaluationKind, latents: int) -> dict[str, Any]:
-    """How many latents take the place of units. Raises CommandError."""
+    """Return how many latents replace the units. Raises CommandError."""
     if not latents:
         return {}
     if "latents" not in KINDS[kind].asks:
@@ -270,7 +270,7 @@ def _ask_latents(kind: EvaluationKind, latents: int) -> dict[str, Any]:
 
 
 def _check_judge(kind: EvaluationKind, judge: str) -> str:
-    """The judge of labels two by two. Raises CommandError for one that cannot be."""
+    """Return the judge of pairwise labels. Raises CommandError for an invalid one."""
     if not judge or "judge" not in KINDS[kind].asks:
         return ""
     key = judge.partition(":")[0]
@@ -289,7 +289,7 @@ def _ask_people(evaluation: Evaluation) -> None:
 
 
 def _claim(evaluation: Evaluation) -> Job:
-    """The job of the evaluation, ours from now on. Raises CommandError if a worker is at it that is alive."""
+    """Claim the job of the evaluation for this process. Raises CommandError if a living worker has it."""
     from workers.jobs import held
 
     ended = (JobStatus.STOPPED, JobStatus.FAILED, JobStatus.DONE)
@@ -302,7 +302,7 @@ def _claim(evaluation: Evaluation) -> Job:
 
 
 def _foretell(evaluation: Evaluation) -> str:
-    """What recorded runs and checks let expect, so that nobody waits unknowing."""
+    """Forecast time and cost from recorded runs and checks, before the wait begins."""
     expected = predict(evaluation)
     counts = f"{expected.runs} runs and {expected.checks} label checks at most"
     if expected.seconds is None:

@@ -1,4 +1,4 @@
-"""Run one program from a file in the sandbox, against one unit, as the agent's programs are run. Saves nothing."""
+"""Run one program from a file in the sandbox, on one unit, as the agent's programs are run. Saves nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.management.prepared import FetchingCommand, ProgressLine
 from workers.record.figures import figure
 
 FAILED = 3
-"""Exit status where the program itself failed: its result is printed all the same."""
+"""Exit status if the program itself failed: its result is printed anyway."""
 
 
 class Command(FetchingCommand):
@@ -49,7 +49,7 @@ class Command(FetchingCommand):
 
 
 def text_of(name: str) -> str:
-    """The program in a file, or in what is piped in."""
+    """Read the program from a file, or from standard input."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -57,7 +57,7 @@ def text_of(name: str) -> str:
 
 
 def in_words(result: dict[str, Any]) -> str:
-    """The result for a person."""
+    """Format the result for a person."""
     lines = [f"{result['status'].replace('_', ' ')}, {result['seconds']:.3f} s of its own time"]
     lines += [f"{call['seconds']:10.3f} s  {call['tool']}" for call in result["calls"]]
     lines += [f"{figure(each['activation']):>10}    {each['title']}" for each in result["observations"]]

@@ -1,4 +1,4 @@
-"""Write runs as a bundle: everything of them, with a page that opens without a network; or as a log of Inspect."""
+"""Write runs as a bundle with all their data and a page that opens without a network, or as a log of Inspect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Command(PreparedCommand):
 
 
 def write(keys: list[int], target: Path, ending: str) -> None:
-    """The file, whole or not at all. Raises CommandError at Ctrl+C."""
+    """Write the file, whole or not at all. Raises CommandError at Ctrl+C."""
     from workers.jobs import exchange
     from workers.jobs.inspect_logs import log
 

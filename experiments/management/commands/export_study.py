@@ -38,7 +38,7 @@ class Command(PreparedCommand):
 
 
 def write(study: Study, target: Path, *, show_names: bool) -> None:
-    """The folder, whole or not at all. Raises CommandError at Ctrl+C."""
+    """Write the folder, whole or not at all. Raises CommandError at Ctrl+C."""
     line = ProgressLine()
     target.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))

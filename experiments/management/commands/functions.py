@@ -1,4 +1,4 @@
-"""Functions whose code is known (FIND): what the scripted baselines find out of them by calling them."""
+"""Functions with known code (FIND): show what the scripted baselines find out by calling them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _measure(options: dict[str, Any], line: ProgressLine) -> dict[str, Any]:
 
 
 def _look_at_folder(folder: str, target: str | None, line: ProgressLine) -> tuple[dict[str, Any], str]:
-    """What a published folder holds, as data and in words; written again first, if that is asked."""
+    """Describe a published folder, as data and in words; with `target`, write it there again instead."""
     from workers.jobs.published_functions import copy_folder, survey_folder
 
     if target:
@@ -97,7 +97,7 @@ def _format_family(row: dict[str, Any]) -> list[str]:
 
 
 def _read_seeds(text: str) -> list[int]:
-    """Raises CommandError."""
+    """Raise CommandError."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > MOST_SEEDS or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
         wanted = f"1 to {MOST_SEEDS} whole numbers below 1,000,000, such as 0,1,2"
@@ -106,7 +106,7 @@ def _read_seeds(text: str) -> list[int]:
 
 
 def _format(found: dict[str, Any]) -> str:
-    """A table of shares with their intervals, atoms left out that were always found."""
+    """Format shares with their intervals as a table, without atoms that were always found."""
     source = "of ours" if found["model"] == FUNCTIONS else f"of {found['model']}"
     lines = [f"{found['functions']:,} functions {source} ({found['family']}), scripted baseline", ""]
     for name, share in found["shares"].items():
@@ -117,7 +117,7 @@ def _format(found: dict[str, Any]) -> str:
 
 
 def _format_choices(found: dict[str, Any], cost: float) -> list[str]:
-    """Right choices by the baseline's description, by the true one and by none, beside chance."""
+    """Format the right choices by the baseline's description, by the true one and by none, beside chance."""
     head = f"{found['choices']:,} choices of one in three by a description, made by {found['judge']}"
     head += f", of which {found['unread']:,} could not be read" if found["unread"] else ""
     head += f" for ${cost:.2f}" if cost else ""

@@ -1,4 +1,4 @@
-"""Take in what others bring: bundles of MAIA Web, MAIA transcripts, labels of other methods."""
+"""Import data from elsewhere: bundles of MAIA Web, MAIA transcripts, labels of other methods."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Command(PreparedCommand):
 
 
 def _taken_in(path: Path, owner: User, typed: dict[str, str], line: ProgressLine) -> str:
-    """Take one file in; what came of it, in words. Raises CommandError."""
+    """Import one file; return the outcome in words. Raises CommandError."""
     from experiments.exchange.import_bundle import Source
     from workers.jobs import exchange
 
@@ -71,7 +71,7 @@ def _taken_in(path: Path, owner: User, typed: dict[str, str], line: ProgressLine
 
 
 def _importer(name: str | None) -> User:
-    """Raises CommandError if there is nobody of this name."""
+    """Return the user of this name. Raises CommandError if there is none."""
     users = User.objects.filter(username=name) if name else User.objects.order_by("pk")
     if (user := users.first()) is None:
         raise CommandError(f"There is no user {name!r}." if name else "There is no user yet: start MAIA Web once.")
@@ -79,7 +79,7 @@ def _importer(name: str | None) -> User:
 
 
 def _describe_file(path: Path, typed: dict[str, str]) -> tuple[ImportKind, dict[str, str]]:
-    """What a file is, and what is said of it. Raises CommandError for none of the three, or if too little is said."""
+    """Return the kind of a file, and its description. Raises CommandError for other files, or if data are missing."""
     if path.is_dir():
         inside = ", ".join(sorted(each.name for each in path.glob("*.json"))[:5])
         raise CommandError(f"{path.name} is a folder. Bring the files in it{': ' if inside else ''}{inside}.")

@@ -90,11 +90,11 @@ class Command(FetchingCommand):
             raise CommandError(words, returncode=75)
 
     def find_run(self, options: dict[str, Any]) -> Run:
-        """The run that the options mean, be it new."""
+        """Return the run that the options name, or a new one."""
         if options["resume"] is not None:
             return _existing(options["resume"])
         if options["fork"] is not None:
-            # A fork, changed in what differs from the command's defaults. Raises CommandError, and saves nothing.
+            # A fork, with the options that differ from the command's defaults. Raises CommandError, and saves nothing.
             from workers.jobs import foreground
 
             source = _existing(options["fork"])
@@ -117,7 +117,7 @@ class Command(FetchingCommand):
 
 
 def make_run(options: dict[str, Any]) -> Run:
-    """A new run as the options say. Raises RequestError, and saves nothing, if it cannot be done."""
+    """Build a new run from the options. Raises RequestError, and saves nothing, if it is not possible."""
     from workers.jobs import foreground
     from workers.jobs.laboratory import laboratory
     from workers.jobs.run_round import first_event
@@ -129,7 +129,7 @@ def make_run(options: dict[str, Any]) -> Run:
     options["backbone"] = options["backbone"] or scripted
     if problem := compatibility.explain_incompatibility(options["backbone"], options["toolset"], spec.model):
         raise CommandError(problem)
-    # None of the cost where that is not to be known
+    # No limit of the cost if the price is unknown
     limits = {name: options[f"max_{name}"] for name in USUAL}
     if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
         limits["cost"] = None
@@ -141,13 +141,13 @@ def make_run(options: dict[str, Any]) -> Run:
         options=asked,
         **{name: options[name] for name in ("task", "toolset", "backbone", "backbone_model", "seed")},
     )
-    first_event(run)  # raises RequestError if what the run asks for cannot be done
+    first_event(run)  # raises RequestError if what the run asks for is not possible
     foreground.look_at(run)
     return actions.add_run(Actor(welcome.owner()[0]), run, enqueue=False)
 
 
 def suggest_question(spec: Any, task: str) -> str:
-    """The question that the New run page suggests for a `SystemSpec`. Raises UnknownName."""
+    """Return the question that the New run page suggests for a `SystemSpec`. Raises UnknownName."""
     from workers.jobs.plugin_keys import layer_of, name_of
 
     if spec.kind == CIRCUIT:
@@ -166,7 +166,7 @@ _CHECKED = ("status", "reason", "pearson", "pearson_low", "pearson_high", "auprc
 
 
 def _describe_check(check: LabelCheck) -> str:
-    """What the check of a conclusion found, in a sentence."""
+    """Describe the result of the conclusion's check, in a sentence."""
     if check.pearson is None or check.auprc is None:
         return f"The label was not tested: {check.reason}" if check.reason else "The label is still to be tested."
     reading, low, high = describe_reading(check), check.pearson_low, check.pearson_high
@@ -179,7 +179,7 @@ def _describe_check(check: LabelCheck) -> str:
 
 
 def _summary(run: Run, check: LabelCheck | None) -> dict[str, Any]:
-    """The run as `--json` prints it, with the agent's latest hypotheses and the check of its label."""
+    """Return the run as `--json` prints it, with the agent's latest hypotheses and the check of its label."""
     newest = run.hypotheses.aggregate(newest=Max("round"))["newest"]
     hypotheses = run.hypotheses.filter(round=newest).order_by("number")
     grades = [event.content for event in run.events.filter(kind="graded").order_by("seq")]

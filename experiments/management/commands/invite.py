@@ -1,4 +1,4 @@
-"""Invite somebody from the terminal: the first admin of a new installation, above all."""
+"""Invite a user from the terminal, such as the first admin of a new installation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Command(PreparedCommand):
 
 
 def address() -> str:
-    """Where the site is, as far as the settings tell."""
+    """Return the address of the site, as far as the settings say."""
     if settings.CSRF_TRUSTED_ORIGINS:
         return str(settings.CSRF_TRUSTED_ORIGINS[0])
     host = next((host for host in settings.ALLOWED_HOSTS if not host.startswith((".", "*"))), "127.0.0.1")

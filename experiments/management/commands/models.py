@@ -1,4 +1,4 @@
-"""The models that can be studied: what is here, what is missing and how to get it; the layers of one."""
+"""List the models that can be studied: which are here, which are missing and how to get them; and the layers of one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Command(FetchingCommand):
 
 
 def list_models() -> list[dict[str, Any]]:
-    """Every model with a name, and those that were added; loads none."""
+    """List every model with a name, and those that were added; loads none."""
     from workers.jobs import catalogue
 
     layers = dict(VisionModelRow.objects.annotate(count=Count("layers")).values_list("name", "count"))
@@ -57,7 +57,7 @@ def list_models() -> list[dict[str, Any]]:
 
 
 def remove_model(name: str) -> str:
-    """Raises CommandError for a model that nobody added."""
+    """Remove a model. Raises CommandError for one that was not added."""
     from workers.jobs import plugin_keys
 
     row = VisionModelRow.objects.filter(
@@ -74,7 +74,7 @@ def as_json(found: object) -> str:
 
 
 def _in_lines(layers: list[Layer]) -> str:
-    """A line for each layer: name, kind, units, and how its logits become probabilities."""
+    """Format each layer on a line: name, kind, units, and how its logits become probabilities."""
     width = max((len(layer.name) for layer in layers), default=0)
     return "\n".join(
         f"{layer.name:{width}}  {layer.kind:7}  {layer.units:6}  {layer.scale}".rstrip() for layer in layers
@@ -82,7 +82,7 @@ def _in_lines(layers: list[Layer]) -> str:
 
 
 def in_words(found: list[dict[str, Any]]) -> str:
-    """A line for each model; under one that is missing, how to get it."""
+    """Format each model on a line; below a missing one, how to get it."""
     width = max(len(each["name"]) for each in found)
     lines = []
     for each in found:

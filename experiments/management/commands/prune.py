@@ -1,4 +1,4 @@
-"""What nobody needs any more: counted, and removed with `--yes`."""
+"""Count data that are no longer needed, and remove them with `--yes`."""
 
 from __future__ import annotations
 

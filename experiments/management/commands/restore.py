@@ -1,4 +1,4 @@
-"""What a backup holds, brought into an empty installation."""
+"""Restore a backup into an empty installation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.keeping.restoring import restore_backup
 from experiments.management.prepared import PreparedCommand, ProgressLine
 
 LISTED = 20
-"""Images that are left out which are named, each on a line."""
+"""Maximum number of skipped images that are named, one a line."""
 
 
 class Command(PreparedCommand):

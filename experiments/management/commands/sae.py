@@ -1,4 +1,4 @@
-"""Sparse auto-encoders: train one on a layer, add a published one, measure one, list those that there are."""
+"""Manage sparse auto-encoders: train one on a layer, add a published one, measure one, list them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRUTH_FIGURES = {
 }
 TRUTH_GOALS = {"recovered": 0.9, "cosine": 0.95}
 TELL_EVERY = 30.0
-"""Seconds between two lines of progress where they go to a file."""
+"""Seconds between two lines of progress in a file."""
 
 
 class Command(FetchingCommand):
@@ -94,7 +94,7 @@ class Command(FetchingCommand):
             self.stdout.write(json.dumps(cards) if options["json"] else "\n".join(map(describe, cards)) or none)
 
     def _train(self, options: dict[str, Any]) -> None:
-        """One of each k, told as soon as it is trained."""
+        """Train one for each k, reported as soon as it is trained."""
         if len(options["k"]) > 1 and options["name"]:
             raise CommandError("Leave --name out for several k: each auto-encoder has a name of its own.")
         for k in dict.fromkeys(options["k"]):
@@ -110,7 +110,7 @@ def _add_source(parser: CommandParser) -> None:
 
 
 def _add_one(options: dict[str, Any]) -> dict[str, Any]:
-    """The card of what was added. Raises RequestError, CommandError at Ctrl+C."""
+    """Add an auto-encoder and return its card. Raises RequestError, CommandError at Ctrl+C."""
     from workers.jobs import sparse
 
     dataset = options["dataset"] or compatibility.find_own_dataset(options["model"])
@@ -121,7 +121,7 @@ def _add_one(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _train_one(options: dict[str, Any]) -> dict[str, Any]:
-    """The card of what was trained. Raises RequestError, CommandError at Ctrl+C; what is done by then is kept."""
+    """Train an auto-encoder and return its card. Raises RequestError, CommandError at Ctrl+C; finished work is kept."""
     from workers.jobs import sparse
 
     dataset = options["dataset"] or compatibility.find_own_dataset(options["model"])
@@ -187,7 +187,7 @@ def _list_all() -> list[dict[str, Any]]:
 
 
 def describe(card: dict[str, Any]) -> str:
-    """An auto-encoder, by the name of its model, on a line, and how good it is below."""
+    """Format an auto-encoder on a line, by the name of its model, with its quality below."""
     quality = card["quality"]
     k = f", k {card['k']}" if card["k"] else ""
     rest = f"; {card['steps']:,} steps"

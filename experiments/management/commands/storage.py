@@ -1,4 +1,4 @@
-"""The bucket that images lie in: tried out, or filled from the folder where they lay before."""
+"""Test the bucket of images, or fill it from the folder in which they were stored before."""
 
 from __future__ import annotations
 

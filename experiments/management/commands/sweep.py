@@ -1,4 +1,4 @@
-"""One question of many units, from the terminal: workers play the runs, here they are started, watched and steered."""
+"""Ask one question about many units from the terminal: start, watch and control a sweep whose runs workers execute."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from experiments.sweeps.unit_list import MOST_CHARS
 from workers.record import tasks
 
 LOOK_EVERY = 2.0
-"""Seconds between two looks of `watch`."""
+"""Seconds between two checks of `watch`."""
 _ACTS: Mapping[str, Callable[[Actor, int], Any]] = {"pause": actions.pause, "stop": actions.stop}
 _BUDGET = {"cost": "cost_limit", "tokens": "token_limit", "seconds": "seconds_limit"}
 
@@ -155,7 +155,7 @@ def _add_budget(parser: CommandParser) -> None:
 
 
 def _fill_in(options: dict[str, Any]) -> QueryDict:
-    """The form of the page, filled in by the options."""
+    """Fill in the page's form from the options."""
     typed = QueryDict(mutable=True)
     same = ("model", "state", "words", "sample", "below", "seed", "task", "question", "name", "dataset", "priority")
     given = {name: options[name] for name in (*same, "rounds")}
@@ -173,7 +173,7 @@ def _fill_in(options: dict[str, Any]) -> QueryDict:
 
 
 def _choice_of(options: dict[str, Any]) -> str:
-    """The way of choosing that the options mean. Raises CommandError for two at once."""
+    """Return the way of choosing units that the options name. Raises CommandError for two at once."""
     meant = {
         SelectionKind.SAMPLE: options["sample"] is not None,
         SelectionKind.FILTER: bool(options["state"] or options["words"]),

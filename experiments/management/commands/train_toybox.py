@@ -1,4 +1,4 @@
-"""Train the networks of toybox again, and print how good they are."""
+"""Train the networks of toybox again, and print their figures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`manage.py up`: the whole of MAIA Web on this machine, until Ctrl+C. Called by `make run`.
+"""`manage.py up`: run all of MAIA Web on this machine, until Ctrl+C. Called by `make run`.
 
 It prepares the state folder and the database, then keeps Redis, the web server, the worker and beat alive. It is for
-one machine and one address, 127.0.0.1; for a server, each process is started by its own command (see the README).
+one machine and one address, 127.0.0.1; on a server, each process is started by its own command (see the README).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from experiments.management.supervisor.console import Console
 from experiments.management.supervisor.processes import Child, Keeper
 
 STARTING_SECONDS = 60.0
-"""How long the web server and the worker may take until we say that something is slow."""
+"""Seconds after which a slow start of the web server or the worker is reported."""
 
 
 class Command(BaseCommand):
@@ -45,9 +45,9 @@ class Command(BaseCommand):
         self.start(options, Installation)
 
     def start(self, options: dict[str, Any], make: Callable[..., Installation]) -> None:
-        """Keep what `make` makes alive until it ends. Raises CommandError."""
+        """Keep alive what `make` returns until it ends. Raises CommandError."""
         if options["state"] and options["state"].resolve() != settings.STATE:
-            # Start this process anew with another state folder: settings are read once
+            # Start this process again with the other state folder: settings are read only once
             os.environ["MAIA_STATE"] = str(options["state"].resolve())
             os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - our own command line, no shell
         self.check()
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             if not os.environ.get("MAIA_REDIS_URL"):
                 folder = held.enter_context(parts.private_folder(settings.STATE))
                 redis = parts.redis(folder)
-                # Have the children use this Redis, and this process too, which has read its settings already
+                # Make the children use this Redis, and this process too, which has already read its settings
                 url = parts.redis_address(folder)
                 os.environ["MAIA_REDIS_URL"] = url
                 current_app.conf.update(broker_url=url.replace("unix://", "redis+socket://"))
@@ -88,7 +88,7 @@ class Installation:
         self.others = [Keeper(child, console, self.give_up) for child in others]
 
     async def run(self) -> bool:
-        """Keep everything alive until Ctrl+C or SIGTERM. Returns whether that, and not a dying part, was the end."""
+        """Keep everything alive until Ctrl+C or SIGTERM. Returns False if a dying part ended it."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.interrupt)
@@ -103,13 +103,13 @@ class Installation:
         return self.healthy
 
     async def stop(self) -> None:
-        """Stop all parts at once, Redis last: the others say goodbye over it."""
+        """Stop all parts at once, Redis last: the others sign off over it."""
         await asyncio.gather(*(keeper.stop() for keeper in self.others))
         await asyncio.gather(*(keeper.stop() for keeper in self.redis))
         self.console.say("Stopped.")
 
     def interrupt(self) -> None:
-        """The first time stop gently, the second time at once."""
+        """Stop gently the first time, at once the second time."""
         now = time.monotonic()
         if not self.over.is_set():
             self.console.say("Stopping. Runs under way go on at the next start. Ctrl+C once more stops at once.")
@@ -125,7 +125,7 @@ class Installation:
         self.over.set()
 
     async def greet(self) -> None:
-        """Say where to go, once somebody is there to answer."""
+        """Print the address once the site answers."""
         await self.until(lambda: parts.web_answers(self.port), "The web server")
         await self.until(parts.worker_answers, "A worker")
         if self.example:
@@ -139,7 +139,7 @@ class Installation:
             )
 
     def greeted(self, greeting: asyncio.Task[None]) -> None:
-        """A greeting that failed is the end: without a link nobody gets in."""
+        """Stop if the greeting failed: without a link no user can sign in."""
         if not greeting.cancelled() and (error := greeting.exception()):
             self.console.say(f"No link could be made ({type(error).__name__}: {error}), so everything stops.")
             self.give_up()

@@ -1,4 +1,4 @@
-"""Whether everything is there and right: transcripts, the rows that follow from them, images."""
+"""Check that everything is present and consistent: transcripts, the rows derived from them, images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.management.prepared import PreparedCommand, ProgressLine
 from experiments.models import Event, Image, Run
 
 WRONG = 1
-"""Exit status where something is wrong."""
+"""Exit status if something is wrong."""
 
 
 class Command(PreparedCommand):

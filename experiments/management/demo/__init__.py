@@ -1,1 +1,1 @@
-"""What `manage.py demo` fills a fresh installation with: a small team's week on toybox."""
+"""Fill a fresh installation for `manage.py demo`: a small team's week on toybox."""

@@ -1,4 +1,4 @@
-"""The scenes in which something is asked: runs of several tasks, a sweep, an evaluation, the same question again."""
+"""The scenes in which the team asks: runs of several tasks, a sweep, an evaluation, the same question again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VIEW = "Labels that hold"
 
 
 def ask_units(team: Team) -> None:
-    """What single units respond to."""
+    """Ask what single units respond to."""
     for layer, unit in _some(UNITS, team):
         ask(team.researcher, "describe", TOYBOX, layer, unit)
     team.settle()
@@ -44,19 +44,19 @@ def ask_units(team: Team) -> None:
 
 
 def ask_classes(team: Team) -> None:
-    """Whether classes rely on what they should not."""
+    """Ask whether classes rely on spurious features."""
     for task, unit in _some(CLASSES, team):
         ask(team.second_researcher, task, TOYBOX, "logits", unit)
 
 
 def ask_neurons(team: Team) -> None:
-    """Neurons whose truth is known, by who does not know it."""
+    """Ask about neurons with a known truth, by users who do not know it."""
     for layer, unit in _some(HIDDEN, team):
         ask(team.second_researcher, "describe", NEURONS, layer, unit)
 
 
 def sweep_layer(team: Team) -> None:
-    """Some units of one layer, drawn at random; exemplars of all of them."""
+    """Sweep some units of one layer, drawn at random; exemplars of all of them."""
     layer = Layer.objects.select_related("model").get(model__name=TOYBOX, name="layer4")
     if not team.small:
         units.ask_for_layer(team.researcher, layer, TOYBOX)
@@ -71,7 +71,7 @@ def sweep_layer(team: Team) -> None:
 
 
 def evaluate_neurons(team: Team) -> None:
-    """How right labels are where the truth is known."""
+    """Measure how right labels are where the truth is known."""
     name = "Synthetic neurons, first batch"
     if not Evaluation.objects.filter(name=name).exists():
         given = QueryDict(mutable=True)
@@ -82,7 +82,7 @@ def evaluate_neurons(team: Team) -> None:
 
 
 def ask_again(team: Team) -> None:
-    """One question twice, with other seeds, and the two beside each other."""
+    """Ask one question twice, with other seeds, and compare the two."""
     first = list_answers(team.researcher).first()
     if first is None:
         return
@@ -98,7 +98,7 @@ def ask_again(team: Team) -> None:
 
 
 def ask(by: Actor, task: str, model: str, layer: str, unit: int, seed: int = 0) -> Run:
-    """The run that this person asks for, as the form New run would; the one that is there, if they have asked."""
+    """Ask for the run as the form New run would; return the existing one if this person has asked before."""
     asked = Run.objects.filter(owner=by.person, task=task, model=model, layer=layer, unit=unit, seed=seed, sweep=None)
     if found := asked.filter(evaluation_items=None).first():
         return found
@@ -110,13 +110,13 @@ def ask(by: Actor, task: str, model: str, layer: str, unit: int, seed: int = 0) 
 
 
 def list_answers(by: Actor) -> QuerySet[Run]:
-    """What this person asked of units and was answered with labels, the first first."""
+    """List this person's questions about units that were answered with labels, the first first."""
     rows = Run.objects.filter(owner=by.person, task=tasks.USUAL, status=Status.CONCLUDED, model=TOYBOX)
     return rows.filter(pk__in=Label.objects.values("run")).order_by("pk")
 
 
 def write(by: Actor, run: Run | None, text: str) -> None:
-    """A comment on a run, in its one thread."""
+    """Write a comment on a run, in its one thread."""
     if run is None or Comment.objects.filter(author=by.person, thread__run=run, text=text).exists():
         return
     if thread := Thread.objects.filter(run=run, on=On.RUN).first():
@@ -126,11 +126,11 @@ def write(by: Actor, run: Run | None, text: str) -> None:
 
 
 def _keep_view(by: Actor, name: str, query: str) -> None:
-    """A saved view for the whole team."""
+    """Keep a saved view for the whole team."""
     if not SavedView.objects.filter(owner=by.person, name=name).exists():
         views.write_view(by, SavedView(owner=by.person), name, query, shared=True)
 
 
 def _some(rows: Iterable[tuple[str, int]], team: Team) -> list[tuple[str, int]]:
-    """All of them, the first alone where little will do."""
+    """Return all of them; the first alone if little is wanted."""
     return list(rows)[: 1 if team.small else None]

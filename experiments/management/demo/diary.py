@@ -1,6 +1,6 @@
-"""Which scenes of the week are over, kept as a file of the state folder; and times moved back to a scene's own day.
+"""Record which scenes of the week are over, in a file of the state folder; and move times back to a scene's own day.
 
-The audit is not moved: what is recorded there is never changed, so it tells when the demo was really made.
+The audit is not moved: its records are never changed, so it tells when the demo was really made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db.models import F
 from django.utils import timezone
 
 STAYS = frozenset({"auditentry", "codeversion", "flow", "job", "loginlink", "session"})
-"""Rows whose times are left alone: those that tell the truth of this machine, and those that workers go by."""
+"""Rows whose times are kept: those about this machine, and those that workers depend on."""
 
 
 class Diary:
@@ -36,7 +36,7 @@ class Diary:
         return self.path.exists()
 
     def begin(self, scene: str) -> datetime:
-        """When it began; now, unless it was begun before and broken off."""
+        """Return when it began; now, unless it was begun before and interrupted."""
         began = self.began.setdefault(scene, timezone.now().isoformat())
         self.write()
         return datetime.fromisoformat(began)
@@ -52,7 +52,7 @@ class Diary:
 
 
 def move_back(began: datetime, ending: datetime) -> None:
-    """Move all that happened from `began` until now, so that it ended then; what lies further back stays."""
+    """Move everything that happened from `began` until now, so that it ended then; earlier rows stay."""
     distance = timezone.now() - ending
     kinds: list[type[models.Model]] = [
         each for each in apps.get_app_config("experiments").get_models() if each._meta.model_name not in STAYS
@@ -67,7 +67,7 @@ def move_back(began: datetime, ending: datetime) -> None:
 
 
 def day_before(days: int, hour: int) -> datetime:
-    """That hour, UTC, so many days ago; today's an hour ago, whatever the hour."""
+    """Return that hour, UTC, this many days ago; for today, an hour ago."""
     now = timezone.now()
     if not days:
         return now - timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""The week, scene by scene. A scene that is over is never played again; one that was broken off goes on."""
+"""Fill the week, scene by scene. A finished scene is never repeated; an interrupted one continues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workers.errors import Cancelled
 from workers.record.statuses import ACTIVE
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at whether workers are done."""
+"""Seconds between two checks whether workers are done."""
 OPEN_CHECKS = (CheckStatus.QUEUED, CheckStatus.RUNNING)
 
 
@@ -50,7 +50,7 @@ WEEK = (
 
 
 def fill(state: Path, owner: User, say: Callable[[str], None], stopping: Event, *, small: bool = False) -> None:
-    """Play what is left of the week. Raises Cancelled between two looks once `stopping` is set."""
+    """Execute what is left of the week. Raises Cancelled between two checks once `stopping` is set."""
 
     def settle() -> None:
         _until(_is_settled, stopping)
@@ -74,7 +74,7 @@ def fill(state: Path, owner: User, say: Callable[[str], None], stopping: Event, 
 
 
 def _is_settled() -> bool:
-    """Whether workers have done all that was asked of them."""
+    """True if workers have finished all requests."""
     return not (
         Run.objects.filter(status__in=ACTIVE).exists()
         or Job.objects.filter(status__in=MOVING).exists()
@@ -93,5 +93,5 @@ def _until(is_so: Callable[[], bool], stopping: Event) -> None:
 
 
 def holds_other_things(state: Path) -> bool:
-    """Whether the installation has runs that no demo made."""
+    """True if the installation has runs that the demo did not make."""
     return Run.objects.exists() and not Diary(state).is_there

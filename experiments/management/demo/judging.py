@@ -1,4 +1,4 @@
-"""The scenes in which answers are judged: a blind queue, a final verdict, labels side by side, a link and a study."""
+"""The scenes in which the team judges: a blind queue, a final verdict, labels side by side, a link and a study."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from workers.record.statuses import Status
 QUEUE, OPEN_QUEUE, TRIAL = "Units of the first week", "Neurons with a known truth", "Agent or reviewer"
 STUDY, STUDIED = "What toybox-net sees", 4
 HOLDS, HALF = 0.92, 0.5
-"""r of a label's check from which reviewers take it as it is, and from which they would mend it."""
+"""r of a label's check from which reviewers accept it, and from which they would correct it."""
 
 
 def review_units(team: Team) -> None:
-    """Three people review the same runs without seeing each other's opinions; one settles where they differ."""
+    """Let three people review the same runs without seeing each other's opinions; one settles differences."""
     found = list_answers(team.researcher)
     queue = _make_queue(team.researcher, found, QUEUE, "Does the label say what the images show?", team.reviewers)
     for place, person in enumerate(team.reviewers):
@@ -48,13 +48,13 @@ def review_units(team: Team) -> None:
 
 
 def leave_queue(team: Team) -> None:
-    """A queue that still waits for whoever looks."""
+    """Leave a queue waiting for the person who tries the demo."""
     found = Run.objects.filter(owner=team.second_researcher.person, status=Status.CONCLUDED).exclude(model=TOYBOX)
     _make_queue(team.second_researcher, found.order_by("pk"), OPEN_QUEUE, "Blind: what was it?", [])
 
 
 def compare_labels(team: Team) -> None:
-    """The agent's labels against the reviewers' corrections, two by two and blind."""
+    """Compare the agent's labels with the reviewers' corrections, pairwise and blind."""
     if Review.objects.filter(state=ReviewState.SUBMITTED).exclude(corrected_label="").exists():
         trial = PairwiseTrial.objects.filter(name=TRIAL).first() or _make_trial(team.owner)
         for place, person in enumerate(team.reviewers if trial.closed is None else []):
@@ -69,14 +69,14 @@ def compare_labels(team: Team) -> None:
 
 
 def share_run(team: Team) -> None:
-    """A link to the best run, for people outside."""
+    """Share the best run with people outside by a link."""
     run = list_answers(team.researcher).order_by("-label_check__pearson", "pk").first()
     if run is not None and not run.shares.exists():
         sharing.share(team.researcher, run, timezone.now() + timedelta(days=30), names=False, comments=False)
 
 
 def publish_study(team: Team) -> None:
-    """The best answers with their units, as one study."""
+    """Publish the best answers with their units, as one study."""
     if Study.objects.filter(title=STUDY).exists():
         return
     best = list(list_answers(team.researcher).order_by("-label_check__pearson", "pk")[:STUDIED])
@@ -98,7 +98,7 @@ def _make_queue(by: Actor, runs: QuerySet[Run], name: str, note: str, people: li
 
 
 def _review(by: Actor, item: ReviewItem, place: int) -> None:
-    """What one of the three makes of a run: by how its label stood the check, but for one item in seven each."""
+    """Submit one reviewer's opinion of a run: by the check of its label, with one exception in seven items each."""
     if item.reviews.filter(reviewer=by.person, state=ReviewState.SUBMITTED).exists():
         return
     check = item.run.label_check
@@ -116,7 +116,7 @@ def _review(by: Actor, item: ReviewItem, place: int) -> None:
 
 
 def _correct(run: Run) -> str:
-    """What a reviewer would rather have written: less than the agent claimed."""
+    """Write a reviewer's correction: less than the agent claimed."""
     words = str(run.labels[0]).split()
     return " ".join(words[1:]) if len(words) > 1 else f"{words[0]} and what looks like one"
 

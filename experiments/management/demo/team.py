@@ -1,4 +1,4 @@
-"""Who plays: four people, named by what they do, and the owner, who is whoever looks at it."""
+"""The demo's team: four people, named by their work, and the owner, who is the person who tries it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Team:
     reviewer: Actor
     second_reviewer: Actor
     settle: Callable[[], None]
-    """Wait until workers have done what was asked of them."""
+    """Waits until workers have finished all requests."""
     small: bool = False
-    """Whether the least will do that shows every kind of thing."""
+    """True if the minimum that shows every kind of thing is enough."""
 
     @property
     def reviewers(self) -> list[Actor]:
@@ -38,7 +38,7 @@ class Team:
 
 
 def admit_team(owner: User, settle: Callable[[], None], *, small: bool) -> Team:
-    """Everybody with an account and a role; who has one keeps it."""
+    """Give each of them an account and a role; an existing account keeps its role."""
     one, two, three, four = (_admit(Actor(owner), name, *known) for name, known in PEOPLE.items())
     return Team(Actor(owner), one, two, three, four, settle, small)
 

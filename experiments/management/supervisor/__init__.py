@@ -1,1 +1,1 @@
-"""What `manage.py up` is made of: it keeps the parts of one installation alive on one machine."""
+"""The parts of `manage.py up`: keep the processes of one installation alive on one machine."""

@@ -1,4 +1,4 @@
-"""What one installation must have for itself: its state folder and its port."""
+"""Claim what one installation must have for itself: its state folder and its port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 
 @contextmanager
 def state_folder(state: Path) -> Iterator[None]:
-    """Hold the state folder, made if need be. Raises CommandError if another `up` holds it."""
+    """Hold the state folder, created if needed. Raises CommandError if another `up` holds it."""
     state.mkdir(parents=True, exist_ok=True)
     with (state / "up.lock").open("a+") as lock:
         try:
@@ -32,7 +32,7 @@ def state_folder(state: Path) -> Iterator[None]:
 
 
 def free_port(port: int) -> None:
-    """Raise CommandError if nobody can listen on this port of the loopback address."""
+    """Raise CommandError if this port of the loopback address is not free."""
     with socket.socket() as probe:
         # As the server does it: connections of an earlier server that linger do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

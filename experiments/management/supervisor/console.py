@@ -1,4 +1,4 @@
-"""One terminal for many processes: each line is led by the name of who said it, coloured on a terminal."""
+"""One terminal for many processes: each line begins with the name of its process, coloured on a terminal."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from workers.record.terminal import escape_controls
 
 OURS = "maia"
 COLOURS = {OURS: "1", "web": "36", "worker": "33", "beat": "35", "redis": "32"}
-"""Who speaks -> ANSI code."""
+"""Name of a process -> ANSI code."""
 
 
 @dataclass
 class Console:
-    """Where the supervisor and its children speak."""
+    """Prints lines of the supervisor and its children."""
 
     stream: TextIO = field(default_factory=lambda: sys.stdout)
 
     def say(self, text: str, who: str = OURS) -> None:
-        """Write the text, led by `who` on every line."""
+        """Print the text, with `who` at the start of every line."""
         try:
             for line in escape_controls(text).splitlines() or [""]:
                 self.stream.write(f"{self.lead(who)} {line}\n")
             self.stream.flush()
         except OSError:
-            pass  # the terminal was closed: there is nobody to tell
+            pass  # the terminal was closed: nothing can be printed
 
     def lead(self, who: str) -> str:
         name = f"{who:>6} |"

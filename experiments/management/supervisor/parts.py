@@ -1,4 +1,4 @@
-"""The processes of one installation on one machine, and how to tell that they answer."""
+"""The processes of one installation on one machine, and how to check that they answer."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def web(port: int) -> Child:
 
 
 def workers(count: int, threads: int) -> list[Child]:
-    """So many workers, 0 for one on each GPU, or one without any: a process each, since it holds the models. They alone
-    are given the keys of providers. `threads` are Celery's, for long jobs; those for rounds are a worker's own."""
+    """Return this many workers, 0 for one on each GPU, or one without any: a process each, since it holds the models.
+    They alone are given the keys of providers. `threads` are Celery's, for long jobs; those for rounds are a worker's
+    own.
+    """
     gpus = list_gpus()
     several = count or len(gpus) or 1
     if several == 1:
@@ -44,21 +46,22 @@ def workers(count: int, threads: int) -> list[Child]:
 
 def _worker(name: str, threads: int, *own: tuple[str, str]) -> Child:
     options = ["--concurrency", str(threads), "--queues", "long,recovery", "--hostname", f"{name}@%h"]
-    alone = ["--without-gossip", "--without-mingle"]  # nobody needs to be met at the start
+    alone = ["--without-gossip", "--without-mingle"]  # no other worker needs to be known at the start
     words = ["celery", "--quiet", "--app", "maia_web", "worker", *options, *alone]
     return Child(name, [sys.executable, "-m", *words], trusted=True, own=own)
 
 
 def list_gpus(drivers: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
-    """How the GPUs are called that workers may have: those that CUDA_VISIBLE_DEVICES names, else all by number. Asks
-    the driver's folder: PyTorch is the worker's to load."""
+    """Return the names of the available GPUs: those that CUDA_VISIBLE_DEVICES names, else all by number. Asks the
+    driver's folder: only workers load PyTorch.
+    """
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [each.strip() for each in named.split(",") if each.strip() not in ("", "-1")]
     return [str(place) for place, _ in enumerate(drivers.iterdir())] if drivers.is_dir() else []
 
 
 def make_scheduler(state: Path) -> Child:
-    """The clock that has lost runs looked for."""
+    """Return the scheduler that starts the search for lost runs."""
     schedule = ["--schedule", str(state / "beat-schedule")]
     return python("beat", "celery", "--quiet", "--app", "maia_web", "beat", *schedule, "--pidfile", "")
 
@@ -68,7 +71,7 @@ def python(name: str, *words: str, opens: bool = False) -> Child:
 
 
 def web_answers(port: int) -> bool:
-    """Whether the site gives an answer that is no failure."""
+    """True if the site answers without an error."""
     connection = HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/")
@@ -80,7 +83,7 @@ def web_answers(port: int) -> bool:
 
 
 def worker_answers() -> bool:
-    """Whether a worker answers over Redis."""
+    """True if a worker answers over Redis."""
     try:
         return bool(current_app.control.ping(timeout=0.5))
     except (OperationalError, RedisError, OSError):
@@ -110,13 +113,14 @@ def private_folder(state: Path) -> Iterator[Path]:
 
 
 def redis_address(folder: Path) -> str:
-    """The URL of the Redis in this folder."""
+    """Return the URL of the Redis in this folder."""
     return f"unix://{folder / 'redis.sock'}"
 
 
 def redis(folder: Path) -> Child:
-    """A private Redis: on a socket that only this user can reach, without a port, keeping nothing on disk. Its words at
-    start are of no use to anybody unless it dies."""
+    """Return a private Redis: on a socket that only this user can reach, without a port, storing nothing on disk. Its
+    output is shown only if it dies.
+    """
     private = ["--port", "0", "--unixsocket", str(folder / "redis.sock"), "--unixsocketperm", "700"]
     empty = ["--save", "", "--appendonly", "no", "--dir", str(folder), "--loglevel", "warning"]
     server = shutil.which("redis-server")

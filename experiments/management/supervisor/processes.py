@@ -1,7 +1,7 @@
-"""Keeps one child process alive: passes its lines on, starts it again when it dies, stops it with all it started.
+"""Keep one child process alive: pass its lines on, restart it when it dies, stop it with all it started.
 
-No child outlives the supervisor, however that ends: the kernel kills each with its parent. What a child itself
-starts is in the child's process group, which is killed with it; what leaves the group is the child's own affair.
+No child outlives the supervisor, however that ends: the kernel kills each with its parent. The child's own children are
+in its process group, which is killed with it; processes that leave the group are the child's responsibility.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from dataclasses import dataclass
 from experiments.management.supervisor.console import Console
 
 SHORT_LIFE = 10.0
-"""Seconds: a child that lived shorter than this died of its start."""
+"""Seconds: a child that lived shorter than this failed at its start."""
 SHORT_LIVES = 5
-"""That many short lives in a row are enough."""
+"""Number of short lives in a row after which it is given up."""
 
 QUIET_PYTHON = {"PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "ignore"}
-"""Lines come at once; warnings are for those who develop, and the tests make errors of them."""
+"""Lines are not buffered; warnings are for developers, and the tests turn them into errors."""
 
 OF_PROVIDERS = "OPENAI_"
-"""What the names of the provider's settings begin with: its key, the file of its key, its address."""
+"""Prefixes of the provider's settings: its key, the file of its key, its address."""
 
 OF_COLLECTORS = "OTEL_EXPORTER_OTLP_HEADERS"
-"""What holds the key of a collector of spans, or names the file of it."""
+"""Settings with the key of the collector of spans, or the name of its file."""
 
 OF_SINGLE_SIGN_ON = "MAIA_OIDC_CLIENT_SECRET"
-"""What the secret of single sign-on, or the name of its file, is called."""
+"""Settings with the secret of single sign-on, or the name of its file."""
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -49,18 +49,18 @@ class Child:
     grace: float = 10.0
     """Seconds from the request to stop until it is killed."""
     wait: float = 1.0
-    """Seconds before it is started again; doubled for each short life in a row."""
+    """Seconds before it is restarted; doubled for each short life in a row."""
     quiet: bool = False
     """Show its lines only if it dies."""
     trusted: bool = False
-    """Whether it is given the keys of providers; who needs none gets none."""
+    """Whether it is given the keys of providers; other children get none."""
     opens: bool = False
-    """Whether people sign in there: it alone is given the secret of single sign-on."""
+    """Whether users sign in there: only it is given the secret of single sign-on."""
     own: tuple[tuple[str, str], ...] = ()
-    """Variables that it alone starts with, and their values."""
+    """Variables that only this child gets, with their values."""
 
     def environment(self) -> dict[str, str]:
-        """What it starts with: our own environment, without secrets that it has no use for."""
+        """Return its environment: ours, without secrets that it does not need."""
         secrets = [(OF_PROVIDERS, self.trusted), (OF_COLLECTORS, self.trusted), (OF_SINGLE_SIGN_ON, self.opens)]
         withheld = tuple(start for start, given in secrets if not given)
         ours = {name: value for name, value in os.environ.items() if not name.startswith(withheld)}
@@ -68,7 +68,7 @@ class Child:
 
 
 class Keeper:
-    """Keeps one child alive from `start` to `stop`. `gave_up` is called when that is hopeless."""
+    """Keeps one child alive from `start` to `stop`. `gave_up` is called when that fails."""
 
     def __init__(self, child: Child, console: Console, gave_up: Callable[[], None]) -> None:
         self.child = child
@@ -82,7 +82,7 @@ class Keeper:
         self.task = asyncio.create_task(self.keep())
 
     async def stop(self) -> None:
-        """Ask the child to end; kill it and all it started once its grace is over."""
+        """Ask the child to end; kill it and all it started after its grace period."""
         self.stopping.set()
         self.ask_to_end()
         done, _ = await asyncio.wait([self.task], timeout=self.child.grace)
@@ -102,7 +102,7 @@ class Keeper:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     async def keep(self) -> None:
-        """Run the child again and again until somebody stops it, or it dies too often."""
+        """Run the child repeatedly until `stop` is called, or it dies too often."""
         short_lives = 0
         while not self.stopping.is_set():
             began = time.monotonic()
@@ -130,7 +130,7 @@ class Keeper:
                 await asyncio.wait_for(self.stopping.wait(), delay)
 
     async def live(self) -> int:
-        """One life of the child. Returns its exit status, negative for a signal."""
+        """Run the child once. Returns its exit status, negative for a signal."""
         self.last_lines.clear()
         async with pipe() as (stream, end):
             self.process = await self.start_process(end)
@@ -151,7 +151,7 @@ class Keeper:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # Ctrl+C is for us alone; the child hears of it from us
+                start_new_session=True,  # Ctrl+C is for the supervisor, which tells the child
                 preexec_fn=lambda: _die_with(parent),
             )
         finally:
@@ -185,7 +185,7 @@ async def pipe() -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
 
 
 async def lines(stream: asyncio.StreamReader, longest: int = 10_000) -> AsyncIterator[str]:
-    """Lines of any length, as they come; one that is longer than `longest` bytes is broken."""
+    """Yield lines of any length, as they come; one longer than `longest` bytes is split."""
     rest = b""
     while chunk := await stream.read(65_536):
         *whole, rest = (rest + chunk).split(b"\n")

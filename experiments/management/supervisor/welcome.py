@@ -1,4 +1,4 @@
-"""What a newcomer finds: an account, a link that signs in, and one example under way."""
+"""Prepare what a new user finds: an account, a link that signs in, and one example under way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLE = ("toybox", "layer4", 87)
 
 @transaction.atomic
 def owner() -> tuple[User, bool]:
-    """An active admin of the team, and whether the account was made just now (at the very first start)."""
+    """Return an active admin of the team, and whether the account was made just now (at the very first start)."""
     found = Member.objects.filter(role=Role.ADMIN, user__is_active=True).select_related("user").order_by("pk").first()
     if found:
         return found.user, False
@@ -31,7 +31,7 @@ def owner() -> tuple[User, bool]:
 
 
 def link(user: User, port: int) -> str:
-    """An address that signs the user in, once."""
+    """Return an address that signs the user in, once."""
     return f"http://127.0.0.1:{port}{reverse('enter', args=[LoginLink.issue(user)])}"
 
 

@@ -1,4 +1,4 @@
-"""What there is to choose from on New run, what is chosen, and what to know of it."""
+"""Build the choices of New run, the current selection, and its description."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ EARLIER = 3
 
 
 def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
-    """All there is to choose from, what is chosen (where nobody chose, what suits the model), and the unit with its
-    exemplars or what is wrong with it."""
+    """Return all choices, the current selection (by default what suits the model), and the unit with its exemplars or
+    its error.
+    """
     models = list(VisionModelRow.objects.all())
     there = [each for each in models if each.available]
     if not there:
@@ -71,8 +72,9 @@ def _find_circuits(model: VisionModelRow, values: dict[str, Any]) -> Layer | Non
 
 
 def _suggest_layer(layers: Sequence[Layer], values: dict[str, Any]) -> Layer | None:
-    """The classes where the task is about these; else the deepest convolutional layer; else the last there is, and the
-    first of functions and of synthetic neurons."""
+    """Return the classes if the task is about these; else the deepest convolutional layer; else the last layer, and the
+    first of functions and of synthetic neurons.
+    """
     wanted = forms.LOGIT if tasks.find_task(str(values.get("task") or "")).of_classes else "conv"
     if layers and (not layers[0].takes_images or compatibility.tells_truth(layers[0].model.name)):
         return layers[0]
@@ -87,7 +89,7 @@ def _group_toolsets() -> dict[str, list[Toolset]]:
 
 
 def explain_choice(values: Any, units: Sequence[int]) -> str:
-    """What is wrong with the tools and the backbone together, or what to know of them and of the question."""
+    """Say what is wrong with the tools and the backbone together, or what to know of them and of the question."""
     model, tools, backbone = (str(values.get(name) or "") for name in ("model", "toolset", "backbone"))
     tools = tools or compatibility.TOYBOX
     advice = compatibility.explain_incompatibility(backbone, tools, model)
@@ -96,7 +98,7 @@ def explain_choice(values: Any, units: Sequence[int]) -> str:
 
 
 def read_unit(layer: Layer | None, values: dict[str, Any], dataset: Dataset | None, names: Names) -> dict[str, Any]:
-    """The units that are meant, and the newest runs on the first that ended in labels; or what is wrong with them."""
+    """Return the selected units, and the newest runs on the first that ended in labels; or the error."""
     text = "" if values.get("unit") is None else str(values["unit"])
     if layer is None:
         return {"written": text, "problem": "This model has no layers."}

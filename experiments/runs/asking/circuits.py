@@ -1,4 +1,4 @@
-"""A circuit on New run: which unit stands for its members, in the place of model, layer and unit."""
+"""A circuit on New run: the unit that stands for its members, instead of model, layer and unit."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, CircuitMember, de
 
 @dataclass(frozen=True)
 class ChosenCircuit:
-    """What a run would study: members as they were when the form was opened."""
+    """The circuit that a run would study: members as they were when the form was opened."""
 
     unit: Unit
     members: Sequence[CircuitMember]
     row: Circuit | None
-    """None where it was deleted, or nobody named it."""
+    """None if it was deleted or not named."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of the run's system: a copy of the members, so that changes of the circuit do not change the run."""
+        """Return options of the run's system: a copy of the members, so that changes of the circuit do not change the
+        run.
+        """
         named = {"circuit": self.row.pk, "circuit_name": self.row.name} if self.row else {}
         return {"members": self.unit.members, **named}
 
 
 def place_circuit(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The model, layer and unit of the circuit that is named, where no unit is. Raises InvalidInput."""
+    """Return model, layer and unit of the named circuit, if no unit is named. Raises InvalidInput."""
     if not values.get("circuit") or values.get("unit") not in (None, ""):
         return {}
     row = _read_circuit(values["circuit"])
@@ -65,8 +67,9 @@ def find_circuit_unit(layer: Layer, written: str) -> Unit:
 
 
 def choose_circuit(layer: Layer | None, number: int | None, key: Any) -> ChosenCircuit | None:
-    """What the form names; None where it is a unit of the network. The circuit counts only where it is of the same
-    network: what is studied are the members."""
+    """Return the circuit of the form; None for a unit of the network. The circuit counts only if it is of the same
+    network: the members are what is studied.
+    """
     if layer is None or layer.kind != CIRCUIT or number is None:
         return None
     unit = Unit.objects.select_related("layer__model").get(layer=layer, number=number)

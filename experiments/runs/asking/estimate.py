@@ -1,4 +1,4 @@
-"""What a run will take, judging by recorded ones: said beside the button that starts it."""
+"""Forecast the cost and time of a run from recorded ones: shown beside the button that starts it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from experiments.runs.spread import Spread, read_alike
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """Of `runs` runs together; None of what nobody has recorded or nobody can know."""
+    """The total of `runs` runs; None for unknown parts."""
 
     runs: int
     seconds: Spread | None
     cost: Spread | None
     recorded: int
-    """Runs that this rests on."""
+    """Number of recorded runs behind it."""
     by_person: bool
-    """Whether a person writes the replies: then nobody knows."""
+    """True if a person writes the replies: then time and cost are unknown."""
 
     @property
     def is_free(self) -> bool:
@@ -28,7 +28,7 @@ class RunEstimate:
 
 
 def estimate(values: Mapping[str, Any], runs: int = 1) -> RunEstimate:
-    """What the form asks for, `runs` times."""
+    """Forecast `runs` runs of the form."""
     backbone = str(values.get("backbone") or "")
     if backbone == compatibility.PERSON:
         return RunEstimate(runs, None, None, 0, by_person=True)

@@ -1,4 +1,4 @@
-"""What changes along with a model or a task that was just chosen."""
+"""Find the fields that change with a model or a task that was just chosen."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from workers.record.tasks import Task
 
 _PLACE = ("model", "layer", "unit")
 BEFORE = tuple(f"{name}_before" for name in _PLACE)
-"""Where one was before a task led to the classes or to the functions: another task leads back."""
+"""The selection before a task led to the classes or to the functions: another task leads back."""
 
 
 def follow(values: dict[str, Any]) -> dict[str, Any]:
-    """What else changes with the model or the task that was chosen, with all that suits another model. Empty where
-    nothing does."""
+    """Return other fields that change with the chosen model or task, including all that suits another model. Empty if
+    none does.
+    """
     if values.get("layer") == ACTIVATION_LAYER:  # the circuit is what is asked about, whatever the task
         return {}
     shown = values.get("shown_model", values.get("model"))
@@ -30,7 +31,7 @@ def follow(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The task that goes with the model, where the one that is named does not."""
+    """Return the task for the model, if the named one does not fit."""
     calls_functions = compatibility.has_functions(str(values.get("model") or ""))
     if tasks.find_task(str(values.get("task") or "")).of_functions == calls_functions:
         return {}
@@ -38,7 +39,7 @@ def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _follow_model(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Functions are described, other models are not; where one was is kept."""
+    """Functions are described, other models are not; the previous selection is kept."""
     moved = match_task(values)
     if moved.get("task") != tasks.FUNCTION:
         return moved | dict.fromkeys(BEFORE, "") if moved else {}

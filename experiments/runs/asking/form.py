@@ -1,6 +1,6 @@
-"""The New run form: what a person asks, checked against what workers have found.
+"""The New run form: a person's question, checked against what workers have found.
 
-Also the unit over a dataset, which its own page shows too.
+Also reads a unit over a dataset, which its own page shows too.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SURROUNDINGS = [
 ]
 """Look of masked images outside the bright region; `workers.protocols.settings.Surroundings`."""
 ASK_AGAIN = 30
-"""Seconds after which exemplars that have not come are asked for again: Redis may have lost the request."""
+"""Seconds after which missing exemplars are requested again: Redis may have lost the request."""
 UNIT_CHARS = 2_000
 """Of a unit, or of several as 3, 5, 8-12."""
 ABOVE_ZERO = "A limit must be above 0. Leave it empty for no limit."
@@ -76,7 +76,7 @@ def _check_limit(value: float) -> None:
 
 
 class LimitFields(forms.Form):
-    """What a run may use; an empty field is no limit."""
+    """Limits of a run; an empty field is no limit."""
 
     rounds = forms.IntegerField(
         label="Rounds", required=False, initial=USUAL["rounds"], max_value=10**6, validators=[_check_limit]
@@ -97,13 +97,13 @@ class LimitFields(forms.Form):
 
 
 class QueryForm(LimitFields):
-    """Everything that goes into a run. Errors say what there is to choose from; nothing typed is lost."""
+    """Everything that defines a run. Errors list the choices; nothing typed is lost."""
 
     field_order = ("question", "task", "model", "layer", "unit", *AVAILABLE, "backbone_model")
     system_kind = ""
-    """Kind of the system that was chosen, once the form was looked at."""
+    """Kind of the chosen system, after validation."""
     price_unknown = False
-    """Whether the chosen model has no known price, once the form was looked at."""
+    """True if the chosen model has no known price, after validation."""
     question = forms.CharField(
         max_length=QUESTION_CHARS,
         widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off", "autofocus": True}),
@@ -169,7 +169,7 @@ class QueryForm(LimitFields):
             self.add_error("backbone", problem)
             backbone = ""
         data["backbone_model"] = compatibility.model_of(backbone, data.get("backbone_model", ""))
-        # Without a known price a limit of the cost cannot hold: a person says that the run may do without.
+        # Without a known price a limit of the cost cannot be enforced: a person confirms that the run may do without.
         self.price_unknown = compatibility.price_unknown(backbone, data["backbone_model"])
         if self.price_unknown and data.get("unpriced"):
             data["cost"] = None
@@ -178,7 +178,7 @@ class QueryForm(LimitFields):
         return data
 
     def _look_at_availability(self) -> None:
-        """What is not there is refused with the remedy; what no worker has looked at yet is let through."""
+        """Refuse missing parts with the remedy; accept what no worker has checked yet."""
         for name in AVAILABLE.keys() & self.cleaned_data.keys():
             key = self.cleaned_data[name]
             row: Any = AVAILABLE[name]._default_manager.filter(key=key).first()
@@ -238,13 +238,13 @@ def find_layer(model: str, layer: str) -> Layer:
 
 
 def explain_no_ablation(layer: Layer) -> str:
-    """Why programs of a run cannot ablate units of a layer; "" if nothing is known to be in the way."""
+    """Say why programs of a run cannot ablate units of a layer; "" if no reason is known."""
     problem = compatibility.explain_unchangeable(layer)
     return f"{problem} Or leave out ablation." if problem else ""
 
 
 def find_unit(layer: Layer, written: str) -> int:
-    """The number of the unit that somebody means by a number or a name. Raises InvalidInput."""
+    """Return the number of the unit for a number or a name. Raises InvalidInput."""
     if layer.kind == CIRCUIT:
         return find_circuit_unit(layer, written).number
     try:
@@ -254,7 +254,7 @@ def find_unit(layer: Layer, written: str) -> int:
 
 
 def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> dict[str, Any]:
-    """The unit over the dataset, its exemplars once there are some; asks a worker for them if there are none."""
+    """Return the unit over the dataset, with exemplars if there are some; otherwise asks a worker for them."""
     found, _ = Unit.objects.get_or_create(layer=layer, number=number)
     profile, _ = UnitProfile.objects.get_or_create(unit=found, dataset=dataset)
     if again and profile.problem:
@@ -273,7 +273,7 @@ def read_profile(layer: Layer, number: int, dataset: Dataset, again: bool) -> di
 
 
 def class_layer(model: str) -> Layer | None:
-    """The layer whose units are a model's classes, by name."""
+    """Return the name of the layer whose units are a model's classes."""
     rows = Layer.objects.select_related("model").filter(model__name=model, model__available=True, kind=LOGIT)
     return next((layer for layer in rows if layer.names), None)
 

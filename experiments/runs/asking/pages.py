@@ -1,4 +1,4 @@
-"""New run: the form, and the parts of it that answer while one types."""
+"""New run: the form, and the parts of it that update while the user types."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ from workers.record.limits import USUAL
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HtmxRequest) -> HttpResponse:
-    """The form; a good one becomes a run, several units lead to a sweep, a bad one comes back with errors beside
-    the fields."""
+    """Show the form. A valid one becomes a run, several units lead to a sweep, an invalid one is shown with errors
+    beside the fields.
+    """
     actor = Actor.of(request, Role.RESEARCHER)
     names = Names(request.user)
     if request.method == "POST":
@@ -96,14 +97,14 @@ def _begin_with_circuit(request: HttpRequest, key: str) -> dict[str, Any]:
 
 
 def _suggest_question(values: Mapping[str, Any], names: Names) -> str:
-    """A sensible question for what is chosen; "" where there is no such unit."""
+    """Return a suitable question for the selection; "" if there is no such unit."""
     layer, units = find_chosen(values, names)
     task = tasks.find_task(str(values.get("task") or tasks.USUAL)).key
     return questions.suggestions(layer, units)[task] if layer and units else ""
 
 
 def _look_again(given: QueryDict, names: Names) -> dict[str, Any]:
-    """What was chosen, with what suits it: a question too, unless a person wrote one."""
+    """Return the selection with what suits it: a question too, unless a person wrote one."""
     values: dict[str, Any] = given.dict()
     values |= follow(values)
     layer, units = find_chosen(values, names)
@@ -123,7 +124,7 @@ def _run_named(number: Any) -> Run | None:
 
 
 def differing(values: Any, names: Names) -> dict[str, Any]:
-    """The run that is asked again, and what the form asks otherwise: name, what was, what is."""
+    """Return the run that is asked again, and the fields that differ: name, old value, new value."""
     parent = _run_named(values.get("parent") or "")
     if parent is None or names.hides(parent):
         return {}
@@ -161,7 +162,7 @@ def build_context(request: HttpRequest, form: forms.QueryForm, values: Any) -> d
 
 @require_safe
 def unit(request: HttpRequest) -> HttpResponse:
-    """What is picked at this moment: whether it exists, its exemplars, and what suits a model or a task just chosen."""
+    """Check the current selection: whether it exists, its exemplars, and what suits a model or a task just chosen."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
     moved = follow(values)
@@ -177,7 +178,7 @@ def unit(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def command(request: HttpRequest) -> HttpResponse:
-    """The command line that asks what the form says now, and what to know of what was chosen."""
+    """Return the command line of the form's current values, with remarks on the selection."""
     access.require(request, Role.RESEARCHER)
     values: dict[str, Any] = request.GET.dict()
     names = Names(request.user)

@@ -1,4 +1,4 @@
-"""The question that is suggested for what is chosen, and whether a written one speaks of something else."""
+"""Suggest a question for the selection, and detect a written one about something else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMED_UNIT = re.compile(r"\bunit (\d{1,9})\b", re.IGNORECASE)
 
 
 def stray_unit(question: str, units: Sequence[int]) -> str:
-    """A sentence if a question speaks of other units than those that are chosen; "" otherwise."""
+    """Return a warning if a question names other units than those selected; "" otherwise."""
     named = NAMED_UNIT.findall(question)
     if not named or not units:
         return ""

@@ -1,4 +1,4 @@
-"""Several units at once: the query becomes a sweep, whose form is filled in with all that was chosen."""
+"""Several units at once: the query becomes a sweep, whose form is filled in with the whole selection."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ def find_chosen_layer(values: Mapping[str, Any]) -> Layer | None:
 
 
 def find_units(layer: Layer, written: str, names: Names) -> list[int]:
-    """The numbers of the units that somebody means by "3, 5, 8-12", "all" or "all without a label". Raises
-    InvalidInput."""
+    """Return the numbers of the units in "3, 5, 8-12", "all" or "all without a label". Raises InvalidInput."""
     if layer.kind == CIRCUIT:
         return [find_circuit_unit(layer, written).number]
     phrase = _read_phrase(written, layer)
@@ -81,7 +80,7 @@ def _find_unlabelled(layer: Layer, names: Names) -> list[int]:
 
 
 def sweep_address(values: Mapping[str, Any], names: Names) -> str:
-    """Where the form of a sweep of these units is, filled in; "" for a single unit."""
+    """Return the address of the sweep form filled in with these units; "" for a single unit."""
     layer, units = find_chosen(values, names)
     if layer is None or not units:
         return ""

@@ -1,4 +1,4 @@
-"""What asks the same as the form: the command on the terminal, and the body of a request to the API."""
+"""Format the form as the equivalent command on the terminal, and as the body of a request to the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs side by side as pictures: their activations as strips on one axis, and their exemplars and best images in rows.
+"""Draw runs side by side: their activations as strips on one axis, and their exemplars and best images in rows.
 
 The number of queries depends on neither the runs nor what they logged.
 """

@@ -19,9 +19,9 @@ from experiments.runs.comparing import comparison, drawing
 from experiments.runs.comparing.comparison import FEWEST, MOST
 
 READ = 50
-"""Runs of an address that are looked at; whoever gives more is told that they are too many anyway."""
+"""Maximum number of runs read from an address; one beyond the limit is enough to report too many."""
 OFFERED = 12
-"""Runs that are offered to be added, the newest."""
+"""Number of newest runs offered to be added."""
 
 
 @require_safe
@@ -82,8 +82,9 @@ def rounds(runs: Sequence[Run], asked: str, problems: list[str], only: bool) -> 
 
 
 def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
-    """The runs that the address names, in its order, each once; the one that the others are measured against, else the
-    first; and in sentences what of the address could not be followed."""
+    """Return the runs that the address names, in its order, each once; the baseline, else the first; and sentences on
+    the parts of the address that are ignored.
+    """
     given = [text.strip() for text in params.getlist("run")[:READ] if text.strip()]
     numbers, problems = [], []
     for text in dict.fromkeys(given):

@@ -114,7 +114,7 @@ def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) ->
 
 @dataclass
 class Reader:
-    """Somebody who was let in and reads on, as long as that lasts."""
+    """A viewer who was let in and keeps reading, as long as access lasts."""
 
     request: HttpRequest
     run_id: int
@@ -164,7 +164,7 @@ class Reader:
         yield JSONRenderer().render(self.request, batch.model_dump(), response_status=200)
 
     async def stream(self) -> AsyncGenerator[str, None]:
-        """Frames as they come; a comment where a look finds nothing, so that nobody on the way takes us for gone."""
+        """Yield frames as they come; a comment if a look finds nothing, so that proxies keep the connection open."""
         async with aclosing(self.follow(LONGEST_STREAM)) as answers:
             async for batch in answers:
                 yield frames(batch) or STILL_HERE

@@ -1,8 +1,8 @@
-"""What is new in a run: read and drawn once for all viewers of this process who have seen as much and may read as much.
+"""Read and draw news of a run once for all viewers of this process with the same last event and the same permissions.
 
-Each viewer asks for what follows the last event that it has. Whoever asks first has it read; the others, and those whom
-the same bell woke, are given what was found, where the same is hidden from them of the systems that it names. These are
-not the run's own alone: what sums it up names those of related runs too. So a drawing notes which it asked about.
+Each viewer asks for what follows its last event. The first request reads it. The others, and those that the same bell
+woke, get the same result if the same system names are hidden from them. Such names are not only the run's own: its
+summary names systems of related runs too. So a drawing records which it asked about.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from channels.db import database_sync_to_async
 from experiments.core.system_names import Key, Names
 
 MOST_KEPT = 200
-"""Readings that are kept, the newest."""
+"""Number of newest readings that are kept."""
 MOST_BELLS = 500
 MOST_EYES = 8
-"""Readings of one place that are kept, for viewers from whom different things are hidden."""
+"""Readings kept for one place, for viewers from whom different things are hidden."""
 _Place = tuple[int, int]
 """A run, and the last event seen."""
 
@@ -44,8 +44,9 @@ class Message:
 
 @dataclass(frozen=True)
 class News:
-    """What a viewer who has everything up to some event has not seen. `over` when nothing can follow; `rests` when
-    nothing does unless a person has the run go on, which the bell then says."""
+    """What a viewer at some event has not seen yet. `over` if nothing can follow; `rests` if nothing does until a
+    person resumes the run, which the bell then reports.
+    """
 
     messages: list[Message]
     seq: int
@@ -55,7 +56,9 @@ class News:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What was read, when that began, and for whose eyes: of the systems asked about, `hidden` were hidden."""
+    """The result of a read, its start time, and its viewers' permissions: of the systems asked about, `hidden` were
+    hidden.
+    """
 
     began: float
     news: News
@@ -63,7 +66,7 @@ class _Reading:
     hidden: frozenset[Key]
 
     def is_for(self, names: Names) -> bool:
-        """Whether a viewer who reads these names may read it. Touches the database where any system was asked about."""
+        """True if a viewer who reads these names may read it. Touches the database if any system was asked about."""
         return not self.asked or names.hidden & self.asked == self.hidden
 
 
@@ -76,15 +79,16 @@ class SharedNews:
         self._bells: dict[str, float] = {}
 
     def hear(self, bell: str) -> float:
-        """The moment at which this bell was first heard here: what was read before may lack what it tells of."""
+        """Return when this bell was first heard here: earlier readings may lack the event it announces."""
         heard = self._bells.setdefault(bell, time.monotonic())
         while len(self._bells) > MOST_BELLS:
             self._bells.pop(next(iter(self._bells)), None)
         return heard
 
     async def read(self, place: _Place, since: float, names: Names, read: Callable[[Names], News]) -> News:
-        """What `read` returns with these names, or what it returned for another viewer who may read as much and whose
-        reading began no earlier than `since`. The names are new: what is hidden is asked for each time."""
+        """Return the result of `read` for these names, or an earlier one for another viewer with the same permissions,
+        started no earlier than `since`. The names are fresh: permissions are checked each time.
+        """
         lock = self._reading.setdefault(place, asyncio.Lock())
         async with lock:
             for known in self._kept.get(place, []):
@@ -96,7 +100,7 @@ class SharedNews:
         return reading.news
 
     def _keep(self, place: _Place, reading: _Reading) -> None:
-        """The newest first; what was drawn earlier for the same eyes goes."""
+        """Keep the reading, the newest first; drop the earlier one for the same permissions."""
         same = (reading.asked, reading.hidden)
         others = [each for each in self._kept.pop(place, []) if (each.asked, each.hidden) != same]
         self._kept[place] = [reading, *others][:MOST_EYES]

@@ -1,7 +1,7 @@
 """Streams one run to one viewer over a WebSocket: every event after the last one the viewer has, as HTML.
 
-Connect, reload, reconnect, a lost bell, a late joiner: all are `catch_up`. The bell only says when to look; a look
-every few seconds needs no bell, so a dead Redis delays but hides nothing. Events are never taken from Redis.
+Connect, reload, reconnect, a lost bell, a late joiner: all are handled by `catch_up`. The bell only says when to look;
+every few seconds it looks anyway, so a dead Redis delays but hides nothing. Events are never taken from Redis.
 
 To the browser: {"type": "event", seq, kind, html}, {"type": "head" | "tail" | "outline" | "side" | "answer", html},
 {"type": "state", status, stopping, round, may}, {"type": "draft", offset, text}, {"type": "progress", what, done,
@@ -35,11 +35,11 @@ from workers.record.statuses import ACTIVE, REOPENABLE
 BATCH = 25
 """Events read and sent at once."""
 DRAWN_EVERY = 30.0
-"""Seconds after which what sums up a run under way is drawn again though nothing has happened: its clock runs."""
+"""Seconds after which the summary of a run under way is drawn again without news: its clock runs."""
 SHARED_SECONDS = 1.5
-"""How old what was read for another viewer may be, where no bell asks for newer."""
+"""Maximum age of another viewer's reading, if no bell asks for newer."""
 JOINED_SECONDS = 0.25
-"""The same for a viewer who has just come: what happened in between comes with the next look."""
+"""The same for a viewer who has just connected: the next look catches up."""
 MOST_DRAWN = 200
 """Runs whose summaries are kept."""
 
@@ -95,7 +95,7 @@ _news = SharedNews()
 
 
 def is_final(run: Run) -> bool:
-    """Whether nothing can follow: one that failed or was stopped may yet be had go on."""
+    """True if nothing can follow. A failed or stopped run can still be resumed."""
     return run.has_ended and run.status not in REOPENABLE
 
 
@@ -121,7 +121,7 @@ class RunConsumer(Listener):
     async def look(self) -> int:
         """Catch up at once and every few seconds, until the run is over or the viewer may not watch it any more.
 
-        Of a run that has failed or was stopped nothing is read any more until its bell rings.
+        A failed or stopped run is read again only when its bell rings.
         """
         while not self.over.is_set():
             self.heard = 0
@@ -148,12 +148,12 @@ class RunConsumer(Listener):
                     self.over.set()
 
     async def read_on(self, since: float) -> News:
-        """What follows, as this viewer may read it now."""
+        """Return what follows, as this viewer may read it now."""
         read = partial(read_news, self.run_id, self.after)
         return await _news.read((self.run_id, self.after), since, Names(self.scope["user"]), read)
 
     async def show(self, message: Message) -> None:
-        """Events always; the summing up only where it has changed."""
+        """Send events always; the summary only if it has changed."""
         if message.kind != "event":
             if self.shown.get(message.kind) == message.text:
                 return
@@ -183,7 +183,7 @@ class RunConsumer(Listener):
         await self.send_message({"type": "draft", "offset": offset, "text": text})
 
     async def show_current(self) -> None:
-        """The whole draft and the progress as of now, for a viewer who comes late or has missed a piece."""
+        """Send the whole draft and the current progress, for a viewer who connects late or has missed a piece."""
         text, report = await sync_to_async(notify.current, thread_sensitive=False)(self.run_id)
         self.drafted = len(text)
         await self.send_message({"type": "draft", "offset": 0, "text": text})

@@ -62,7 +62,7 @@ class ForkForm(QueryForm):
 
     @property
     def gone(self) -> list[str]:
-        """What the parent was made with and is not there any more, in sentences."""
+        """List what the parent was made with and no longer exists, in sentences."""
         return [str(problem) for name in GONE for problem in self.errors.get(name, ())]
 
     def run(self, owner: User) -> Run:

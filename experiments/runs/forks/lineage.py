@@ -1,7 +1,7 @@
-"""Runs that come from others: which rounds a fork may begin after, what differs, who belongs to whom.
+"""Relations between runs: after which rounds a fork may begin, what differs, parents and children.
 
-A fork goes on from a round of its parent; a run with a parent and no round was asked again with changes. What a fork
-copies is copied by the worker that starts it (`workers/jobs/forking.py`), up to the event that is fixed here.
+A fork continues from a round of its parent; a run with a parent and no round was asked again with changes. The worker
+that starts a fork copies its events (`workers/jobs/forking.py`), up to the event that is fixed here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ForkPoint:
     upto: int
     """`seq` of the last event that is copied at most."""
     concluded: bool
-    """Whether the round's reply was a conclusion: then only a note has the agent go on."""
+    """True if the round's reply was a conclusion: then only a note makes the agent continue."""
 
 
 def find_fork_point(run: Run, number: int) -> ForkPoint:
@@ -75,7 +75,7 @@ def find_fork_point(run: Run, number: int) -> ForkPoint:
 
 
 def find_last_complete_round(run: Run) -> int:
-    """The last round that is over; 0 if none is."""
+    """Return the last round that is over; 0 if none is."""
     for number in (run.rounds, run.rounds - 1):
         with suppress(StateConflict):
             return find_fork_point(run, number).round
@@ -86,7 +86,7 @@ def find_last_complete_round(run: Run) -> int:
 
 
 def list_changes(before: Run, after: Run, names: Names) -> dict[str, str]:
-    """What `after` was asked otherwise than `before`, in words: name -> its own value."""
+    """List what `after` was asked differently from `before`, in words: name -> its own value."""
     compared = {
         "question": (before.question, after.question),
         "task": (tasks.label(before.task), tasks.label(after.task)),

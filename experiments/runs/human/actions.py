@@ -1,6 +1,6 @@
-"""Rounds that people write: a draft is kept, it becomes the reply, its program is stopped, the run changes hands.
+"""Rounds that people write: save a draft, send it as the reply, stop its program, hand the run over.
 
-Each draft is one person's; of two people who send the same round, one is first.
+Each draft belongs to one person; if two people send the same round, the first counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ANOTHER_LOOK = "It was not sent: some of it needs another look. All you wrote is
 
 
 def save_draft(actor: Actor, run_id: int, round_number: int, version: int, values: Values) -> HumanReply:
-    """Keep what a person has written. `version` is that of the copy they wrote on, 0 for a fresh one.
+    """Save what a person has written. `version` is that of the copy they edited, 0 for a fresh one.
 
     Raises OutOfDate where another tab has saved since, StateConflict, InvalidFields; then nothing is changed.
     """
@@ -53,7 +53,7 @@ def save_draft(actor: Actor, run_id: int, round_number: int, version: int, value
 
 @transaction.atomic
 def send_reply(actor: Actor, draft: HumanReply) -> None:
-    """Make a saved draft the reply of its round, and have a worker play it.
+    """Make a saved draft the reply of its round, for a worker to execute.
 
     Raises StateConflict, InvalidFields; the draft is then kept as it is.
     """
@@ -110,8 +110,9 @@ def find_under_way(run: Run) -> HumanReply | None:
 
 
 def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
-    """The provider's model and the name of a person, or of the backbone of this key, fit for the run. Raises
-    InvalidInput with what is wrong."""
+    """Return the provider's model and the name of a person, or of the backbone of this key, if fit for the run. Raises
+    InvalidInput with the reason.
+    """
     if key == PERSON:
         return "", parts.label_backbone(PERSON)
     backbones = {row.key: row for row in Backbone.objects.exclude(key=PERSON)}
@@ -134,14 +135,15 @@ def _find_writer(run: Run, key: str, model: str) -> tuple[str, str]:
 
 @transaction.atomic
 def hand_over(actor: Actor, run_id: int, backbone: str, model: str = "", note: str = "") -> None:
-    """From the next reply on this backbone writes, be it a person; a `note` is put to them first. The reply under way
-    stays its author's, and a run that stands still goes on. Raises InvalidInput, StateConflict."""
+    """Let this backbone, or a person, write from the next reply on, after an optional `note`. The reply under way keeps
+    its author, and an idle run continues. Raises InvalidInput, StateConflict.
+    """
     if len(note) > NOTE_CHARS:
         words = f"The note has {len(note):,} characters; at most {NOTE_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "note")
     run = Run.objects.select_for_update().get(pk=run_id)
     model, label = _find_writer(run, backbone, model)
-    # Whether somebody else may write the next reply: a run that concluded, or spent its limits, is over
+    # Whether another author may write the next reply: a run that concluded, or used up its limits, is over
     if run.has_ended and run.status not in REOPENABLE:
         raise StateConflict(f"The run is over ({run.get_status_display().lower()}): nobody writes in it any more.")
     if (run.backbone, run.backbone_model) == (backbone, model):

@@ -1,4 +1,4 @@
-"""Drafts: what each person has written of a round so far, checked for length and kept as it was written."""
+"""Drafts: each person's text of a round so far, checked for length and kept as it was written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Values = dict[str, Any]
 
 
 def read_form(data: QueryDict) -> Values:
-    """The fields of the editor's form; what makes no sense is what an untouched form holds."""
+    """Read the fields of the editor's form; invalid values become those of an untouched form."""
     texts = {name: data.get(name, "").replace("\r\n", "\n").replace("\r", "\n") for name in TEXTS}
     what = data.get("what", "")
     values: Values = {"what": what if what in ReplyPurpose.values else ReplyPurpose.EXPERIMENT.value, **texts}
@@ -54,7 +54,7 @@ def _number(rows: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
 
 
 def find_too_long(values: Values) -> dict[str, list[str]]:
-    """What cannot be kept because it is too long: field -> why."""
+    """Return what cannot be kept because it is too long: field -> reason."""
     lengths = {name: (len(values[name]), most) for name, most in TEXTS.items()}
     wrong = {
         name: f"This has {length:,} characters; at most {most:,} are kept. Shorten it."
@@ -73,8 +73,9 @@ def find_too_long(values: Values) -> dict[str, list[str]]:
 
 
 def find_current(run: Run, user: User) -> HumanReply:
-    """This person's draft of the next round; one that is not saved yet if there is none, with what carries over: the
-    hypotheses of the latest list, and a program that failed, to be put right."""
+    """Return this person's draft of the next round; if there is none, an unsaved one with what carries over: the
+    hypotheses of the latest list, and a failed program to correct.
+    """
     if kept := run.human_replies.filter(round=run.rounds + 1, author=user).first():
         return kept
     latest = run.hypotheses.order_by("-round").values_list("round", flat=True).first()
@@ -86,11 +87,11 @@ def find_current(run: Run, user: User) -> HumanReply:
 
 
 def find_left_over(run: Run, user: User) -> HumanReply | None:
-    """This person's draft of the latest round, which they did not send because somebody else was first."""
+    """Return this person's draft of the latest round, which was not sent because another person was first."""
     return run.human_replies.filter(author=user, sent=None, version__gt=0, round=run.rounds).first()
 
 
 def is_final_answer(run: Run) -> bool:
-    """Whether the author of the next reply was told that no program is run any more."""
+    """True if the author of the next reply was told that no more programs are run."""
     notes = run.events.filter(kind="reminder", payload__reason="final_answer")
     return notes.filter(seq__gt=run.events.filter(kind="reply").order_by("-seq").values("seq")[:1]).exists()

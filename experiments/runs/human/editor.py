@@ -1,4 +1,4 @@
-"""The editor of a person who writes the next round: what stands beside, above and below what they write."""
+"""The editor of a person who writes the next round: the form and what surrounds it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BLANK = {"number": "", "text": "", "status": "open", "reason": ""}
 
 @dataclass(frozen=True)
 class Failure:
-    """The program of the round before, where it failed: the line of it that the error names, 0 for none."""
+    """The failed program of the round before: the line that the error names, 0 for none."""
 
     number: int
     error: str
@@ -51,14 +51,14 @@ class AnswerField:
 
 @dataclass(frozen=True)
 class Editor:
-    """What the section under the transcript shows to one person. Without a `draft` it only tells what happened."""
+    """The section under the transcript for one person. Without a `draft` it only reports what happened."""
 
     run: Run
     draft: HumanReply | None = None
     under_way: HumanReply | None = None
-    """What was sent and is being played."""
+    """What was sent and is being executed."""
     late: str = ""
-    """Who was first, where this person's draft was not sent."""
+    """Who was first, if this person's draft was not sent."""
     left_over: HumanReply | None = None
     """A draft of an earlier round that can still be taken up."""
     final_answer: bool = False
@@ -67,11 +67,11 @@ class Editor:
     entries: Sequence[reference.Entry] = ()
     problems: Mapping[str, str] = field(default_factory=dict)
     trouble: str = ""
-    """Why what was just sent was not taken."""
+    """Why the sent text was not accepted."""
     unsent: Sequence[tuple[str, str]] = ()
-    """What was just sent and could not be kept as a draft: names and texts, to be copied."""
+    """The sent text that could not be kept as a draft: names and texts, to be copied."""
     kept: Sequence[tuple[str, str]] = ()
-    """The draft as another tab left it, where the form shows what this one holds."""
+    """The draft as another tab left it, if the form shows this tab's."""
     examples: Sequence[reference.Example] = reference.EXAMPLES
 
     statuses: Sequence[str] = drafts.STATUSES
@@ -98,7 +98,7 @@ class Editor:
 
 
 def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
-    """What this person finds under the transcript; None if there is nothing for them to do or to be told."""
+    """Return the section for this person; None if there is nothing to do or to report."""
     if run.backbone != PERSON or run.has_ended or not isinstance(user, User):
         return None
     if (access.role_of(user) or Role.VIEWER) < Role.RESEARCHER:
@@ -120,7 +120,9 @@ def open_editor(run: Run, user: User | AnonymousUser) -> Editor | None:
 
 
 def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) -> Editor:
-    """The editor with what was just sent and not taken. What is no draft stays in the form, or can be copied."""
+    """Return the editor with sent text that was not accepted. Text that is no draft stays in the form, or can be
+    copied.
+    """
     found = open_editor(run, user) or Editor(run)
     fields = refusal.fields if isinstance(refusal, InvalidFields) else {}
     problems = {name: " ".join(words) for name, words in fields.items()}
@@ -136,7 +138,7 @@ def reopen_editor(run: Run, user: User, refusal: ActionRefused, values: Values) 
 
 
 def _name_fields(values: Values) -> list[tuple[str, str]]:
-    """What somebody wrote, by the names of the fields."""
+    """Return written texts by the names of the fields."""
     lines = "\n".join(f"{each['text']} [{each['status']}] {each['reason']}".strip() for each in values["hypotheses"])
     texts = {"Hypotheses": lines} | {name.capitalize(): values[name] for name in drafts.TEXTS}
     return [(name, text) for name, text in texts.items() if text.strip()]

@@ -87,7 +87,7 @@ def stop(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def take_over(request: HtmxRequest, pk: int) -> HttpResponse:
-    """A person writes from the next reply on."""
+    """Let a person write from the next reply on."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     try:
         actions.hand_over(Actor.of(request, Role.RESEARCHER), run.pk, PERSON)

@@ -1,4 +1,4 @@
-"""What a run took: tokens, dollars and seconds, by round and by step, together and against the limits."""
+"""The cost of a run: tokens, dollars and seconds, by round and by step, in total and against the limits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEASURES = (
     Resource("Time", "seconds", 5, ("replies", "programs", "tools"), duration),
 )
 WITHOUT_REPLY = ("reminder", "blocked", "limit_reached", "cancelled")
-"""Kinds of events that tell what a reply took which did not come about."""
+"""Kinds of events with the usage of failed replies."""
 PARTS = sum(len(measure.parts) for measure in MEASURES)
 
 
@@ -106,7 +106,7 @@ def by_round(run: Run) -> dict[int, list[float]]:
 
 
 def amount(value: Any) -> float:
-    """What an event says it took; 0 where it says nothing of the kind."""
+    """Return what an event says was used; 0 if it says nothing of the kind."""
     return value if isinstance(value, int | float) else 0
 
 

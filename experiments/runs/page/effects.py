@@ -1,4 +1,6 @@
-"""What edits did to the activation, by the property that they changed; and the activation by what images show."""
+"""Show the effect of edits on the activation, by the property that they changed; and the activation by image
+content.
+"""
 
 from __future__ import annotations
 

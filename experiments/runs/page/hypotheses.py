@@ -1,4 +1,4 @@
-"""How each hypothesis fared, round by round: a matrix, and for each what decided it and which images bear on it."""
+"""Follow each hypothesis round by round: a matrix, and for each what decided it and which images bear on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run: the tabs of its page, and its events. What people do to it is in `steering`."""
+"""One run: the tabs of its page, and its events. Actions on it are in `steering`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Where the time of a run went, as a waterfall: replies, programs, tools, and what is not known. The segments add up to
-the time that the head of the page shows; pauses and waits are not part of it, and told apart."""
+"""Show where the time of a run went, as a waterfall: replies, programs, tools, and unknown. The segments add up to the
+time in the head of the page; pauses and waits are not part of it, and shown apart.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ FIELDS = ("kind", "time", "payload__round", "payload__number", "payload__seconds
 
 @dataclass
 class Segment:
-    """A piece of work: `seconds` are measured, or the rest of a gap between two events that no event tells of."""
+    """A piece of work: `seconds` are measured, or the unexplained rest of a gap between two events."""
 
     round: int
     kind: str
@@ -68,7 +69,7 @@ def read_timeline(run: Run) -> Timeline:
 
 
 def _tell_step(kind: str, number: Any, own: Any, tools: Any) -> list[Segment]:
-    """What an event says of the time before it."""
+    """Return what an event says of the time before it."""
     seconds, in_tools = (each if isinstance(each, int | float) and each > 0 else 0.0 for each in (own, tools))
     if kind == "reply":
         return [Segment(0, "part-0", "Reply", seconds)]
@@ -80,14 +81,14 @@ def _tell_step(kind: str, number: Any, own: Any, tools: Any) -> list[Segment]:
 
 
 def _name_still(kind: str) -> str:
-    """What the time after an event is, where nobody works on the run then."""
+    """Name the time after an event while the run is idle."""
     if kind == "paused":
         return "paused"
     return "waited for a person" if kind_of(kind).stills else ""
 
 
 def _fit(found: Timeline, last: int) -> None:
-    """Make the segments add up: what lies between events and was not work, the run waited for a worker."""
+    """Make the segments add up: time between events that was not work, the run waited for a worker."""
     measured = sum(each.seconds for each in found.segments if each.kind != "part-other")
     between = sum(each.seconds for each in found.segments if each.kind == "part-other")
     left = max(found.total - measured, 0.0)

@@ -39,7 +39,7 @@ def read_transcript(run: Run, params: Mapping[str, str], names: Names) -> dict[s
 
 
 def is_whole(params: Mapping[str, str]) -> bool:
-    """Whether the address asks for experiments with their pictures, rather than for sketches of them."""
+    """True if the address asks for experiments with their pictures, rather than sketches."""
     return params.get("drawn") == "whole"
 
 

@@ -1,4 +1,4 @@
-"""Presets: which there are for a person, and how one's own are kept, changed and deleted."""
+"""Presets: list a person's presets; save, change and delete their own."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _find_wrong(settings: Mapping[str, str]) -> dict[str, list[str]]:
 
 @transaction.atomic
 def delete_preset(by: Actor, row: Preset) -> None:
-    """Runs that were started from it stay."""
+    """Delete a preset; runs started from it stay."""
     by.require(Role.RESEARCHER)
     audit.record(by, Verb.PRESET_DELETED, row)
     row.delete()

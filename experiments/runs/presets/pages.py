@@ -80,7 +80,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Let a preset of one's own go; runs stay."""
+    """Delete a preset of the user; runs stay."""
     actor = Actor.of(request, Role.RESEARCHER)
     actions.delete_preset(actor, get_object_or_404(Preset, pk=pk, owner=actor.person))
     messages.success(request, "The preset is deleted. Runs started from it are as they were.")

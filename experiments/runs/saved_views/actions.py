@@ -1,4 +1,4 @@
-"""Saved views of lists: which there are for a person, and how one's own are kept, changed and deleted."""
+"""Saved views of lists: list a person's views; save, change and delete their own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_view(by: Actor, row: SavedView, name: str, query: str, *, shared: bool
 
 @transaction.atomic
 def delete_view(by: Actor, row: SavedView) -> None:
-    """What it listed stays."""
+    """Delete a view; the listed runs stay."""
     audit.record(by, Verb.VIEW_DELETED, row)
     row.delete()
 

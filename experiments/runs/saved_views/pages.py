@@ -1,4 +1,4 @@
-"""Saved views of lists: keep one under a name, rename it, share it, let it go."""
+"""Saved views of lists: save, rename, share and delete one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Let a view of one's own go; what it listed stays."""
+    """Delete a view of the user; the listed runs stay."""
     actor = Actor.of(request)
     row = get_object_or_404(SavedView, pk=pk, owner=actor.person)
     actions.delete_view(actor, row)

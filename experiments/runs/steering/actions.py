@@ -1,8 +1,8 @@
-"""What people do to a run under way: pause it, have it go on, send it a note, change its limits, stop it.
+"""Control a run under way: pause it, resume it, send it a note, change its limits, stop it.
 
-The one place for it: the run's page, the list of runs, the API and the command line all call this. Each step is one
-transaction with the run's row locked, since a worker may append at the same moment; it is audited in there, and
-whoever watches the run hears of it. Done twice, each is as if done once.
+The run's page, the list of runs, the API and the command line all call this module. Each step is one transaction with
+the run's row locked, since a worker may append at the same moment; it is audited in it, and viewers of the run are
+notified. Repeating a step has no further effect.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def pause(by: Actor, run_id: int) -> bool:
 
 
 def resume(by: Actor, run_id: int) -> bool:
-    """Resume that is (to be) paused, waits, failed or was stopped; False if it is under way.
+    """Resume a run that is (to be) paused, waits, failed or was stopped; False if it is under way.
 
     Raises StateConflict.
     """
@@ -87,7 +87,7 @@ def resume(by: Actor, run_id: int) -> bool:
 
 
 def send_note(by: Actor, run_id: int, text: str) -> Event:
-    """Tell the agent something: it reads it as part of its next message. Sent twice in a row, it is said once.
+    """Tell the agent something: it reads it as part of its next message. A note repeated at once is sent only once.
 
     Raises InvalidInput, StateConflict.
     """
@@ -110,7 +110,7 @@ def send_note(by: Actor, run_id: int, text: str) -> Event:
 
 
 def _cannot_hear(run: Run) -> str:
-    """Why the run's agent would not hear a note, and what to do instead; "" if it would."""
+    """Say why the run's agent would not read a note, and what to do instead; "" if it would."""
     if run.status in REOPENABLE - {Status.PAUSED}:
         return f"{has_ended(run)} Nobody would hear this. Resume the run and send it then, or fork it with this note."
     if run.has_ended:
@@ -128,9 +128,9 @@ def _cannot_hear(run: Run) -> str:
 
 
 def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen: NewLimits | None = None) -> bool:
-    """Have other limits hold from now on; None for no limit. False if they are the same.
+    """Change the limits from now on; None for no limit. False if they are the same.
 
-    `seen` are those that whoever changes them knew. Raises OutOfDate if others hold by now, StateConflict.
+    `seen` are the limits that the user saw. Raises OutOfDate if they have changed since, StateConflict.
     """
     after = {name: wanted.get(name) for name in USUAL}
     with _lock_run(by, run_id) as run:
@@ -161,7 +161,7 @@ def stop(by: Actor, run_id: int) -> bool:
 
 
 def _is_held(run: Run) -> bool:
-    """Whether a worker is at it: then it is for the worker to take notice."""
+    """True if a worker executes it: the worker then reacts to the change."""
     return run.status == Status.RUNNING and run.is_leased()
 
 
@@ -170,12 +170,12 @@ def has_ended(run: Run) -> str:
 
 
 def count_used(run: Run) -> dict[str, Any]:
-    """What the run has used of each limit."""
+    """Return how much of each limit the run has used."""
     return {"rounds": run.rounds, "tokens": run.tokens, "cost": run.cost, "seconds": run.seconds}
 
 
 def list_moves(run: Run) -> list[str]:
-    """What a researcher may do to the run as it is now, in the words of the page's controls."""
+    """List what a researcher may do to the run now, by the names of the page's controls."""
     if run.has_ended:
         return ["retry"] if run.status in REOPENABLE else []
     if run.cancel_requested:

@@ -1,4 +1,4 @@
-"""What people do to one run from its page: pause, go on, send a note, change limits, stop."""
+"""Controls of one run's page: pause, resume, send a note, change limits, stop."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _answer_with_toast(request: HtmxRequest, run: Run, words: str, kind: str, st
 
 @require_POST
 def note(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Tell the agent something. Where nobody would hear it, the words stay where they were written."""
+    """Tell the agent something. If it would not read it, the text stays in its field."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     text = request.POST.get("text", "")
     try:
@@ -72,7 +72,7 @@ class LimitsForm(LimitFields):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The form, and what comes of it."""
+    """Show the form, and apply it."""
     run = access.get_run(request, pk, Role.RESEARCHER)
     now = {name: run.limits.get(name) for name in USUAL}
     form = LimitsForm(request.POST) if request.method == "POST" else LimitsForm(initial=now)

@@ -1,8 +1,8 @@
 """A vision-language model on any server with OpenAI's chat completions: OpenAI, Gemini, Claude, vLLM, Ollama, ….
 
-The reply is streamed. What goes wrong on the way is put right where it can be (see `request`), and never
-becomes a reply. Prompt tokens, completion tokens and cost are the provider's figures, over all requests that one reply
-took; a provider that gives none is estimated.
+The reply is streamed. Errors on the way are corrected if possible (see `request`), and never become a reply. Prompt
+tokens, completion tokens and cost are the provider's figures, over all requests for one reply; they are estimated if a
+provider gives none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workers.protocols import Emit, LabSettings, Message, Price, Provider, Reply
 
 
 class OpenAIChat:
-    """See `protocols.Backbone`. May be asked from several threads; each reply has a connection of its own."""
+    """See `protocols.Backbone`. May be used from several threads; each reply has its own connection."""
 
     sees = True
 
@@ -40,7 +40,7 @@ class OpenAIChat:
         return f"OpenAIChat({self.label!r})"
 
     def reply(self, messages: Sequence[Message], load: Callable[[str], Image], emit: Emit, seed: int) -> Reply:
-        """Answer the conversation, with as many of its images as there is room for.
+        """Answer the conversation, with as many of its images as fit.
 
         Raises BackboneRefused, ContentRefused, BackboneUnavailable, and what `emit` and `load` raise.
         """
@@ -53,7 +53,7 @@ class OpenAIChat:
 
 
 def missing(settings: LabSettings, model: str = "") -> str:
-    """What keeps the backbone from being used and the remedy; "" if nothing does. Asks nobody."""
+    """Say what keeps the backbone from being used and the remedy; "" if nothing does. Makes no request."""
     del model
     provider = settings.provider
     if not provider.key and not provider.base_url:
@@ -72,12 +72,12 @@ def missing(settings: LabSettings, model: str = "") -> str:
 
 
 def models(settings: LabSettings) -> tuple[str, ...]:
-    """The provider's names of the models to offer, the default first."""
+    """List the provider's names of the offered models, the default first."""
     return settings.provider.models
 
 
 def prices(settings: LabSettings) -> dict[str, Price]:
-    """Of those models to offer whose price is known."""
+    """Return the prices of the offered models, where known."""
     found = {model: pricing.price_of(settings.provider, model) for model in settings.provider.models}
     return {model: price for model, price in found.items() if price is not None}
 
@@ -86,12 +86,12 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none, half an IPv6 address
+    except ValueError:  # an invalid port, half an IPv6 address
         return False
 
 
 def load(settings: LabSettings, model: str) -> OpenAIChat:
-    """The backbone for a model of the provider; "" for the first of the settings.
+    """Return the backbone for a model of the provider; "" for the first of the settings.
 
     Raises MissingPart without a key or a base URL, UnknownName if no model is named at all.
     """

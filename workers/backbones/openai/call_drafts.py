@@ -1,4 +1,4 @@
-"""Shows a function call while it is written: decodes the texts among its arguments, however the JSON is cut."""
+"""Show a function call while it is written: decode the texts among its arguments, wherever the JSON is cut."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import re
 
 _BEGINS = re.compile(r'"(code|description|reasoning|bias|domain)"\s{0,9}:\s{0,9}"')
 _WHOLE = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
-"""The part of a JSON text that can be decoded: up to its end, or to an escape that is not whole yet."""
+"""The part of a JSON text that can be decoded: up to its end, or to an incomplete escape."""
 _KEPT = 60
-"""Characters that are looked at again with the next piece, where no text has begun: the name of a field may be cut."""
+"""Characters looked at again with the next piece while no text has begun: the name of a field may be cut."""
 
 
 class CallDraft:
-    """The texts of one call so far, each behind its tag. It is for people alone: the record is read from the whole."""
+    """The texts of one call so far, each after its tag. For display only: the record is read from the whole call."""
 
     def __init__(self) -> None:
         self._rest = ""
         self._within = ""
 
     def add(self, piece: str) -> str:
-        """What the next piece of the arguments adds."""
+        """Return what the next piece of the arguments adds."""
         self._rest += piece
         shown = ""
         while True:
@@ -43,6 +43,6 @@ class CallDraft:
 def _decode(text: str) -> str:
     try:
         decoded: str = json.loads(f'"{text}"', strict=False)
-    except ValueError:  # an escape that JSON does not know
+    except ValueError:  # an escape unknown to JSON
         return text
     return decoded.encode("utf-8", "replace").decode()

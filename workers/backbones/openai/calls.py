@@ -1,4 +1,4 @@
-"""Gathers the functions that a model calls, piece by piece or whole, offered or not."""
+"""Collect the functions that a model calls, in pieces or whole, offered or not."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class CallCollector:
         """Characters of their arguments."""
         self._draft = CallDraft()
         self.shown = False
-        """Whether something of the first call could be shown already."""
+        """True if part of the first call could be shown already."""
 
     def add(self, delta: Any) -> str:
-        """Take what a piece of a stream holds of calls; give what can be shown of the first. Raises TransientError for
-        too many of them.
+        """Add the call pieces of a stream's chunk; return what can be shown of the first. Raises TransientError for too
+        many of them.
 
-        A piece goes on with the latest call of its index, unless it brings an id of its own: some servers number all
-        calls 0, and some do not number them.
+        A piece continues the latest call of its index, unless it brings an id of its own: some servers number all calls
+        0, and some do not number them.
         """
         shown = ""
         older = getattr(delta, "function_call", None)
@@ -51,11 +51,11 @@ class CallCollector:
         return shown
 
     def calls(self) -> tuple[FunctionCall, ...]:
-        """The calls that have arguments, in order."""
+        """Return the calls that have arguments, in order."""
         gathered = (FunctionCall(it["name"], "".join(it["arguments"]), it["id"]) for it in self._calls)
         return tuple(each for each in gathered if each.arguments.strip())
 
 
 def _field(value: Any, name: str) -> Any:
-    """A field of what the SDK made an object, or left as it was."""
+    """Return a field of an object of the SDK, or of a plain dict."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)

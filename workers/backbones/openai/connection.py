@@ -1,7 +1,7 @@
-"""The line to a provider: one client and one event loop for one reply, so that nothing is shared between backbones.
+"""The connection to a provider: one client and one event loop for each reply, so backbones share nothing.
 
-The loop runs only while somebody waits for a chunk. Whoever reads is outside it, may touch a database there, and by
-leaving off cancels the request, which closes the socket whatever state it is in: connecting, waiting, reading.
+The loop runs only while the caller waits for a chunk. The caller is outside the loop and may use a database there. When
+it stops reading, the request is cancelled, which closes the socket in any state: connecting, waiting, reading.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from workers.errors import BackboneRefused
 from workers.protocols import Provider
 
 _AHEAD = 64
-"""Chunks that are read before they are wanted."""
+"""Number of chunks read ahead."""
 _END = object()
-"""What comes after the last chunk."""
+"""Marks the end of the chunks."""
 _NO_KEY = "none"
 """Local servers need no key, but the SDK does."""
 
 
 class Connection:
-    """A context: leaving it closes every connection."""
+    """A context manager; leaving it closes every connection."""
 
     def __init__(self, provider: Provider, connect: float) -> None:
-        """`connect` is how long, in seconds, a connection may take to come about."""
+        """`connect` is the timeout of a connection attempt, in seconds."""
         self._provider = provider
         # Redirects are not followed: the key goes to the address that was set and to no other. A proxy that the
         # environment names is used, but never on the way to this very machine.
@@ -60,7 +60,7 @@ class Connection:
             self._loop.close()
 
     def chunks(self, body: dict[str, Any]) -> Iterator[Any]:
-        """The chunks of one reply as they come (see `framing`), None after each `PULSE` of silence.
+        """Yield the chunks of one reply as they come (see `framing`), None after each `PULSE` of silence.
 
         Closing the iterator ends the request. Raises what the SDK and `framing` raise.
         """
@@ -94,7 +94,7 @@ class Connection:
 
 @cache
 def _load_certificates() -> ssl.SSLContext:
-    """The certificates that this machine trusts; reading them takes longer than a request to a server nearby."""
+    """Load the trusted certificates of this machine; reading them takes longer than a request to a nearby server."""
     return httpx2.create_ssl_context()
 
 

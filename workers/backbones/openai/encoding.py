@@ -1,4 +1,4 @@
-"""Images as a provider takes them, and how many tokens images and texts are estimated to have."""
+"""Encode images for a provider, and estimate the tokens of images and texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import Image
 from workers.lab.imaging import encode_png, thumbnail
 
 SIDE = 768
-"""Longest side of an image that is sent, in pixels: what a model would shrink it to anyway."""
+"""Maximum side of a sent image, in pixels: a model would shrink it to that anyway."""
 MOST_PNG = 200_000
 """Bytes above which an image is sent as JPEG."""
 _TILE, _TILE_TOKENS, _IMAGE_TOKENS = 512, 170, 85
@@ -26,7 +26,7 @@ class EncodedImage:
 
 
 def encode_image(image: Image.Image) -> EncodedImage:
-    """The image in at most `SIDE` x `SIDE` pixels, as PNG, or as JPEG if that would be large."""
+    """Encode the image in at most `SIDE` x `SIDE` pixels, as PNG, or as JPEG if that would be large."""
     small = thumbnail(image.convert("RGB"), SIDE)
     kind, data = "png", encode_png(small)
     if len(data) > MOST_PNG:
@@ -37,15 +37,16 @@ def encode_image(image: Image.Image) -> EncodedImage:
 
 
 def count_image_tokens(width: int, height: int) -> int:
-    """Tokens of an image of at most `SIDE` x `SIDE`: 85, and 170 for each tile of 512 x 512 that it touches.
+    """Estimate the tokens of an image of at most `SIDE` x `SIDE`: 85, and 170 for each tile of 512 x 512 that it
+    touches.
 
-    That is how GPT-4o counts at high detail. Others count otherwise: Claude a little more, small OpenAI models 33
-    times as much. Where it matters the provider says so, and images give way until the request fits.
+    This is how GPT-4o counts at high detail. Others differ: Claude a little more, small OpenAI models 33 times as much.
+    If it matters the provider reports it, and images are left out until the request fits.
     """
     return _IMAGE_TOKENS + _TILE_TOKENS * -(-width // _TILE) * -(-height // _TILE)
 
 
 def count_text_tokens(text: str) -> int:
-    """Tokens of a text, estimated: one for four letters, one for each character beyond ASCII."""
+    """Estimate the tokens of a text: one for four letters, one for each character beyond ASCII."""
     wide = len(text) - len(text.encode("ascii", "ignore"))
     return wide + -(-(len(text) - wide) // 4)

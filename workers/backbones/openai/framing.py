@@ -1,7 +1,7 @@
-"""How a reply is framed: as a stream of events, or as one JSON body where a server ignores that a stream was asked for.
+"""Read a reply's frame: a stream of events, or one JSON body if a server ignores that a stream was asked for.
 
-Both become chunks of a stream, so that one reader hears them. An error object is raised as the provider's error,
-whatever the status of the answer: some servers and proxies send it with 200.
+Both become chunks of a stream, for a single reader. An error object is raised as the provider's error, whatever the
+HTTP status: some servers and proxies send it with 200.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from openai.types.chat import ChatCompletionChunk
 from workers.backbones.openai.provider_errors import TransientError
 
 DONE = object()
-"""Stands for the mark with which a server ends a reply; a line that is cut has none."""
+"""Stands for the mark with which a server ends a reply; an interrupted one has none."""
 MAX_BODY_BYTES = 8_000_000
-"""Of one JSON body; a longer one does not end."""
+"""Maximum length of one JSON body; a longer one does not end."""
 
 
 async def read_chunks(answer: httpx2.Response) -> AsyncIterator[Any]:
-    """The chunks of an answer as they come, and DONE if the server says that it is at its end.
+    """Yield the chunks of an answer as they come, and DONE if the server marks the end.
 
     Raises TransientError, openai.APIError with the provider's words, and ValueError for what is no JSON.
     """
@@ -35,7 +35,7 @@ async def read_chunks(answer: httpx2.Response) -> AsyncIterator[Any]:
             head = piece.lstrip()
             if head:
                 break
-        # The type that a server names is not asked: proxies name one and send the other.
+        # The content type is ignored: proxies name one and send the other.
         if head[:1] in (b"{", b"["):
             yield _open_body(await _read_whole(head, pieces), answer.request)
             yield DONE
@@ -66,9 +66,9 @@ async def _read_whole(head: bytes, pieces: AsyncIterator[bytes]) -> bytes:
 
 
 def _open_body(body: bytes, request: httpx2.Request) -> Any:
-    """The finished reply of a body as the one chunk of a stream."""
+    """Return the finished reply of a body as the one chunk of a stream."""
     data = json.loads(body)
-    if isinstance(data, list) and len(data) == 1:  # Gemini wraps its errors so
+    if isinstance(data, list) and len(data) == 1:  # Gemini wraps its errors like this
         data = data[0]
     for choice in data.get("choices") or () if isinstance(data, dict) else ():
         if isinstance(choice, dict) and "message" in choice:
@@ -77,7 +77,7 @@ def _open_body(body: bytes, request: httpx2.Request) -> Any:
 
 
 def _make_chunk(data: Any, request: httpx2.Request) -> Any:
-    """The chunk that an object is. Nothing of it is checked; raises openai.APIError if it is an error instead."""
+    """Return the object as a chunk. Nothing of it is checked; raises openai.APIError if it is an error instead."""
     if not isinstance(data, dict):
         return data
     error = data.get("error")

@@ -1,4 +1,4 @@
-"""What is known of how many images a provider takes: read from its refusal, kept with the run's replies."""
+"""A provider's limit of images: read from its refusal, kept with the run's replies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _STATED = (
     rf"{_NUMBER}\s+{_IMAGES}[^.]{{0,20}}\b(?:max|limit|at most|allowed|per (?:prompt|request))",
     rf"{_IMAGES}.{{0,60}}?\b{_AT_MOST}\D{{0,12}}{_NUMBER}",
 )
-"""How providers say the number, the clearest first."""
+"""Patterns of the number in refusals, the clearest first."""
 
 
 def read_limit(words: str, sent: int) -> int | None:
-    """The number of images that a refusal allows; None if it names none below the number sent."""
+    """Return the number of images that a refusal allows; None if it names none below the number sent."""
     for pattern in _STATED:
         for found in re.finditer(pattern, words, re.IGNORECASE):
             if int(found[1]) < sent:
@@ -33,13 +33,13 @@ def read_limit(words: str, sent: int) -> int | None:
 
 
 def find_limit(messages: Sequence[Message], host: str, model: str) -> ImageLimit | None:
-    """The last limit that this model of this provider showed in the conversation."""
+    """Return the last limit that this model of this provider showed in the conversation."""
     known = (each.image_limit for each in reversed(messages) if each.image_limit)
     return next((each for each in known if (each.host, each.model) == (host, model)), None)
 
 
 def explain_captions(limit: ImageLimit | None) -> str:
-    """Why images gave way, in words that follow a colon: for want of tokens unless a limit of images was met."""
+    """Say why images were left out, in words that follow a colon: lack of tokens, unless a limit of images was met."""
     if limit is None:
         return "the conversation outgrew the context window"
     images = f"{limit.images} image{'' if limit.images == 1 else 's'}"

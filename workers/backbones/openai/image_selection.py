@@ -1,8 +1,8 @@
-"""Chooses which images of a conversation are sent, where not all of them may be.
+"""Choose which images of a conversation are sent, if not all of them may be.
 
-The conversation is gone through turn by turn, as it was asked. A longer one so chooses the same for its beginning, and
-providers keep that in their caches. Once the room is full, older images give way until a good share of it is free:
-then the beginning stays the same for some rounds. Exemplars give way last; up to half of the room is theirs.
+The conversation is processed turn by turn, as it was asked, so a longer one makes the same choices for its beginning,
+which providers keep in their caches. Once the room is full, older images are left out until a good share of it is free:
+then the beginning stays the same for some rounds. Exemplars are left out last, and may keep up to half of the room.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ Position = tuple[int, int]
 EXEMPLARS = 0.5
 """Share of the room that exemplars may keep."""
 REFILL = 2 / 3
-"""Share of the room that is left taken once older images gave way. The smaller it is, the longer caches stay good,
-and the fewer images are shown."""
+"""Share of the room still used after older images were left out. A smaller value keeps caches valid longer, but shows
+fewer images.
+"""
 FEW = 16
-"""A limit of images up to which all of the room is used: little of the conversation comes after so few images."""
+"""Up to this limit of images all of the room is used: little of the conversation follows so few images."""
 TURN_TOKENS = 4
 
 
@@ -34,20 +35,20 @@ class Room:
 
     tokens: int
     images: int | None = None
-    """None if the provider is not known to have a limit."""
+    """None if no limit of the provider is known."""
 
 
 class ImageSelection:
-    """What is chosen of one conversation. An image that gave way is shown again where it next stands."""
+    """The images chosen of one conversation. An image that was left out is shown again where it next occurs."""
 
     def __init__(self, messages: Sequence[Message], pictures: Mapping[str, EncodedImage], room: Room) -> None:
         self.shown: dict[str, Position] = {}
         """Where each image is shown, in the order of the conversation."""
         self.left_out: set[str] = set()
         self.tokens = 0
-        """Of all that is sent, estimated."""
+        """Estimated tokens of everything sent."""
         self.limited = False
-        """Whether images gave way because the provider takes no more of them, not for want of tokens."""
+        """True if images were left out because of the provider's limit of images, not for lack of tokens."""
         self._pictures, self._room = pictures, room
         self._image_tokens = 0
         self._last: dict[str, tuple[int, ImagePart]] = {}
@@ -71,7 +72,7 @@ class ImageSelection:
                 self._last[part.key] = (number, part)
 
     def _make_room(self, number: int) -> None:
-        """Let images give way if the conversation up to this message has too many."""
+        """Leave images out if the conversation up to this message has too many."""
         if self._fits(1):
             return
         self.limited |= self._room.images is not None and len(self.shown) > self._room.images
@@ -85,13 +86,13 @@ class ImageSelection:
         return 1 if self._room.images is not None and self._room.images <= FEW else REFILL
 
     def _order(self) -> list[str]:
-        """The images shown, those first that give way first: the oldest, then the weakest exemplars."""
+        """Order the shown images, those to leave out first first: the oldest, then the weakest exemplars."""
         oldest = sorted(self.shown, key=lambda key: self._last[key][0])
         exemplars = [key for key in self.shown if self._last[key][1].exemplar]
         return [key for key in oldest if not self._last[key][1].exemplar] + exemplars[::-1]
 
     def _find_lasting(self) -> list[str]:
-        """The exemplars that stay, the strongest first: as many as their share of the room holds."""
+        """Return the exemplars that stay, the strongest first: as many as fit into their share of the room."""
         images = math.inf if self._room.images is None else float(self._room.images)
         tokens = float(self._room.tokens - self.tokens + self._image_tokens)
         lasting: list[str] = []
@@ -126,5 +127,5 @@ class ImageSelection:
 
 
 def describe_left_out(part: ImagePart) -> str:
-    """The words that stand for an image that is not sent."""
+    """Describe an image that is not sent."""
     return f"[an image that is left out for want of room: {part.caption}]"

@@ -1,7 +1,7 @@
-"""The conversation as chat completions want it, with the images that there is room for.
+"""Build the messages of chat completions from the conversation, with the images that fit.
 
-Each image is sent once, where it first stood; where it stands again, words point there. If that is too much, some give
-way to their captions (`image_selection`).
+Each image is sent once, where it first occurs; later occurrences refer to it. If that is too much, some are replaced by
+their captions (`image_selection`).
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from workers.protocols import ImagePart, Message
 
 @dataclass(frozen=True)
 class ChatMessages:
-    """What is sent."""
+    """The messages to send."""
 
     messages: list[dict[str, Any]]
     tokens: int
     """Estimated."""
     images: int
     captions: int
-    """Images that are not in it for want of room."""
+    """Images that are left out for lack of room."""
     limited: bool = False
-    """Whether some are not in it because the provider takes no more of them."""
+    """True if some are left out because the provider takes no more."""
 
 
 def image_keys(messages: Sequence[Message]) -> list[str]:
-    """The images of a conversation that can be sent, each once: only a user's."""
+    """List the images of a conversation that can be sent, each once: only a user's."""
     parts = [part for message in messages if message.role == "user" for part in message.parts]
     return list(dict.fromkeys(part.key for part in parts if isinstance(part, ImagePart)))
 
 
 def build_messages(messages: Sequence[Message], pictures: Mapping[str, EncodedImage], room: Room) -> ChatMessages:
-    """The conversation with as many of its images as there is room for; the words always stay."""
+    """Build the messages with as many images as fit; the words always stay."""
     chosen = ImageSelection(messages, pictures, room)
     rendering = _Rendering(messages, chosen.shown, pictures)
     rendered = _merge_neighbours(rendering.message(number) for number in range(len(messages)))
@@ -45,7 +45,7 @@ def build_messages(messages: Sequence[Message], pictures: Mapping[str, EncodedIm
 
 
 def _merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbours of one role as one message: some servers demand that user and assistant take turns."""
+    """Merge neighbouring messages of one role: some servers demand that user and assistant alternate."""
     joined: list[dict[str, Any]] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:
@@ -56,12 +56,12 @@ def _merge_neighbours(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]
 
 
 def replace_system_role(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same for a server that knows no system message: what it says stands before the user's first words."""
+    """Do the same for a server without system messages: their text precedes the user's first words."""
     return _merge_neighbours({**each, "role": "user"} if each["role"] == "system" else each for each in messages)
 
 
 def _join_contents(first: Any, second: Any) -> Any:
-    """Two contents as one, each either plain text or a list of parts."""
+    """Join two contents, each either plain text or a list of parts."""
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     parts = ([{"type": "text", "text": each}] if isinstance(each, str) else each for each in (first, second))
@@ -81,7 +81,7 @@ class _Rendering:
     pictures: Mapping[str, EncodedImage]
 
     def message(self, number: int) -> dict[str, Any]:
-        """Words alone as plain text, which every server takes; neighbouring words in one part."""
+        """Build a message: text alone as plain text, which every server takes; neighbouring texts in one part."""
         message, parts = self.messages[number], list[dict[str, Any]]()
         for position, part in enumerate(message.parts):
             place = (number, position)
@@ -100,13 +100,13 @@ class _Rendering:
         return {"role": message.role, "content": parts}
 
     def _words(self, part: ImagePart, place: Position) -> str:
-        """What stands for an image that is not shown here."""
+        """Return the words for an image that is not shown here."""
         elsewhere = self.shown.get(part.key)
         if elsewhere is None:
             return describe_left_out(part)
         if elsewhere > place:
             return f"[an image that is shown further below: {part.caption}]"
-        # The first line of another message where the image is shown, such as "Experiment 3: ok"
+        # The first line of the message where the image is shown, such as "Experiment 3: ok"
         lines = self.messages[elsewhere[0]].text.splitlines() if elsewhere[0] != place[0] else []
         heading = f', under "{lines[0][:60]}"' if lines else ""
         return f"[the same image as above{heading}: {_image(self.messages, elsewhere).caption}]"

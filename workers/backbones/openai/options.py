@@ -1,4 +1,4 @@
-"""What a request may hold besides its words and images, by the names under which a provider may refuse it."""
+"""The optional parameters of a request, by the names under which a provider may refuse them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from workers.record.replies import FunctionSchema
 
 CACHE_MARKS, IMAGE_DETAIL = "cache_control", "detail"
 MAX_CACHE_MARKS = 4
-"""As many as Claude takes. It looks back from each for some twenty parts alone, fewer than one experiment has."""
+"""Claude's maximum. From each mark it looks back only about twenty parts, fewer than one experiment has."""
 _CALLS_FUNCTIONS = re.compile(r"gpt-5|o\d")
-"""OpenAI's models that are known to rather call functions than write tags."""
+"""OpenAI's models that are known to prefer function calls to tags."""
 
 
 def wants_functions(provider: Provider, model: str, *, called: bool) -> bool:
-    """Whether functions are offered. `auto`: once the model has called one unasked, and to those known to prefer it."""
+    """True if functions are offered. `auto`: once the model has called one unasked, and to those known to prefer it."""
     if provider.tools != "auto":
         return provider.tools == "yes"
     return called or (_is_openai(provider) and bool(_CALLS_FUNCTIONS.match(model)))
 
 
 def offer(functions: Sequence[FunctionSchema], refused: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameter that offers functions, and what in it is optional too: that their schemas are enforced.
+    """Return the parameter that offers functions, and what in it is optional too: that their schemas are enforced.
 
-    Calls of earlier rounds are sent as the text that the record holds of them, and not as calls with an id and a
-    result: every provider takes that, also one that offers no functions, and a run may change its provider.
+    Calls of earlier rounds are sent as the recorded text, not as calls with an id and a result: every provider takes
+    that, also one without functions, and a run may change its provider.
     """
     if not functions or TOOLS in refused:
         return {}, {}
@@ -44,7 +44,7 @@ def offer(functions: Sequence[FunctionSchema], refused: Collection[str]) -> tupl
 
 
 def list_parameters(provider: Provider, model: str, messages: Sequence[Message], seed: int) -> dict[str, Any]:
-    """Parameters that settings or the provider's cache ask for."""
+    """List the parameters that the settings or the provider's cache ask for."""
     wished = {"reasoning_effort": provider.reasoning_effort}
     if _cache_hint(provider, model) == "key":
         # The beginning of a conversation and its seed are those of one run, and of its forks
@@ -56,7 +56,7 @@ def list_parameters(provider: Provider, model: str, messages: Sequence[Message],
 def dress(
     messages: list[dict[str, Any]], provider: Provider, model: str, refused: Collection[str]
 ) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
-    """The messages with what this provider may want in them, and what of that is optional, by name."""
+    """Return the messages with the additions that this provider may want, and which of them are optional, by name."""
     optional: dict[str, Any] = {}
     if SYSTEM_MESSAGE in refused:
         messages = replace_system_role(messages)
@@ -99,8 +99,9 @@ def _set_detail(messages: Sequence[dict[str, Any]], detail: str) -> list[dict[st
 
 
 def _mark(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Marks at the end of the instructions, which all runs share, and of the last turns, where the next request begins
-    to differ and earlier ones did."""
+    """Mark the end of the instructions, which all runs share, and of the last turns, where the next request begins to
+    differ and earlier ones did.
+    """
     turns = [number for number, each in enumerate(messages) if each["role"] == "user"]
     chosen = {number for number, each in enumerate(messages) if each["role"] == "system"}
     chosen |= set(turns[len(chosen) - MAX_CACHE_MARKS :])

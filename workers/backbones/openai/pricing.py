@@ -1,4 +1,4 @@
-"""What replies cost."""
+"""Compute what replies cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workers.record.limits import Usage
 
 _MILLION = 1_000_000
 _VERSION = re.compile(r"[-@:](\d{3}|latest|preview)")
-"""How the name of a version goes on after that of the model: gpt-4o-2024-08-06, gemini-2.0-flash-001, qwen:latest."""
+"""How the name of a version continues that of the model: gpt-4o-2024-08-06, gemini-2.0-flash-001, qwen:latest."""
 _PRIVATE = tuple(
     map(ip_network, ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"))
 )
@@ -20,22 +20,22 @@ _FREE = Price(0.0, 0.0)
 
 
 def price_of(provider: Provider, model: str) -> Price | None:
-    """What the model costs at this provider; None if nobody has said. A server of one's own is free, unless it has."""
+    """Return the model's price at this provider; None if unknown. A local server is free, unless a price is set."""
     found = find_price(provider.prices, model)
     return _FREE if found is None and _is_private(provider.base_url) else found
 
 
 def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
-    """What the model costs; None if nobody has said.
+    """Return the model's price; None if unknown.
 
-    A version of a model costs what the model does, where the table does not name the version itself.
+    A version of a model costs what the model does, unless the table names the version itself.
     """
     fitting = (name for name in prices if model.startswith(name) and _VERSION.match(model, len(name)))
     return prices.get(model) or prices.get(max(fitting, key=len, default=""))
 
 
 def _is_private(base_url: str) -> bool:
-    """Whether the address is on this machine or in a private network, where nobody sells replies."""
+    """True if the address is on this machine or in a private network, where replies are not sold."""
     try:
         host = urlsplit(base_url).hostname or ""
     except ValueError:  # half an IPv6 address
@@ -48,7 +48,7 @@ def _is_private(base_url: str) -> bool:
 
 
 def price_usage(price: Price | None, prompt: int, completion: int, cached: int = 0) -> Usage:
-    """Tokens and what they cost. `cached` are those of the prompt that the provider had in its cache."""
+    """Price the tokens. `cached` are those of the prompt that the provider had in its cache."""
     cached = min(cached, prompt)
     if price is None:
         return Usage(prompt, completion, priced=False, cached_tokens=cached)

@@ -1,7 +1,7 @@
-"""What may come between a question and its reply, and what a provider's error means.
+"""The errors that may come instead of a reply, and what a provider's error means.
 
-A setback is something to do about and to ask again; what only a person can put right is `BackboneRefused`. The words
-of a provider are quoted without the key, wherever it stands in them.
+A setback can be corrected and asked again; what only a person can correct is `BackboneRefused`. A provider's words are
+quoted without the key, wherever it occurs in them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from workers.protocols import Provider
 
 OPENAI = "https://api.openai.com/v1"
 MOST_PROBLEMS = 5
-"""Of a list of them, so many are quoted."""
+"""Maximum number of items quoted of a list."""
 MIN_SECRET = 12
-"""Characters of a key that is taken out wherever it stands; a shorter one may be part of a word."""
+"""Characters of a key that is removed wherever it occurs; a shorter one may be part of a word."""
 MOST_QUOTED = 300
-"""Characters of a provider's own words."""
+"""Maximum characters of a provider's own words."""
 
 
 class ProviderError(Exception):
-    """Raised when a reply did not come about, but may if it is asked for again."""
+    """Raised when a reply failed, but may succeed if it is asked for again."""
 
 
 class TransientError(ProviderError):
-    """Raised when the provider is busy, breaks or sends nonsense. `wait` is how long it wants to be left alone."""
+    """Raised when the provider is busy, breaks or sends nonsense. `wait` is how long it asks to wait."""
 
     def __init__(self, what: str, wait: float | None = None) -> None:
         super().__init__(what)
@@ -41,9 +41,9 @@ class TransientError(ProviderError):
 
 
 class ContextTooLong(ProviderError):
-    """Raised when the conversation, or the images in it, are more than the model takes.
+    """Raised when the conversation, or its images, exceed what the model takes.
 
-    The message is the provider's words. `images` is how many images it takes, where it says so.
+    The message is the provider's words. `images` is its limit of images, if it says so.
     """
 
     def __init__(self, said: str = "", images: int | None = None) -> None:
@@ -52,11 +52,11 @@ class ContextTooLong(ProviderError):
 
 
 class ReplyTruncated(ProviderError):
-    """Raised when a reply came to the limit of its tokens before its end."""
+    """Raised when a reply reached the limit of its tokens before its end."""
 
 
 class ReplyRepeated(ProviderError):
-    """Raised when a reply is the one before it, word for word. Said once more, it is meant."""
+    """Raised when a reply repeats the one before it word for word. A second repetition is accepted as meant."""
 
 
 class ParameterRefused(ProviderError):
@@ -66,8 +66,8 @@ class ParameterRefused(ProviderError):
 class ValueRefused(ProviderError):
     """Raised when the provider does not take the value of an optional parameter; the message is its words.
 
-    Of the limit of the reply, `most` is what it takes, if it says so, and `crowded` whether the conversation leaves too
-    little room.
+    For the limit of the reply, `most` is the allowed value, if given, and `crowded` is true if the conversation leaves
+    too little room.
     """
 
     def __init__(self, said: str, name: str, most: int | None = None, *, crowded: bool = False) -> None:
@@ -85,17 +85,17 @@ _TOO_LONG = (
 _PERHAPS_TOO_MUCH = (
     r"long|length|token|limit|too (many|much|large|big)|exceed|at most|maximum|image|media|multi-?modal|size"
 )
-"""Words of a refusal that fewer images may help against, whatever else it says."""
+"""Words of a refusal that fewer images may help against."""
 _BLIND = (
     r"at most 0 image|image(s|_url| input| content)?\b.{0,60}(not support|only supported)|support image|`image_url`"
 )
 _WORDS_ALONE = r"(valid|be a|expected a?) ?string"
-"""How a server for text alone refuses a message that is not text alone."""
+"""How a text-only server refuses a message that is not only text."""
 _UNKNOWN_NAME = r"unknown|unsupported|not (support|enabl)|\bextra|unrecogni[sz]ed|not permitted"
 _BAD_VALUE = r"\bvalue\b|too (large|big|high)|less than|greater than|at most|exceed|range"
 _RETRIED = (408, 409, 425, 429)
 SYSTEM_MESSAGE = "a system message"
-"""What stands for it among the parameters that a provider does not take."""
+"""Its name among the parameters that a provider does not take."""
 TOOLS, STRICT = "tools", "strict"
 _NAMES_IN_ERRORS = {
     TOOLS: r"tools?\b|tool[_ -](use|choice|call)",
@@ -105,11 +105,11 @@ _NAMES_IN_ERRORS = {
     SYSTEM_MESSAGE: r"system role|role.{0,20}system.{0,40}not support"
     r"|system (message|instruction).{0,40}not (support|enabl)",
 }
-"""Optional parameter -> how errors name it, where that is not its own name."""
+"""Optional parameter -> its name in errors, if that differs."""
 
 
 def host_of(provider: Provider) -> str:
-    """Where the provider answers, for people: no path, no password."""
+    """Return the provider's host, for people: no path, no password."""
     parts = urlsplit(provider.base_url or OPENAI)
     return parts.netloc.rpartition("@")[2]
 
@@ -117,10 +117,10 @@ def host_of(provider: Provider) -> str:
 def interpret_error(
     error: Exception, provider: Provider, model: str, optional: Mapping[str, Any], images: int
 ) -> Exception:
-    """What an error of the SDK comes to: a setback, or BackboneRefused with what a person can do about it.
+    """Translate an error of the SDK: a setback, or BackboneRefused with what a person can do about it.
 
-    `optional` are the parameters of the request that it could do without, with their values;
-    `images` is how many images it showed.
+    `optional` are the parameters that the request could do without, with their values; `images` is how many images it
+    showed.
     """
     if isinstance(error, openai.APIError):
         status, words = _status(error), f"{error.code or ''} {error.type or ''} {error.param or ''} {_words(error)}"
@@ -135,10 +135,10 @@ def interpret_error(
 
 
 def redact(text: str, provider: Provider) -> str:
-    """The words in one line, shortened, without the key and whatever looks like one.
+    """Return the words on one line, shortened, without the key and anything that looks like one.
 
-    Servers of one's own are given a word as their key, such as "none" or "token", which is no secret and may stand in
-    any sentence. Only a key that is long, or no plain word, is taken out.
+    Local servers are given a word as their key, such as "none" or "token", which is no secret and may occur in any
+    sentence. Only a key that is long, or no plain word, is removed.
     """
     key = re.escape(provider.key)
     if len(provider.key) >= MIN_SECRET:
@@ -151,7 +151,7 @@ def redact(text: str, provider: Provider) -> str:
 
 
 def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, Any]) -> ProviderError | None:
-    """Which parameter is not taken, or which value. Only words that speak of the name itself say that of the name."""
+    """Return which parameter, or which value, is refused. Only words about the name itself count against the name."""
     # A router says of functions that no model is found that takes them, llama.cpp that it fails
     if status not in ((400, 404, 422, 500, 501) if TOOLS in optional else (400, 422)):
         return None
@@ -167,7 +167,7 @@ def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, A
                 return ValueRefused(said, name)
         if limits and re.search(OF_THE_REPLY, words, re.IGNORECASE):
             most = read_reply_limit(words, value)
-            # Where the question alone is too long, no reply is short enough
+            # If the question alone is too long, no reply is short enough
             return (
                 None if crowded and most is not None and most <= 0 else ValueRefused(said, name, most, crowded=crowded)
             )
@@ -175,7 +175,7 @@ def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, A
 
 
 def _read_excess(status: int, words: str, said: str, images: int, pattern: str) -> ContextTooLong | None:
-    """Whether the words say that the conversation is more than the model takes, or that its images are."""
+    """True if the words say that the conversation, or its images, are more than the model takes."""
     limit = read_limit(words, images)
     if limit == 0 or status in (401, 402, 403, 404):
         return None
@@ -185,7 +185,7 @@ def _read_excess(status: int, words: str, said: str, images: int, pattern: str) 
 def _read_refusal(
     status: int, words: str, error: openai.APIError, provider: Provider, model: str, images: int
 ) -> BackboneRefused | ContextTooLong | None:
-    """What only a person can put right, unless fewer images may do.
+    """Return what only a person can correct, unless fewer images may help.
 
     The order matters: some providers answer 400 or 429 for want of credit.
     """
@@ -237,7 +237,7 @@ def _fault(status: int, error: openai.APIError, provider: Provider) -> str:
 
 
 def _status(error: openai.APIError) -> int:
-    """The HTTP status, or the one named by an error that came within a stream; 0 if there is none."""
+    """Return the HTTP status, or the one named by an error within a stream; 0 if there is none."""
     if isinstance(error, openai.APIStatusError):
         return error.status_code
     return int(error.code) if error.code and re.fullmatch(r"[3-5]\d\d", error.code) else 0
@@ -249,7 +249,7 @@ def _quote(error: openai.APIError, provider: Provider) -> str:
 
 
 def _words(error: openai.APIError) -> str:
-    """What the provider says. Bodies differ: an object, a list with one, bare text, a web page."""
+    """Return the provider's words. Bodies differ: an object, a list with one, bare text, a web page."""
     if error.body is None:
         return ""
     text = _message(error.body)
@@ -257,7 +257,7 @@ def _words(error: openai.APIError) -> str:
 
 
 def _message(body: Any) -> str:
-    """The words in a body; those on a field begin with its name, as Mistral and FastAPI give it."""
+    """Return the words in a body; those on a field begin with its name, as Mistral and FastAPI give it."""
     if isinstance(body, list):
         return "; ".join(filter(None, map(_message, body[:MOST_PROBLEMS])))
     if isinstance(body, dict):

@@ -1,6 +1,6 @@
-"""Tells what a model thought from what it replies: models that reason write both, in forms of their own.
+"""Separate what a model thought from what it replied: reasoning models write both, in different forms.
 
-Some providers take back what was thought, with the reply that it belongs to. It is theirs: nothing here reads it.
+Some providers take thoughts back, with the reply that they belong to. They are opaque: nothing here reads them.
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ from workers.record.replies import ReasoningItems
 OPENS, CLOSES = "<think>", "</think>"
 _CLOSING_LINE = re.compile(r"(?:^|\n)[ \t]*</think>[ \t]*(?:\n|$)")
 _FIELDS = ("reasoning_content", "reasoning")
-"""What servers call the thoughts that they send apart: DeepSeek and vLLM, OpenRouter and Ollama."""
+"""Names of separately sent thoughts: DeepSeek and vLLM, OpenRouter and Ollama."""
 RETURNED_FIELDS = ("reasoning_details", "reasoning_content")
 """Fields of an assistant's message that carry thoughts back."""
 MAX_ITEM_CHARS = 64_000
-"""Of one reply. What is longer is not kept at all: half of it would be refused."""
+"""Maximum size for one reply. Larger thoughts are dropped whole: half of them would be refused."""
 RETURNED_SHARE = 0.25
 """Share of the context window that thoughts may take."""
 _STEP = 4
-"""Replies that lose their thoughts at a time once these take more, so that caches stay good for some rounds."""
+"""Number of replies that lose their thoughts at once when these take more, so that caches stay valid for some
+rounds.
+"""
 
 
 def split_thought(text: str) -> tuple[str, str]:
-    """Thought and reply of a text, as far as it has come.
+    """Split a text so far into thought and reply.
 
-    The thought stands before the reply, between its marks. Some servers swallow the first mark; the second then stands
-    on a line of its own.
+    The thought precedes the reply, between its marks. Some servers drop the first mark; the second is then on a line of
+    its own.
     """
     begun = text.lstrip()
     if begun.startswith(OPENS):
         thought, _, reply = begun.removeprefix(OPENS).partition(CLOSES)
         return thought.strip(), reply.lstrip()
-    if begun and OPENS.startswith(begun):  # a mark under way
+    if begun and OPENS.startswith(begun):  # an incomplete mark
         return "", ""
     if CLOSES in text and (end := _CLOSING_LINE.search(text)) and OPENS not in text[: end.start()]:
         return text[: end.start()].strip(), text[end.end() :].lstrip()
@@ -48,13 +50,13 @@ def split_thought(text: str) -> tuple[str, str]:
 
 
 def separate_thought(delta: Any) -> str:
-    """The thought in a piece of a stream that stands beside the words of the reply."""
+    """Return the thought in a piece of a stream that is separate from the reply."""
     found = (getattr(delta, name, None) for name in _FIELDS)
     return next((each for each in found if isinstance(each, str) and each), "")
 
 
 def split_content(content: Any) -> tuple[str, Any]:
-    """Thought and words of a piece whose content is a list of both, as Mistral sends them."""
+    """Return thought and words of a piece whose content is a list of both, as Mistral sends them."""
     if not isinstance(content, list):
         return "", content or ""
     thought = "".join(_text(part.get("thinking")) for part in content if part.get("type") == "thinking")
@@ -68,12 +70,12 @@ def _text(part: Any) -> str:
 
 
 class ReasoningCollector:
-    """Gathers from a stream what its provider takes back of the thoughts."""
+    """Collects from a stream the thoughts that its provider takes back."""
 
     def __init__(self) -> None:
         self.details: list[dict[str, Any]] = []
         self.content = False
-        """Whether thoughts came as `reasoning_content`."""
+        """True if thoughts came as `reasoning_content`."""
         self._chars = 0
 
     def add(self, delta: Any) -> None:
@@ -85,7 +87,7 @@ class ReasoningCollector:
                 self._add_item(item)
 
     def _add_item(self, item: dict[str, Any]) -> None:
-        """A new item, or more of the last one: texts and summaries come in pieces, signed at their end."""
+        """Add an item, or extend the last one: texts and summaries come in pieces, signed at their end."""
         last = self.details[-1] if self.details else {}
         words = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(item.get("type")))
         same = all(last.get(name) == item.get(name) for name in ("type", "index"))
@@ -96,7 +98,7 @@ class ReasoningCollector:
         last.update({name: value for name, value in item.items() if value is not None} | {words: joined})
 
     def items(self, provider: Provider, model: str, thought: str) -> ReasoningItems | None:
-        """What is kept with the reply; None if the provider takes nothing back, or there is too much."""
+        """Return what is kept with the reply; None if the provider takes nothing back, or there is too much."""
         fields: dict[str, Any] = {}
         if _takes_back(provider) and self.details:
             fields = {"reasoning_details": self.details}
@@ -107,7 +109,7 @@ class ReasoningCollector:
 
 
 def keep_returnable(messages: Sequence[Message], provider: Provider, model: str) -> list[Message]:
-    """The conversation with those thoughts alone that this model of this provider takes back, and for which is room."""
+    """Return the conversation with only those thoughts that this model of this provider takes back, and that fit."""
     room, kept = int(provider.context_tokens * RETURNED_SHARE), list[int]()
     own = [number for number, each in enumerate(messages) if _is_own(each, provider, model)]
     for place in reversed(range(len(own))):
@@ -121,12 +123,12 @@ def keep_returnable(messages: Sequence[Message], provider: Provider, model: str)
 
 
 def count_items(message: Message) -> int:
-    """Tokens of the thoughts that go back with a message, estimated."""
+    """Estimate the tokens of the thoughts that are sent back with a message."""
     return count_text_tokens(message.reasoning_items.fields) if message.reasoning_items else 0
 
 
 def read_items(message: Message) -> dict[str, Any]:
-    """Fields of a chat message; none if the record, which may come from a file, holds something else."""
+    """Return the fields of a chat message; none if the record, which may come from a file, holds something else."""
     try:
         found = json.loads(message.reasoning_items.fields) if message.reasoning_items else {}
     except (ValueError, RecursionError):

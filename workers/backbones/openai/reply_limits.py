@@ -1,4 +1,4 @@
-"""How long a reply a provider allows: read from its refusal of a larger number of tokens."""
+"""The maximum length of a reply: read from a provider's refusal of more tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 """The parameter, by its older and its newer name."""
 OF_THE_REPLY = "|".join((*LIMIT_NAMES, "in the completion", "(completion|output) tokens"))
-"""How refusals speak of it."""
+"""How refusals name it."""
 _NUMBER = r"(\d[\d,]*)"
 _WINDOW = rf"(?:context (?:length|window|size)|max_model_len)\D{{0,20}}{_NUMBER}"
 _TAKEN = (
@@ -18,10 +18,10 @@ _TAKEN = (
 
 
 def read_reply_limit(words: str, asked: int) -> int | None:
-    """The tokens that are allowed instead of those asked for; None if the words do not tell.
+    """Return the tokens that are allowed instead of those asked for; None if the words do not say.
 
-    What the context window leaves beside the question, if both are named; it may be less than nothing. Otherwise the
-    largest number below the one that was refused: "at most 4096", "range [1, 8192]", "200000 > 64000".
+    This is what the context window leaves beside the question, if both are named; it may be negative. Otherwise the
+    largest number below the refused one: "at most 4096", "range [1, 8192]", "200000 > 64000".
     """
     window = re.search(_WINDOW, words, re.IGNORECASE)
     taken = next(filter(None, (re.search(pattern, words, re.IGNORECASE) for pattern in _TAKEN)), None)

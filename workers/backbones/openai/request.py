@@ -1,4 +1,4 @@
-"""Asks for one reply until it is there: less of the conversation, other parameters or some patience, as it needs."""
+"""Ask for one reply until it comes: with less of the conversation, other parameters or some patience, as needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from workers.record.limits import Usage
 from workers.record.replies import ImageLimit
 
 MOST_REPLY = 8_192
-"""Tokens of the context window that are kept free for the reply, where the window is large."""
+"""Tokens of the context window kept free for the reply, if the window is large."""
 _SEEDS = 2**31
 """Some servers take no larger seed."""
 
@@ -47,11 +47,11 @@ class Learnt:
     unwanted: set[str] = field(default_factory=set)
     """Optional parameters that it does not take."""
     refused: set[str] = field(default_factory=set)
-    """Those whose value it refused in one reply. Refused in a second, they are unwanted."""
+    """Parameters whose value it refused in one reply. If refused in a second, they are dropped."""
     calls: bool = False
-    """Whether the model has called a function."""
+    """True if the model has called a function."""
     images: ImageLimit | None = None
-    """As it stated it. What was only found by trying depends on the conversation, and stands there alone."""
+    """The limit as it stated it. A limit found by trying depends on the conversation, and is kept only there."""
 
 
 class ReplyRequest:
@@ -66,9 +66,9 @@ class ReplyRequest:
         messages: Sequence[Message],
         pictures: Mapping[str, EncodedImage],
     ) -> None:
-        """What is learnt of the provider is added to `learnt`.
+        """New knowledge of the provider is added to `learnt`.
 
-        Raises BackboneRefused if the words alone are more than the context window holds.
+        Raises BackboneRefused if the words alone exceed the context window.
         """
         self.provider, self.model, self.policy, self.learnt = provider, model, policy, learnt
         self.unwanted, self.omitted = learnt.unwanted, set[str]()
@@ -81,28 +81,30 @@ class ReplyRequest:
         wanted = bool(messages) and wants_functions(provider, model, called=learnt.calls)
         self.functions = messages[-1].functions if wanted else ()
         self.offered = False
-        """Whether the latest request offered them."""
+        """True if the latest request offered them."""
         self.limit = 0
-        """Tokens of the reply; 0 leaves it to the provider."""
+        """Maximum tokens of the reply; 0 leaves it to the provider."""
         self.written = 0
         """Tokens of a reply that was cut."""
         self.crowded = False
-        """Whether it was cut because the conversation leaves it too little of the context window."""
+        """True if it was cut because the conversation leaves too little of the context window."""
         self.failures = 0
         self.insisted = False
-        """Whether the model has said the same as before twice in a row."""
+        """True if the model has repeated its words twice in a row."""
         self.spent = Usage()
         self.provider_errors: list[str] = []
-        """What came between, for people."""
+        """Problems on the way, for people."""
         if self.said.tokens > provider.context_tokens - self.room and not self.said.images:
             raise self._wordy()
 
     def answer(self, emit: Emit, seed: int) -> Reply:
-        """The reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises; each with what was spent."""
+        """Return the reply. Raises BackboneRefused, BackboneUnavailable, and what `emit` raises; each with what was
+        spent.
+        """
         try:
             with Connection(self.provider, self.policy.connect) as line:
                 while True:
-                    emit("")  # whoever must not ask any more stops here
+                    emit("")  # a cancelled request stops here
                     heard = ReplyStream(host_of(self.provider))
                     setback = self._ask(line, heard, emit, seed)
                     if setback is None:
@@ -119,7 +121,7 @@ class ReplyRequest:
         return build_messages(self.messages, self.pictures, Room(self.provider.context_tokens - self.room, images))
 
     def _finish(self, heard: ReplyStream) -> Reply:
-        """The reply. What was learnt on the way has proved right by now."""
+        """Finish the reply. What was learnt on the way is confirmed by now."""
         if self.image_limit and self.image_limit.stated:
             self.learnt.images = self.image_limit
         calls = heard.called.calls()
@@ -143,12 +145,12 @@ class ReplyRequest:
         refused = self.unwanted | self.omitted
         tools, enforced = offer(self.functions, refused)
         self.offered = bool(tools)
-        # Parameters that are good to have, without those that this provider does not take.
+        # Optional parameters, without those that this provider does not take.
         wished: dict[str, Any] = tools | {
             "seed": (seed + self.failures + self.insisted) % _SEEDS,
             "stream_options": {"include_usage": True},
         }
-        # OpenAI's own models want the new name; other servers know the old one, but for those that refuse it.
+        # OpenAI's own models want the new name; some other servers know only the old one.
         names = [name for name in LIMIT_NAMES if name not in self.unwanted]
         if self.limit and names:
             wished[names[0 if self.provider.base_url else -1]] = self.limit
@@ -162,7 +164,7 @@ class ReplyRequest:
         except ProviderError as setback:
             return setback
         finally:
-            # Whatever was streamed was paid for. Providers that do not say how much it was are estimated.
+            # Everything streamed was paid for. It is estimated for providers that do not report it.
             if heard.written or heard.finish or heard.prompt_tokens:
                 prompt = heard.prompt_tokens or self.said.tokens
                 completion = heard.completion_tokens or count_text_tokens(heard.written)
@@ -173,7 +175,7 @@ class ReplyRequest:
         return ReplyRepeated() if repeated and not self.insisted else None
 
     def _adapt(self, setback: ProviderError, heard: ReplyStream, emit: Emit) -> None:
-        """Do something about a setback. Raises BackboneRefused or BackboneUnavailable if there is nothing to do."""
+        """Correct a setback. Raises BackboneRefused or BackboneUnavailable if nothing can be done."""
         match setback:
             case ParameterRefused(args=(name,)):
                 self.unwanted.add(name)
@@ -192,7 +194,7 @@ class ReplyRequest:
                 self._rest(setback, emit)
 
     def _lengthen(self, heard: ReplyStream) -> None:
-        """Ask once more for a reply that was cut: with room for twice as much, or with fewer images beside it."""
+        """Ask again for a reply that was cut: with room for twice as much, or with fewer images."""
         self.written = heard.completion_tokens or count_text_tokens(heard.written)
         if self.crowded:
             self._clear_window()
@@ -225,7 +227,7 @@ class ReplyRequest:
             raise self._endless()
 
     def _clear_window(self) -> None:
-        """Let images make room for the reply, whose length is the provider's affair again."""
+        """Leave images out to make room for the reply, whose length is left to the provider again."""
         if not self.said.images:
             raise self._endless()
         self.limit = 0
@@ -273,12 +275,12 @@ class ReplyRequest:
         )
 
     def _translate(self, chunks: Any, optional: Mapping[str, Any]) -> Any:
-        """The chunks; errors of the SDK come as what they mean."""
+        """Yield the chunks; translate errors of the SDK."""
         with closing(chunks):
             try:
                 yield from chunks
             except MaiaError:
                 raise
-            except Exception as error:  # noqa: BLE001  whatever breaks on the line is the provider's trouble
+            except Exception as error:  # noqa: BLE001  any failure of the connection is the provider's
                 # Not chained: the SDK's errors hold the request, and with it the key.
                 raise interpret_error(error, self.provider, self.model, optional, self.said.images) from None

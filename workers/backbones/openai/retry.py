@@ -1,4 +1,4 @@
-"""How long a provider is waited for, and how waiting stays open to a person who stops the run."""
+"""Wait for a provider, in a way that a person who stops the run can interrupt."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from email.utils import parsedate_to_datetime
 from workers.protocols import Emit
 
 PULSE = 0.25
-"""Seconds after which `emit` is called though there is nothing to say, so that it can stop us."""
+"""Seconds after which `emit` is called without text, so that it can stop us."""
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """In seconds."""
+    """Times in seconds."""
 
     first: float = 1.0
-    """Pause before the second request; each one after it is twice as long."""
+    """Pause before the second request; doubled for each later one."""
     most: float = 60.0
-    """Longest pause that we choose ourselves."""
+    """Maximum pause that we choose ourselves."""
     longest: float = 300.0
-    """Longest pause that a provider may ask for. If it wants more, the run is better tried again later."""
+    """Maximum pause that a provider may ask for. If it wants more, the run is better retried later."""
     silence: float = 300.0
-    """How long a stream may bring nothing; models that reason, and servers that load one, take minutes."""
+    """Maximum silence of a stream; reasoning models, and servers that load one, take minutes."""
     murmur: float = 10.0
-    """Silence after which whoever watches is told of it."""
+    """Silence after which viewers are told of it."""
     afterwards: float = 5.0
-    """How long the usage may take once the reply is finished."""
+    """Maximum wait for the usage once the reply is finished."""
     connect: float = 20.0
 
     def pause(self, failures: int, wanted: float | None) -> float:
-        """How long to wait after so many failures; as long as the provider wants, if it says so.
+        """Return how long to wait after this many failures; as long as the provider asks, if it does.
 
-        Otherwise exponential, with jitter: who were turned away together come back one by one.
+        Otherwise exponential, with jitter: rejected clients come back one by one.
         """
         if wanted is not None:
             return wanted
@@ -45,7 +45,9 @@ class RetryPolicy:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a response asks us to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
+    """Return the seconds that a response asks us to wait: `retry-after-ms`, or `Retry-After` in seconds or as a
+    date.
+    """
     millis, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
     if millis is not None:
         return millis / 1000

@@ -1,4 +1,4 @@
-"""Hears a reply out, chunk by chunk, and says what is wrong with it. Only a finished reply is a reply."""
+"""Read a reply chunk by chunk and check it. Only a finished reply counts."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from workers.errors import ContentRefused
 from workers.protocols import Emit, StatusNote
 
 MOST_CHARS = 400_000
-"""A reply that is longer does not end."""
+"""Maximum length; a longer reply does not end."""
 REPEATS = 24
-"""The same words so many times in a row are no reply."""
+"""So many repetitions of the same words in a row are no reply."""
 MIN_REPEATED_CHARS = 600
-"""Characters that the repetition takes; rulers and tables repeat too, but not for so long."""
+"""Minimum characters of the repetition; rulers and tables repeat for less."""
 MAX_QUOTED_THOUGHT = 200
-"""Characters that are shown of a reply that came as reasoning."""
+"""Characters shown of a reply that came as reasoning."""
 _WINDOW = 8_000
-"""Characters at the end of the text that are looked at: repetitions of up to `_WINDOW / REPEATS` are found."""
+"""Characters checked at the end of the text: repetitions of up to `_WINDOW / REPEATS` are found."""
 _LOOK_EVERY = 500
-"""Characters after which the reply is searched for repetition."""
+"""Characters between two checks for repetition."""
 _MORE = 1.02
-"""By how much a thought grows until its words are counted again: each time would take ever longer."""
+"""Factor by which a thought grows until its words are counted again: counting each time would take ever longer."""
 
 
 class ReplyStream:
-    """What came of one request so far."""
+    """The result of one request so far."""
 
     def __init__(self, who: str = "The provider") -> None:
-        """`who` is what people are told is silent, or thinks."""
+        """`who` is named in messages about silence or thinking."""
         self.who = who
         self.text = ""
-        """As it came, with what was thought where the two are mixed."""
+        """The text as it came, with thoughts if the two are mixed."""
         self.reply = ""
         self.thought = ""
         """What came apart from the text."""
@@ -50,15 +50,15 @@ class ReplyStream:
         self.prompt_tokens = self.completion_tokens = 0
         """As the provider counts them; 0 if it does not say."""
         self.cached_tokens = 0
-        """Those of the prompt that it had in its cache."""
+        """Tokens of the prompt that were in its cache."""
         self.returned = ReasoningCollector()
         self._looked = self._told = 0
 
     def listen(self, chunks: Iterator[Any], emit: Emit, policy: RetryPolicy) -> None:
-        """Take all chunks; pass on the pieces.
+        """Read all chunks and pass on the pieces.
 
         Raises TransientError if the stream is silent, cut or nonsense, ContentRefused, ReplyTruncated, and what the
-        iterator and `emit` raise. What comes after the end of the reply does not matter, whatever breaks there.
+        iterator and `emit` raise. Errors after the end of the reply are ignored.
         """
         last = time.monotonic()
         for chunk in self._until_broken(chunks):
@@ -77,23 +77,23 @@ class ReplyStream:
 
     @property
     def is_shown(self) -> bool:
-        """Whether some of it was passed on."""
+        """True if some of it was passed on."""
         return bool(self.reply) or self.called.shown
 
     @property
     def reasoning(self) -> str:
-        """All that was thought before the reply."""
+        """All thoughts before the reply."""
         return "\n\n".join(each for each in (self.thought.strip(), split_thought(self.text)[0]) if each)
 
     @property
     def written(self) -> str:
-        """All that came, which all is paid for."""
+        """Everything that came, all of which is paid for."""
         return "".join([self.text, self.thought, *(each.name + each.arguments for each in self.called.calls())])
 
     def _aside(self, silent: float, policy: RetryPolicy) -> StatusNote | None:
-        """What to say of a reply under way that shows no words."""
+        """Return what to say of a reply under way that shows no words."""
         if silent >= policy.murmur and not self.finish:
-            self._told = 0  # so that the next words are told of at once
+            self._told = 0  # so that the next words are reported at once
             return StatusNote(f"{self.who} has been silent, in seconds", int(silent), int(policy.silence))
         written = self._count()
         if self.is_shown or written < self._told * _MORE:
@@ -113,12 +113,12 @@ class ReplyStream:
                 raise
 
     def _take(self, chunk: Any) -> tuple[str | None, ...]:
-        """What the chunk adds to the reply. The SDK checks nothing, so anything may be in it."""
+        """Add a chunk to the reply. The SDK checks nothing, so it may contain anything."""
         if chunk is DONE:
             self.finish = self.finish or "done"  # some servers end without a reason
             return ()
         try:
-            # Some providers count as they go: the last figures are the whole. Some leave out what was thought.
+            # Some providers count as they go: the last figures are the total. Some leave out thoughts.
             with suppress(AttributeError, TypeError, ValueError):
                 prompt, answer, total = (
                     max(0, int(getattr(chunk.usage, f"{name}_tokens") or 0))
@@ -139,7 +139,7 @@ class ReplyStream:
             raise TransientError("sent a malformed piece of a reply") from error
         self.text += piece
         self._watch()
-        # What is new of the reply; begun anew where what was taken for it turns out to be a thought.
+        # The new part of the reply; all of it again if its beginning turns out to be a thought.
         before, self.reply = self.reply, split_thought(self.text)[1]
         if self.reply.startswith(before):
             return self.reply[len(before) :], drafted
@@ -172,7 +172,7 @@ class ReplyStream:
             raise TransientError(self._explain_empty())
 
     def _explain_empty(self) -> str:
-        """What is said of a reply without words; of one that came as reasoning, with the beginning of it."""
+        """Explain a reply without words; one that came as reasoning is quoted from its beginning."""
         thought = " ".join(self.reasoning.split())
         if not thought:
             return "gave an empty reply"
@@ -184,14 +184,14 @@ class ReplyStream:
 
 
 def _read_cached_tokens(usage: Any) -> int:
-    """The tokens that came from the provider's cache: where OpenAI says it, or where DeepSeek does; 0 if none does."""
+    """Return the tokens from the provider's cache: from OpenAI's field or DeepSeek's; 0 if neither is there."""
     details = getattr(usage, "prompt_tokens_details", None)
     found = (getattr(details, "cached_tokens", None), getattr(usage, "prompt_cache_hit_tokens", None))
     return next((each for each in found if isinstance(each, int) and each > 0), 0)
 
 
 def is_repetitive(text: str) -> bool:
-    """Whether the text ends in the same words or lines, `REPEATS` times in a row, over enough characters."""
+    """True if the text ends in the same words or lines, `REPEATS` times in a row, over enough characters."""
     tail = text[: -_WINDOW - 1 : -1]
     # The border of each beginning of the reversed tail (Knuth, Morris, Pratt): a beginning of length n with a border
     # of length b repeats itself every n - b characters.

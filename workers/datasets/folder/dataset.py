@@ -1,9 +1,9 @@
-"""Any folder of images as a dataset: every file in it, however deep, in the order of their paths.
+"""A folder of images as a dataset: every file in it, at any depth, in the order of their paths.
 
-"folder:PATH" reads what lies in the folder, or in the cache of the hub that it is part of. "links:PATH" follows links
-out of it too, which whoever may add datasets allows for this one. Nothing in the folder is trusted: what a path leads
-to and what a file holds is looked at when it is read. Whatever is no image, or the same file once more, keeps its
-position and is a `BrokenImage`. Loaded through the registry.
+"folder:PATH" reads what lies in the folder, or in the cache of the hub that it is part of. "links:PATH" also follows
+links out of it, which a user with the right to add datasets allows for this one. Nothing in the folder is trusted: the
+target of a path and the content of a file are checked when it is read. A file that is not an image, or a duplicate,
+keeps its position and is a `BrokenImage`. Loaded through the registry.
 """
 
 # ruff: noqa: PTH111 - Path.expanduser raises for a user who does not exist
@@ -22,7 +22,7 @@ from workers.lab.decoding import decode_file
 from workers.protocols import LabSettings, Picture, Progress, no_progress
 
 BUNDLES = (b".tar", b".parquet", b".arrow", b".zip", b".tar.gz", b".tgz", b".tfrecord")
-"""How names of files end that hold many images, which are not looked into."""
+"""Endings of files that hold many images, which are not opened."""
 
 
 def missing(settings: LabSettings, path: str) -> str:  # noqa: ARG001 - the registry's contract
@@ -54,7 +54,7 @@ class ImageFolder:
     def __init__(self, root: Path, settings: LabSettings, *, follows: bool = False) -> None:
         self._root = hub_cache.find_snapshot(root)
         self.title = hub_cache.repository_name(self._root)
-        """What people call it, where it is of the hub's cache: its path ends in a revision."""
+        """Its name for people if it is in the hub's cache: its path ends in a revision."""
         self.name = self.title or root.name or "root"
         self._follows = follows
         self._reach = _reach(self._root, follows)
@@ -97,7 +97,7 @@ class ImageFolder:
             raise BrokenImage(f"{self.source(index)}: it cannot be read ({error.strerror}).") from error
 
     def count(self) -> int:
-        """Images by their headers, each once; what else is wrong with a file only decoding tells.
+        """Count the images by their headers, each once; other defects show only on decoding.
 
         Raises MissingPart where there are none.
         """
@@ -115,7 +115,7 @@ class ImageFolder:
         raise MissingPart(f"{what}{self._first_reason()} Put images there, or choose another folder.")
 
     def _first_reason(self) -> str:
-        """Why the first file cannot be read, as a sentence; "" if there is no file."""
+        """Say why the first file cannot be read; "" if there is no file."""
         if not len(self):
             return ""
         try:
@@ -145,6 +145,6 @@ class ImageFolder:
 
 
 def _reach(root: Path, follows: bool) -> Reach:
-    """Where files may lie: in the folder and in the blobs of the cache that it is part of, or anywhere."""
+    """Return where files may lie: in the folder and in the blobs of the cache that it is part of, or anywhere."""
     homes = (Path("/"),) if follows else (root, hub_cache.find_blobs(root) or root)
     return Reach(os.fsencode(root), tuple(map(os.fsencode, homes)))

@@ -1,4 +1,4 @@
-"""Files of a folder that nobody vouches for: how one is opened, and what a first look at all of them tells.
+"""Open untrusted files of a folder, and take a first look at all of them.
 
 Used by `file_list` and `dataset`.
 """
@@ -26,18 +26,18 @@ _THREADS = 4
 _TOGETHER = 5_000  # files between two reports of progress
 _PART = 1 << 20
 _EDGE = 4_096
-"""Bytes of a file's beginning, and of its end, that tell most files apart: the rest is read where these agree."""
+"""Bytes of a file's beginning, and of its end, that distinguish most files: the rest is read only if these agree."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The folder that paths begin in, and where the files that they lead to may lie."""
+    """The root of the paths, and where the files that they lead to may lie."""
 
     root: bytes
     homes: tuple[bytes, ...]
 
     def open(self, path: bytes) -> IO[bytes]:
-        """The file, if it is one and lies in a home. Opening never waits, as it would for a pipe.
+        """Open the file, if it is a regular one in a permitted folder. Never waits, as it would for a pipe.
 
         Raises BrokenImage, OSError.
         """
@@ -55,9 +55,8 @@ class Reach:
 def look_at_files(
     reach: Reach, paths: Sequence[bytes], report: Callable[[int], None]
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which of the files are images by their headers, (n,), and the position of the first file with the same bytes,
-    (n,): its own where there is none before it. `report` is told how many were looked at; what it raises passes
-    through.
+    """Return which files are images by their headers, (n,), and the position of the first file with the same bytes,
+    (n,): its own if there is none before it. `report` gets the number of files done; its exceptions pass through.
     """
     marks: list[bytes] = []
     first = np.arange(len(paths), dtype=np.int64)
@@ -77,7 +76,9 @@ def look_at_files(
 
 
 def _mark(reach: Reach, path: bytes) -> bytes:
-    """What tells most images apart: a digest of a file's size and edges; empty if it is no image by its header."""
+    """Return what distinguishes most images: a digest of a file's size and edges; empty if it is no image by its
+    header.
+    """
     try:
         with reach.open(path) as file:
             check_file(file)

@@ -1,4 +1,4 @@
-"""The files of a folder, in the order of their paths: listed and looked at once, and kept in the state folder.
+"""List the files of a folder, in the order of their paths: read once, and kept in the state folder.
 
 Used by `dataset`.
 """
@@ -24,7 +24,7 @@ from workers.files import atomic_write
 from workers.protocols import Progress, no_progress
 
 LOOKED_AT = 100_000
-"""Files whose size and time are compared before a kept list is trusted; of folders, all."""
+"""Files whose size and time are compared before a kept list is trusted; all folders are."""
 _OFTEN = 5_000  # files between two reports of progress
 
 
@@ -62,7 +62,7 @@ class FileList:
 
     @cached_property
     def digest(self) -> str:
-        """Names the files, and which are left out as the same as others: none in most folders."""
+        """Hash of the files, and of which are left out as duplicates: none in most folders."""
         repeated = np.flatnonzero(self.first != np.arange(len(self)))
         digest = hashlib.sha256()
         for array in (self.paths, self.ends, self.stamps, repeated):
@@ -70,7 +70,7 @@ class FileList:
         return digest.hexdigest()[:12]
 
     def is_current(self, root: Path) -> bool:
-        """Whether no folder, and none of the first `LOOKED_AT` files, has changed since."""
+        """True if no folder, and none of the first `LOOKED_AT` files, has changed since."""
         top, follows = os.fsencode(root), bool(self.follows[0])
         try:
             folders = self.folders.tobytes().split(b"\0")[:-1]
@@ -112,7 +112,7 @@ class FileList:
         )
 
     def write(self, path: Path) -> None:
-        """Keep it, in one step. Where that fails it is made again next time."""
+        """Write the list in one step. If that fails it is made again next time."""
         with suppress(OSError), atomic_write(path) as file:
             np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
 
@@ -169,7 +169,7 @@ class _Walk:
 
 
 def _leads_to_folder(entry: os.DirEntry[bytes], follows: bool) -> bool:
-    """Whether it is one, or a link to one that is followed; False for a link that leads to itself."""
+    """True for a folder, or a link to one that is followed; False for a link that leads to itself."""
     try:
         return entry.is_dir(follow_symlinks=follows)
     except OSError:

@@ -1,4 +1,4 @@
-"""The cache of the Hugging Face hub as folders: what `hf download --repo-type dataset OWNER/NAME` leaves.
+"""Read the cache of the Hugging Face hub as folders: what `hf download --repo-type dataset OWNER/NAME` leaves.
 
 A repository is `datasets--OWNER--NAME` with `refs` (branch -> revision), `snapshots` (a folder of links for each
 revision) and `blobs`, where the files themselves lie. Used by `dataset`.
@@ -15,8 +15,9 @@ _MAIN = "main"
 
 
 def find_snapshot(folder: Path) -> Path:
-    """The snapshot that a repository of the cache stands for: that of its branch main, else the newest. Any other
-    folder stands for itself."""
+    """Return a repository's snapshot: that of its branch main, else the newest. Any other folder is returned as it
+    is.
+    """
     snapshots = folder / "snapshots"
     if not _is_repository(folder) or not snapshots.is_dir():
         return folder

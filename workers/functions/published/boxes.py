@@ -35,7 +35,7 @@ _HINTS = 10
 
 
 class NoAnswer(ToolMisuse):
-    """Raised when the code of a function comes to no end with these inputs; `why` says what became of it."""
+    """Raised when the code of a function does not finish with these inputs; `why` gives the reason."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"The function gave nothing. {why} Call it with fewer inputs, or with others.")
@@ -235,8 +235,9 @@ def create_words(category: Category, number: int, nearness: Nearness) -> Concept
 
 
 def find_gap(box: BlackBox) -> str:
-    """Run a function on what answers are scored on: why it cannot be scored, "" if it can. Raises NoAnswer where it
-    cannot be called."""
+    """Run a function on the scored inputs: return why it cannot be scored, "" if it can. Raises NoAnswer if it cannot
+    be called.
+    """
     if isinstance(box, PublishedStrings):
         return "" if box.draw_held_out() else "its code gives no text for any input of its unit tests"
     values = box.evaluate(box.draw_held_out())

@@ -1,6 +1,6 @@
-"""Runs the `function` of a published function_code.py in the sandbox, in a process of its own for each call.
+"""Run the `function` of a published function_code.py in the sandbox, in a process of its own for each call.
 
-The worker neither imports nor parses the code, and believes nothing of what comes back but numbers and texts.
+The worker neither imports nor parses the code, and accepts only numbers and texts from it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ else:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the code gave for the inputs of one call."""
+    """The output of the code for the inputs of one call."""
 
     outputs: list[Any]
     """Numbers, NaN where it raises; or texts, None where it gives none."""
@@ -153,7 +153,7 @@ def _read_output(value: Any, kind: Kind) -> Any:
 
 
 def _explain_failure(result: ExperimentResult) -> str:
-    """Why code reported nothing."""
+    """Say why the code reported nothing."""
     if result.status == "timeout":
         return f"It ran for over {SECONDS:g} s."
     if result.status in ("memory", "killed"):

@@ -1,4 +1,4 @@
-"""Why a published function cannot be run as it lies there: a part is missing, odd, or of another version."""
+"""Explain why a published function cannot be run as it is: a part is missing, odd, or of another version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RANDOM = re.compile(
 
 
 def explain_trouble(category: Category, number: int) -> str:
-    """Why a function cannot be run, found without running it; "" if nothing was found."""
+    """Say why a function cannot be run, found without running it; "" if nothing was found."""
     files = category.functions.get(number)
     is_listed = number in category.rows or number in category.odd
     if files is None:

@@ -70,7 +70,7 @@ class FunctionFiles:
 
 @dataclass(frozen=True)
 class Category:
-    """What a family's folder holds. Entries and folders go by the number of the function."""
+    """The content of a family's folder. Entries and folders go by the number of the function."""
 
     family: Family
     documents: Mapping[str, Document] = field(default_factory=dict)

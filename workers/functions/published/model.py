@@ -38,7 +38,7 @@ WITHOUT_NOISE = "as published its truth is drawn anew, with noise, at each scori
 
 
 def missing(settings: LabSettings, folder: str) -> str:
-    """What keeps it from loading, and where to get it; "" if nothing does."""
+    """Say what keeps it from loading, and where to get it; "" if nothing does."""
     del settings
     try:
         find_root(folder)
@@ -74,7 +74,7 @@ class PublishedFunctions:
         return [LayerInfo(family, family, "function", max(each) + 1) for family, each in here.items() if each]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """Raises RequestError."""
+        """Raise RequestError."""
         del images, layers
         raise RequestError(NO_IMAGES)
 
@@ -102,8 +102,9 @@ class PublishedFunctions:
         return self._create(category, number)
 
     def find_trouble(self, layer: str, number: int) -> str:
-        """Why a function cannot be called or scored; "" if it can. Functions of numbers and texts are tried out in the
-        sandbox, once."""
+        """Say why a function cannot be called or scored; "" if it can. Functions of numbers and texts are tried in the
+        sandbox, once.
+        """
         key = layer, number
         if key not in self._troubles:
             category = self._find_category(layer)
@@ -137,7 +138,7 @@ class PublishedFunctions:
         return list(self._find_category(layer).functions)
 
     def _find_category(self, layer: str) -> Category:
-        """Raises UnknownName."""
+        """Raise UnknownName."""
         categories: Mapping[str, Category] = {str(name): each for name, each in self.benchmark.categories.items()}
         if layer not in categories:
             raise UnknownName(f"{self.name} has no family {layer!r}. Choose one of: {', '.join(categories)}.")

@@ -1,4 +1,4 @@
-"""The network of an approximated function: read from its weights, never from its code, and written as code of ours."""
+"""Read the network of an approximated function from its weights, never from its code, and write it as code of ours."""
 
 from __future__ import annotations
 

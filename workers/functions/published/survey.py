@@ -1,4 +1,4 @@
-"""What a folder of published functions holds: how many are listed, here and runnable, and why the others are not."""
+"""Survey a folder of published functions: how many are listed, present and runnable, and why the others are not."""
 
 from __future__ import annotations
 

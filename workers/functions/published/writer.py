@@ -1,4 +1,4 @@
-"""Writes FIND's benchmark as it is published: what was read from a folder comes out the same."""
+"""Write FIND's benchmark in its published layout: reading and writing a folder gives the same files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions from a word to a word by a rule; in most of them a part of the inputs is left out of it."""
+"""Functions from a word to a word by a rule; most of them leave out a part of the inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOLD_APART = 2
 _EXCEPTION_SHARE = 2 / 3
 """Of functions with an exception, as published: 50 of 75."""
 _HELD_OUT = 3
-"""One in so many pairs is held out: answers are judged on these, and baselines never try them."""
+"""One in this many pairs is held out: answers are judged on these, and baselines never try them."""
 _FROM_EXCEPTION = 0.4
 """Of the right options, the share that shows the exception."""
 

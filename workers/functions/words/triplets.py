@@ -1,8 +1,8 @@
-"""Descriptions judged by choosing: of three options one is what the function does; a judge picks by the description.
+"""Judge descriptions by choices: one of three options is what the function does, and a judge picks by the description.
 
 Chance is 1/3. After FIND (Schwettmann et al., NeurIPS 2023, section 3.3), read strictly: options stand in an order
-drawn for each triplet, a reply counts only if its last line of that form names one of them, and what cannot be read
-is counted apart.
+drawn for each triplet, a reply counts only if its last line of that form names one of them, and what cannot be read is
+counted apart.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def shuffle_options(right: str, others: Sequence[str], rng: Random) -> Triplet:
 
 
 class Judge(Protocol):
-    """Who chooses by a description."""
+    """A judge that chooses by a description."""
 
     @property
     def label(self) -> str:
@@ -72,7 +72,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class NearnessJudge:
-    """Chooses the option that is nearest in meaning to the description: where no language model is asked."""
+    """Chooses the option nearest in meaning to the description: used where no language model is asked."""
 
     find_nearness: Callable[[], Nearness]
     label: str = "nearness in meaning"

@@ -15,20 +15,20 @@ def load(settings: LabSettings, name: str = "") -> DiffusionEditor:
 
 
 def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
-    """The pipeline that it is."""
+    """List the one pipeline."""
     return (name or settings.editor,)
 
 
 def missing(settings: LabSettings, name: str = "") -> str:
-    """What keeps it from loading, and the command that gets it; "" if nothing does."""
+    """Say what keeps it from loading, and the command that gets it; "" if nothing does."""
     return explain_missing(name or settings.editor, "edit")
 
 
 class DiffusionEditor:
     """Edits pixels: the scene behind a picture is neither needed nor kept.
 
-    An edit has the size of its original, so that the two can be laid over each other; in between it is worked on at
-    the size that the pipeline was trained at.
+    An edit has the size of its original, so the two can be overlaid; it is computed at the size that the pipeline was
+    trained at.
     """
 
     def __init__(self, painter: PipelineRunner) -> None:

@@ -15,17 +15,17 @@ def load(settings: LabSettings, name: str = "") -> DiffusionGenerator:
 
 
 def models(settings: LabSettings, name: str = "") -> tuple[str, ...]:
-    """The pipeline that it is."""
+    """List the one pipeline."""
     return (name or settings.generator,)
 
 
 def missing(settings: LabSettings, name: str = "") -> str:
-    """What keeps it from loading, and the command that gets it; "" if nothing does."""
+    """Say what keeps it from loading, and the command that gets it; "" if nothing does."""
     return explain_missing(name or settings.generator, "draw")
 
 
 class DiffusionGenerator:
-    """Images of the size, with the guidance and the steps that the pipeline's authors chose."""
+    """Draws images with the size, guidance and steps of the pipeline's authors."""
 
     def __init__(self, painter: PipelineRunner) -> None:
         self.name = painter.name

@@ -1,6 +1,6 @@
-"""Pipelines of diffusers, loaded: part by part, so that a weight that is not in the files is an error.
+"""Load pipelines of diffusers part by part, so that a weight missing from the files is an error.
 
-Also what must be known of one that is there: at which size it works, and what of a prompt it does not read.
+Also finds the size at which a loaded pipeline works, and what it does not read of a prompt.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _module(source: PipelineSource, name: str, dtype: torch.dtype) -> Any:
 
 
 def working_size(pipeline: Any, size: tuple[int, int], wanted: int = 0) -> tuple[int, int]:
-    """Width and height in pixels, near the original's shape; multiples of what the pipeline can lay out.
+    """Return width and height in pixels, near the original's shape; multiples of what the pipeline can lay out.
 
-    Their area is that of a square with the side `wanted`, or, if that is 0, of those that the network was trained at.
+    Their area is that of a square with the side `wanted` or, if that is 0, of the training images.
     """
     factor = int(getattr(pipeline, "vae_scale_factor", 8))
     unit = 2 * factor  # latents are often taken in patches of 2 x 2
@@ -69,7 +69,7 @@ def working_size(pipeline: Any, size: tuple[int, int], wanted: int = 0) -> tuple
 
 
 def find_unread(pipeline: Any, words: str, calls: Mapping[str, int | float]) -> str:
-    """A remark that names the end of the words that was cut; "" if all of them are read.
+    """Return a remark that quotes the cut end of the words; "" if all of them are read.
 
     Of several text encoders the one that reads furthest counts.
     """

@@ -1,7 +1,7 @@
-"""A pipeline at work: batches, seeds, progress between steps, and what must not be taken for a picture.
+"""Run a pipeline: batches, seeds, progress between steps, and checks of the result.
 
-One image, one random generator on the CPU: so the same request gives the same pixels whatever shares its batch, up to
-the rounding of the hardware's kernels. One lock is held for one batch.
+Each image has its own random generator on the CPU, so the same request gives the same pixels in any batch, up to the
+rounding of the hardware's kernels. One lock is held for one batch.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ImageRequest:
 
 @dataclass
 class StepProgress:
-    """Counts denoising steps, an image each, and tells them."""
+    """Counts denoising steps of each image, and reports them."""
 
     what: str
     images: int
@@ -86,7 +86,7 @@ class PipelineRunner:
         )
 
     def request(self, words: str, seed: int, original: Image.Image | None = None) -> ImageRequest:
-        """What to make, with the key that stands for all that it depends on."""
+        """Return the request with the key of everything it depends on."""
         key = request_key(
             pipeline=[self.name, self.revision, self._source.kind.__name__],
             calls=self._calls,
@@ -98,7 +98,7 @@ class PipelineRunner:
         return ImageRequest(key, words, seed, original)
 
     def paint(self, requests: Sequence[ImageRequest], what: str, progress: Progress) -> list[Picture]:
-        """A picture for each request, in order; those made before are read. Raises MachineryError."""
+        """Return a picture for each request, in order; earlier results are read. Raises MachineryError."""
         found = {each.key: picture for each in requests if (picture := self._store.find(each.key))}
         left = list({each.key: each for each in requests if each.key not in found}.values())
         if left:
@@ -112,7 +112,7 @@ class PipelineRunner:
         return [found[each.key] for each in requests]
 
     def _batch(self, batch: Sequence[ImageRequest], meter: StepProgress) -> list[Picture]:
-        """One batch, less what somebody else made meanwhile."""
+        """Make one batch, without the images that another process made meanwhile."""
         with self._store.alone([each.key for each in batch], meter.tell):
             found = {each.key: picture for each in batch if (picture := self._store.find(each.key))}
             if left := [each for each in batch if each.key not in found]:

@@ -1,4 +1,6 @@
-"""Finds a pipeline of diffusers by hub id or folder, and checks that it is whole. Loads no weights, fetches nothing."""
+"""Find a pipeline of diffusers by hub id or folder, and check that it is complete. Loads no weights, fetches
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -78,14 +80,14 @@ class PipelineSource:
         return digest.hexdigest()
 
     def broken(self, reason: str) -> MissingPart:
-        """The error to raise when something of it cannot be used."""
+        """Return the error to raise when a part of it cannot be used."""
         return MissingPart(
             f"The pipeline {self.name!r} cannot be used: {reason.rstrip('.')}. {_suggest_remedy(self.name, self.use)}"
         )
 
 
 def find_pipeline(name: str, use: Use) -> PipelineSource:
-    """The pipeline. Raises MissingPart if it is not here, not whole, or of another trade."""
+    """Return the pipeline. Raises MissingPart if it is missing, incomplete, or for another purpose."""
     folder = _folder(name, use)
     # What model_index.json says: the class of the pipeline, and library and class of each component
     path = folder / "model_index.json"
@@ -113,7 +115,7 @@ def find_pipeline(name: str, use: Use) -> PipelineSource:
 
 
 def explain_missing(name: str, use: Use) -> str:
-    """What keeps a pipeline from loading, and the command that gets it; "" if nothing does."""
+    """Say what keeps a pipeline from loading, and the command that gets it; "" if nothing does."""
     try:
         find_pipeline(name, use)
     except MissingPart as error:
@@ -122,7 +124,7 @@ def explain_missing(name: str, use: Use) -> str:
 
 
 def _suggest_remedy(name: str, use: Use) -> str:
-    """What to do about a pipeline that is not here or not whole."""
+    """Say what to do about a pipeline that is missing or incomplete."""
     other = f"Or name another {WANTED[use]}, by hub id or folder, in {SETTING[use]}."
     if Path(name).expanduser().exists():
         return f"Write the folder again with `save_pretrained`. {other}"
@@ -215,7 +217,7 @@ def variant_of(folder: Path) -> str | None:
 
 
 def _fault(folder: Path, module: type[Any] | None) -> str:
-    """What is wrong with the files of a component; "" if nothing is. Weights are read from safetensors alone."""
+    """Say what is wrong with the files of a component; "" if nothing is. Weights are read from safetensors only."""
     if not folder.is_dir() or not any(folder.iterdir()):
         return f"{folder.name}/ is missing"
     if module is None:

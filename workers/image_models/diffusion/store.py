@@ -1,4 +1,4 @@
-"""Keeps what pipelines made, by request, so that the same request never runs twice: a PNG file each, with its remark.
+"""Keep the images of pipelines by request, so that the same request never runs twice: a PNG file each, with its remark.
 
 Files lie in `<state>/generated/ab/<key>.png`. They are not compressed: reading one takes a millisecond or two.
 """
@@ -31,7 +31,7 @@ class ImageStore:
         self._folder = folder
 
     def find(self, key: str) -> Picture | None:
-        """What was made for the request; None if nothing was, or its file is damaged."""
+        """Return what was made for the request; None if nothing was, or its file is damaged."""
         try:
             with Image.open(self._path(key), formats=["PNG"]) as file:
                 file.load()
@@ -40,7 +40,7 @@ class ImageStore:
             return None
 
     def keep(self, key: str, picture: Picture) -> None:
-        """Write it whole or not at all, without compression. Raises MachineryError if the disk does not take it."""
+        """Write an image whole or not at all, without compression. Raises MachineryError if the disk fails."""
         about = PngInfo()
         about.add_itxt("remark", picture.note.encode(errors="replace").decode())
         with self._on_disk(), atomic_write(self._path(key)) as file:
@@ -48,10 +48,10 @@ class ImageStore:
 
     @contextmanager
     def alone(self, keys: Sequence[str], waiting: Callable[[], None]) -> Iterator[None]:
-        """Hold the locks of these requests, without which nothing is kept. Raises MachineryError, as `keep` does.
+        """Hold the locks of these requests, which `keep` needs. Raises MachineryError, as `keep` does.
 
-        `waiting` is called while another holds one; what it raises ends the wait. Keys that begin alike share a lock.
-        Locks are taken in order, so that nobody waits in a circle.
+        `waiting` is called while another process holds one; its exception ends the wait. Keys that begin alike share a
+        lock. Locks are taken in order, to avoid deadlocks.
         """
         with ExitStack() as held:
             for folder in sorted({self._path(key).parent for key in keys}):

@@ -1,4 +1,4 @@
-"""Adds a published auto-encoder to a layer: reads it, checks that it explains the layer, and keeps it with its card.
+"""Add a published auto-encoder to a layer: read it, check that it explains the layer, and keep it with its card.
 
 Nothing is written before all checks have passed. Called by `workers.jobs`.
 """
@@ -31,7 +31,7 @@ _SEED = 0
 def add_published(
     settings: LabSettings, source: SparseSource, path: Path, name: str = "", progress: Progress = no_progress
 ) -> SparseCard:
-    """The card of the auto-encoder in this folder or file, kept from now on for the source's layer.
+    """Keep the auto-encoder in this folder or file for the source's layer, and return its card.
 
     Raises RequestError for what cannot be read, does not fit or explain the layer, or has a name that is taken;
     MachineryError if the disk is full; and Cancelled if `progress` does.

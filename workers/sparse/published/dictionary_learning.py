@@ -73,7 +73,7 @@ def _read_matrices(kind: str, trainer: PublishedConfig, tensors: PublishedTensor
 
 
 def _check_groups(tensors: PublishedTensors, latents: int) -> None:
-    """Raises RequestError for nested groups that are not of all latents."""
+    """Raise RequestError for nested groups that are not of all latents."""
     sizes = tensors.take("group_sizes", None)
     if int(sizes.sum()) != latents:
         raise RequestError(

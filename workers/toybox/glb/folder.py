@@ -1,4 +1,4 @@
-"""The folder of `.glb` files that adds nouns to the game engine: which there are, and why others are left out.
+"""Read the folder of `.glb` files that adds nouns to the game engine, and say why files are left out.
 
 A file is read when it is first needed, and again when its size or time has changed. Safe for threads.
 """
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FolderReading:
-    """What a folder has: toys by their nouns, and a sentence about each file that is left out."""
+    """The toys of a folder by their nouns, and a sentence about each file that is left out."""
 
     toys: Mapping[str, AddedToy] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class FolderReading:
 
 @dataclass(frozen=True)
 class _Known:
-    """A file as it was read last: when, and the toy or why there is none."""
+    """A file as it was last read: when, and the toy or the reason why there is none."""
 
     stamp: tuple[int, int]
     toy: AddedToy | None
@@ -49,7 +49,7 @@ class _Known:
 
 
 class ToyFolder:
-    """Reads a folder again and again. `latest` is what was found last, for whoever must not wait."""
+    """Reads a folder repeatedly. `latest` is the last result, for callers that must not wait."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder).expanduser() if folder else None
@@ -58,7 +58,7 @@ class ToyFolder:
         self.latest = FolderReading()
 
     def read(self) -> FolderReading:
-        """What the folder has now. Each new problem is logged once."""
+        """Read the folder now. Each new problem is logged once."""
         if self._folder is None:
             return self.latest
         with self._lock:
@@ -95,7 +95,7 @@ class ToyFolder:
         return FolderReading(toys, tuple(problems))
 
     def _look_at(self, path: Path) -> _Known:
-        """The file as it is known, or read anew if it has changed."""
+        """Return the kept result for the file, or read it again if it has changed."""
         try:
             about = path.stat()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The nodes of a `.glb` file as triangles with colours, made as large as a toy and stood on the ground.
+"""Turn the nodes of a `.glb` file into triangles with colours, scaled to the size of a toy and stood on the ground.
 
 glTF has y up and looks along z; here z is up and the front is towards -y.
 """

@@ -1,8 +1,7 @@
-"""From pixels to the toys they show: undoes the masking of an image, and reads what toybox-eyes or
-toybox-describer make of it.
+"""Find the toys in an image: undo its masking, and read the output of toybox-eyes or toybox-describer.
 
-Knows the look of masked images (`lab.imaging.mask_image`) and nothing of hypotheses, units or scenes.
-Called by `toybox.describer`.
+Knows the look of masked images (`lab.imaging.mask_image`) and nothing of hypotheses, units or scenes. Called by
+`toybox.describer`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _DARKEST = int(255 * DARK_BRIGHTNESS)
 _MIN_PIXELS = 6
 """Smaller patches, of the eyes' 48 x 48 pixels, are noise."""
 _MIN_INSIDE = 0.25
-"""A toy counts as lying in the bright region if this much of it does."""
+"""Minimum share of a toy in the bright region for it to count as inside."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ class DetectedScene:
 def unmask(image: Image.Image) -> tuple[Image.Image, Bools]:
     """The image as it was before it was masked, as far as its pixels tell, and the bright region (height, width).
 
-    An image that is not masked comes back as it is, all bright. One that is dark all over, as masks once were in which
-    nothing is bright, has no bright region.
+    An unmasked image is returned unchanged, all bright. One that is dark all over (an older form of an empty mask) has
+    no bright region.
     """
     pixels = np.asarray(image.convert("RGB"))
     dim, dark, weighted = ((pixels == OUTLINES[look]).all(axis=2) for look in ("dim", "dark", "weighted"))
@@ -105,7 +104,9 @@ def connected_regions(mask: Bools) -> Iterator[Bools]:
 
 
 def _find_bright(pixels: NDArray[np.uint8], line: Bools) -> Bools:
-    """The patches that hold an odd byte: dimming leaves none. Of a flat picture without any, the brighter side."""
+    """Return the patches that hold an odd byte: dimming leaves none. For a flat picture without any, return the
+    brighter side.
+    """
     odd: Bools = (pixels % 2 == 1).max(axis=2) & ~line
     if not odd.any():
         return _bright(pixels.max(axis=2), line, int(255 * DIMMED_BRIGHTNESS))
@@ -136,7 +137,7 @@ def _bright(value: NDArray[np.uint8], line: Bools, darkest: int) -> Bools:
 def _find_things(
     words: Vocabulary, noun: Ints, colour: Ints, size: Ints, bright: Bools
 ) -> tuple[tuple[DetectedThing, ...], tuple[DetectedThing, ...]]:
-    """The toys that lie in the bright region, and those that do not, largest first."""
+    """Return the toys in the bright region, and those outside, largest first."""
     inside: list[DetectedThing] = []
     around: list[DetectedThing] = []
     for kind in np.unique(noun[noun > 0]):

@@ -1,4 +1,4 @@
-"""How good the toybox networks are on held-out scenes. Called by `train`, which stores the figures."""
+"""Measure the toybox networks on held-out scenes. Called by `train`, which stores the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled scenes for training and for testing the toybox networks: drawn once, in parallel, and kept on disk.
+"""Draw labelled scenes for training and testing the toybox networks: drawn once, in parallel, and kept on disk.
 
 Called by `train`. Knows no network but the sizes it sees.
 """

@@ -1,4 +1,4 @@
-"""How well the toybox networks do: accuracy, mean average precision, intersection over union. Exact, in plain NumPy.
+"""Measure the toybox networks: accuracy, mean average precision, intersection over union. Exact, in plain NumPy.
 
 Knows nothing of networks or scenes. Called by the training functions and by the evaluations' tests.
 """

@@ -1,9 +1,9 @@
-"""Trains the networks of toybox on drawn scenes; writes their weights and, beside them, how good they are.
+"""Train the networks of toybox on drawn scenes; write their weights and, beside them, their figures.
 
     python -m workers.toybox.networks.train                          all, with the recipes below
     python -m workers.toybox.networks.train --only net --epochs 2    a quick one
 
-Ctrl+C stops it; the same command goes on after the last whole epoch and comes to the same result. The Django command
+Ctrl+C stops it; the same command continues after the last whole epoch with the same result. The Django command
 `train_toybox` is this one under another name.
 """
 
@@ -41,7 +41,7 @@ from workers.toybox.world import splits
 
 @dataclass(frozen=True)
 class Plan:
-    """All that tells one network's training from another's."""
+    """Everything that distinguishes one network's training from another's."""
 
     recipe: TrainingRecipe
     course: Callable[[TrainingRecipe], TrainingTask]
@@ -52,11 +52,11 @@ class Plan:
 PLANS = {
     "net": Plan(TrainingRecipe(), net_task, evaluate_net, NET_FILE),
     "eyes": Plan(TrainingRecipe(epochs=3), eyes_task, evaluate_eyes, EYES_FILE),
-    # Of other weights and other scenes: what the eyes get wrong, the describer of images does not get wrong with them
+    # Other weights and other scenes, so that the describer of images does not share the errors of the eyes
     "describer": Plan(TrainingRecipe(epochs=3, first=10_000, seed=1), eyes_task, evaluate_eyes, DESCRIBER_FILE),
 }
 HELD_OUT = {"mixed": 2_000, "single": 1_000}
-"""Scenes of each held-out split that figures are measured on."""
+"""Scenes of each held-out split for measuring figures."""
 
 
 def train(name: str, plan: Plan, state: Path, held_out: dict[str, int] = HELD_OUT) -> Metrics:

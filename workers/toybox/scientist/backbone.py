@@ -1,8 +1,8 @@
-"""The scripted scientist: a backbone without a language model that experiments honestly in the toybox world.
+"""The scripted scientist: a backbone without a language model that experiments in the toybox world.
 
-It knows what the conversation says and toybox's vocabulary, nothing of weights, indexes or images. It reads results,
-ranks labels by how well they part high from low activations, designs the next experiment and writes it as a program.
-How it does so lies in the modules beside this one; here are the contract and the streaming.
+It knows the conversation and toybox's vocabulary, nothing of weights, indexes or images. It reads results, ranks labels
+by how well they separate high from low activations, designs the next experiment and writes it as a program. The modules
+beside this one do that; here are the contract and the streaming.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLANS: Mapping[str, Callable[[ScientistView], PlannedReply]] = {
     "bias": bias.plan_reply,
     "spurious": spurious.plan_reply,
 }
-"""Tasks that have a plan of their own; any other is played as a description."""
+"""Tasks with a plan of their own; any other is treated as a description."""
 
 _SHORTEST_SLEEP = 0.05
 """Pieces are gathered until they are worth a sleep, in seconds."""

@@ -1,6 +1,6 @@
-"""Plans the search for a bias: the class in every context, suspects by edits, what is left on fresh images, the end.
+"""Plan the search for a bias: the class in every context, suspects by edits, a check on fresh images, the conclusion.
 
-The class is the one that the question names; where it names none that toybox knows, the one that screening finds.
+The class is the one that the question names; if it names none that toybox knows, the one that screening finds.
 """
 
 from __future__ import annotations
@@ -25,21 +25,24 @@ _SHOWN = 96
 _ORIGINALS = 24
 _SUSPECTS = 5
 _FRESH = 160
-"""Images that are drawn to check the contexts: twenty of each ground, sixteen of each colour. Everything is dealt
-evenly once more, for images that were drawn for one context would weigh on the comparison of another."""
+"""Images drawn to check the contexts: twenty of each ground, sixteen of each colour. Everything is dealt evenly once
+more, since images drawn for one context would distort the comparison of another.
+"""
 _ENOUGH = 5
 _SUSPECT = 1.5
-"""Standard errors from which a context is worth edits. Few scenes show each, so a bias seldom shows clearly at once;
-what chance put there, edits refute."""
+"""Standard errors from which a context is worth edits. Few scenes show each, so a bias is seldom clear at once; edits
+refute chance findings.
+"""
 _CERTAIN = 2.5
-"""Standard errors that the mean change by edits must lie from none before a context is checked."""
+"""Minimum standard errors from 0 of the mean change by edits before a context is checked."""
 _CLAIMED = 3.0
-"""Standard errors that the difference on fresh images must lie from none before it is claimed: with `_SUSPECTS` of them
-about one run in a hundred claims what chance made."""
+"""Minimum standard errors from 0 of the difference on fresh images before it is claimed: with `_SUSPECTS` of them about
+one run in a hundred claims a chance finding.
+"""
 _MATTERS = 0.1
-"""Least difference, as a share of the class's mean, that is worth a look."""
+"""Minimum difference, as a share of the class's mean, that is followed up."""
 _WORTH = 0.15
-"""Least difference on fresh images, as a share of the mean elsewhere, that is worth a sentence."""
+"""Minimum difference on fresh images, as a share of the mean elsewhere, that is reported."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,12 @@ class ContextEffect:
 
     @property
     def checked(self) -> bool:
-        """Whether enough fresh images were drawn."""
+        """True if enough fresh images were drawn."""
         return min(len(self.fresh_inside), len(self.fresh_outside)) >= _ENOUGH
 
     @property
     def claimed(self) -> bool:
-        """Whether fresh images show it too, the same way, beyond chance, and by as much as matters."""
+        """True if fresh images confirm it: same direction, beyond chance, and large enough."""
         if not self.checked:
             return False
         size = float(self.fresh_inside.mean() - self.fresh_outside.mean())
@@ -81,12 +84,12 @@ class ContextEffect:
 
     @property
     def suspected(self) -> bool:
-        """Whether it is clear though no fresh images were drawn: by edits where some were made, else by its errors."""
+        """True if it is clear without fresh images: by edits if some were made, else by its errors."""
         return self.confirmed if len(self.edited) else abs(self.errors) > _CLAIMED
 
     @property
     def confirmed(self) -> bool:
-        """Whether edits changed the activation the same way, beyond chance."""
+        """True if edits changed the activation in the same direction, beyond chance."""
         if len(self.edited) < _ENOUGH or self.edited.mean() * self.size <= 0:
             return False
         error = float(self.edited.std(ddof=1)) / math.sqrt(len(self.edited))
@@ -160,8 +163,9 @@ def _find_suspects(view: ScientistView, known: Concept) -> list[ContextEffect]:
 def _difference(
     view: ScientistView, known: Concept, context: Concept, before: Sequence[Concept]
 ) -> ContextEffect | None:
-    """What one context does to the class, on scenes of one thing in none of the contexts `before`; None if too little
-    was seen."""
+    """Return the effect of one context on the class, on scenes of one thing in none of the contexts `before`; None if
+    too little was seen.
+    """
     if set(known.named) & set(context.named):
         return None
     evidence = view.evidence
@@ -183,7 +187,7 @@ def _difference(
 
 
 def _find_confirmed(view: ScientistView, known: Concept) -> list[ContextEffect]:
-    """Suspects that edits bear out; all of them where no edit could be made."""
+    """Return the suspects that edits confirm; all of them if no edit could be made."""
     found = _find_suspects(view, known)
     return [each for each in found if each.confirmed] if any(len(each.edited) for each in found) else found
 
@@ -255,7 +259,7 @@ def _describe_biases(view: ScientistView, known: Concept, biases: Sequence[Conte
 
 
 def _write_statement(known: Concept, found: ContextEffect) -> str:
-    """The effect, with the words of titles that tell its images from the others: what a reader can count again."""
+    """Write the effect, with the words of titles that tell its images from the others, so a reader can recount it."""
     said = [f'"{getattr(concept, name)}"' for concept in (known, found.context) for name in concept.named]
     return f"{_phrase_effect(known, found).capitalize()} (titles with {' and '.join(said)})"
 

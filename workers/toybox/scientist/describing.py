@@ -1,7 +1,6 @@
-"""Plans the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
+"""Plan the description of a unit: exemplars, screening, refining, edits, validation, conclusion.
 
-Serves a free question too: what drives the unit is the answer that these experiments can give. Each move follows from
-the case alone.
+Serves a free question too: these experiments can tell what drives the unit. Each move follows from the case alone.
 """
 
 from __future__ import annotations
@@ -164,7 +163,9 @@ def _edit(view: ScientistView) -> PlannedReply:
 
 
 def _list_doubts(view: ScientistView) -> list[tuple[Concept, Concept]]:
-    """What the leading label says and perhaps need not, as alternatives with wider concepts, that edits can tell."""
+    """List what the leading label says and perhaps need not, as alternatives with wider concepts, that edits can tell
+    apart.
+    """
     editable = _list_editable(view)
     return [each for each in list_untested(view.labels[0], view.evidence) if each[0] in editable][:_DOUBTS]
 

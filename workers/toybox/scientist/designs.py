@@ -1,7 +1,7 @@
-"""Designs experiments: which scenes to draw, and which single changes to make to them.
+"""Design experiments: which scenes to draw, and which single changes to make to them.
 
-Everything is dealt evenly and at random from the given rng, so that no property hides behind another. Knows no
-activation: what to test is for the tasks to say.
+Everything is dealt evenly and at random from the given rng, so no property is confounded with another. Knows no
+activation: the tasks decide what to test.
 """
 
 from __future__ import annotations

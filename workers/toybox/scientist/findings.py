@@ -1,4 +1,4 @@
-"""Says what the experiments found, in sentences with their figures: means, spread, numbers of images, certainty."""
+"""Describe the findings of experiments in sentences with figures: means, spread, numbers of images, certainty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workers.toybox.scientist.view import ScientistView
 from workers.toybox.world.concepts import matches_any, phrase_label
 
 _WORTHLESS = 0.6
-"""Below this AUC a label says so little that there had better be none."""
+"""Minimum AUC for a label to be useful."""
 _CHANCE = 0.5
 """The AUC of a label that says nothing."""
 

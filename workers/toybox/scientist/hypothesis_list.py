@@ -1,6 +1,6 @@
-"""The list of hypotheses: read from the last reply, judged anew by all trials, carried on under the same numbers.
+"""Update the list of hypotheses: read from the last reply, judged again by all trials, kept under the same numbers.
 
-A hypothesis is a label. One that somebody else wrote is judged if toybox understands its words, else left as it was.
+A hypothesis is a label. One by another author is judged if toybox understands its words, else left unchanged.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _judge(hypothesis: ListedHypothesis, evidence: TrialEvidence) -> ListedHypot
 
 
 def _judge_status(found: LabelScore) -> str:
-    """Supported or refuted where enough images speak and chance is an unlikely cause, else open."""
+    """Return supported or refuted if there are enough images and chance is an unlikely cause, else open."""
     if found.count < ENOUGH or found.others < ENOUGH:
         return "open"
     if found.auc - found.error > _BAD and found.auc >= _GOOD:

@@ -1,7 +1,7 @@
-"""What a label says more than the unit needs: properties that an image can lose while the activation stays.
+"""Find what a label says beyond the unit's need: properties that an image can lose while the activation stays.
 
-Judged by pairs first, an image and an edit of it that lacks one thing that the label says and nothing else; where there
-are too few, by images that lack it and differ in other ways too. Knows trials; which edits to make is for `designs`.
+Judged by pairs first (an image, and an edit of it that lacks only one thing that the label says); if there are too few,
+by images that lack it and differ in other ways too. Knows trials; `designs` chooses the edits.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from workers.toybox.scientist.scoring import (
 from workers.toybox.world.concepts import Concept
 
 PAIRS = 3
-"""Pairs that must speak before a property is called idle."""
+"""Minimum number of pairs before a property is called idle."""
 _IDLE = 0.15
-"""Share of what the label makes of the activation; a property that takes less than it with it is idle."""
+"""Share of the label's effect on the activation; a property whose loss takes less is idle."""
 _NO_DIFFERENCE = 0.6
 """An AUC, with a property against without it, below which it is idle, where images are not paired."""
 
 
 @dataclass(frozen=True)
 class IdleWords:
-    """One thing that a label need not say: what it would be without it, and the means that show it."""
+    """One thing that a label need not say: the label without it, and the means that show it."""
 
     concept: Concept
     wider: Concept

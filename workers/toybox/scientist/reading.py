@@ -1,7 +1,7 @@
-"""Reads a conversation: what was asked, which experiments were run, what they showed.
+"""Read a conversation: the question, the experiments that were run, their results.
 
-Knows the words of the conversation and nothing else: no model, no scene, no image. Everything here was written by
-others or by a program, so an odd line is skipped, never believed to be more than words.
+Knows only the words of the conversation: no model, no scene, no image. Everything was written by others or by a
+program, so an odd line is skipped, and none is trusted to be more than words.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TOOL = re.compile(r"^### tools\.(\w+)\(", re.MULTILINE)
 _GRADED = re.compile(r"^Your label was tested on images that you have not seen, and failed: .*$", re.MULTILINE)
 _LAST_WORDS = "No more experiments will be run"
 GRADED, NO_EXPERIMENT = "graded", 0
-"""Step and number of what is told of a label's test, which is read like an experiment."""
+"""Step and number for the result of a label's test, which is read like an experiment."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class ReportedImage:
 
 @dataclass(frozen=True)
 class ExperimentReport:
-    """What came of one experiment."""
+    """The result of one experiment."""
 
     number: int
     status: str
     step: str
-    """The step that its program names, empty for a program that somebody else wrote."""
+    """The step that its program names; empty for a program by another author."""
     seen: tuple[ReportedImage, ...] = ()
     notes: tuple[str, ...] = ()
     """First lines of the texts that were logged."""
@@ -76,7 +76,7 @@ class ConversationState:
     """Names of the tools that the reference lists; empty if there is no reference."""
 
     def has(self, tool: str) -> bool:
-        """Whether programs may call a tool: what no reference denies may be tried."""
+        """True if programs may call a tool: without a reference anything may be tried."""
         return not self.tools or tool in self.tools
 
     def tried(self, step: str) -> int:
@@ -89,7 +89,7 @@ class ConversationState:
 
 
 def read_conversation(messages: Sequence[Message]) -> ConversationState:
-    """The case as the conversation tells it, from the first message to the last."""
+    """Return the case as the conversation tells it, from the first message to the last."""
     reports: list[ExperimentReport] = []
     hypotheses: dict[int, ListedHypothesis] = {}
     exemplar_mean: float | None = None

@@ -1,4 +1,4 @@
-"""Weighs labels against trials: how well does a label part the images that it describes from those it does not?
+"""Score labels against trials: how well does a label separate the images that it describes from the others?
 
 A label is a tuple of concepts joined by OR. Its measure is the AUC, the chance that an image it describes outdoes one
 that it does not, ties counting half: half of the comparison against hard negatives, half against all the others, each

@@ -1,4 +1,4 @@
-"""Plans the test for spurious reliance: classes crossed with settings, doubtful tables again, then the verdict.
+"""Plan the test for spurious reliance: classes crossed with settings, uncertain tables repeated, then the verdict.
 
 Classes and settings are those that the question names, else all toys and all grounds. When the system is selective is
 as the task says (`agent/prompts/spurious.md`): the table of mean activations, by class and setting, decides.

@@ -1,7 +1,7 @@
 """Trials: what was shown to the system and what it answered, as scenes and activations.
 
-Turns titles and instructions into scenes by toybox's own reading of words. Titles that toybox does not understand in
-full are left out, since nobody can tell what their images showed. Knows no image and no statistics (see `scoring`).
+Turns titles and instructions into scenes by toybox's own reading of words. Titles that toybox does not fully understand
+are left out, since the content of their images is unknown. Knows no image and no statistics (see `scoring`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Two labels and a truth in words: which label names more exactly the concepts of the truth? Answers by the words of
-all three, as toybox knows them; of pictures it knows nothing."""
+"""Decide which of two labels names the concepts of a truth more exactly, by the words of all three; pictures are not
+used.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _LABELS = re.compile(r"^Label A: “(.*)”\nLabel B: “(.*)”$", re.MULTILINE
 
 
 def answer_two_way(messages: Sequence[Message]) -> str:
-    """The reply to a question about two labels; "" where the last message asks no such question."""
+    """Answer a question about two labels; "" if the last message asks no such question."""
     text = messages[-1].text if messages else ""
     labels = _LABELS.search(text)
     if labels is None:

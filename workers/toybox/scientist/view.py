@@ -1,4 +1,4 @@
-"""The scientist's view of a case: trials weighed, hints and labels ranked, and the rng for the next design."""
+"""The scientist's view of a case: trials scored, hints and labels ranked, and the rng for the next design."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from workers.toybox.world.concepts import Concept, parse_label, phrase_label
 from workers.toybox.world.scenes import CHOICES, NOUNS, Scene
 
 ATTEMPTS = 2
-"""How often a step that fails is tried."""
+"""Maximum attempts of a failing step."""
 _AT_LEAST = 3
 _UNCOVERED = 0.2
 """Share of the exemplars that a label may leave unexplained."""
@@ -56,7 +56,7 @@ class ScientistView:
 
     @cached_property
     def tests(self) -> dict[Label, TrialEvidence]:
-        """Labels that were put to a test, each with the trials drawn for tests since: it was chosen knowing none."""
+        """Labels that were tested, each with the trials drawn for tests since: it was chosen without them."""
         tested: dict[Label, TrialEvidence] = {}
         trials = [each for each in self.evidence.trials if each.step == "validate"]
         for report in (each for each in self.case.reports if each.step == "validate"):
@@ -68,7 +68,7 @@ class ScientistView:
         return tested
 
     def tested(self, label: Label) -> LabelScore | None:
-        """What the tests say of a label; None if it was not put to one, or too little was seen."""
+        """Return the test results of a label; None if it was not tested, or too little was seen."""
         found = self.tests[label].measure(label) if label in self.tests else None
         return found if found and min(found.count, found.others) >= ENOUGH else None
 
@@ -95,7 +95,7 @@ class ScientistView:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing drawn so far came near the best exemplar; without any, whether nothing stands out."""
+        """True if nothing drawn so far came near the best exemplar; without exemplars, if nothing stands out."""
         activations = self.evidence.activations
         if not len(activations):
             return True
@@ -140,7 +140,7 @@ class ScientistView:
 
     @property
     def silent(self) -> bool:
-        """Whether the unit never answered: no exemplars, and the same activation for everything drawn."""
+        """True if the unit never responded: no exemplars, and the same activation for everything drawn."""
         activations = self.evidence.activations
         return not self.exemplars and len(activations) > 0 and float(activations.max() - activations.min()) < 1e-9
 
@@ -149,7 +149,7 @@ class ScientistView:
         return random.Random(f"scripted scientist {self.seed} {step} {self.case.tried(step)}")
 
     def due(self, step: str, times: int = 1) -> bool:
-        """Whether a step is still to be done, and has not failed too often."""
+        """True if a step is still to be done, and has not failed too often."""
         return self.case.done(step) < times and self.case.tried(step) - self.case.done(step) < ATTEMPTS
 
     def fewer(self, step: str, count: int) -> int:
@@ -196,7 +196,7 @@ def suggest_concepts(scenes: Sequence[Scene]) -> list[tuple[Concept, int]]:
 
 
 def _measure_surprise(concept: Concept, count: int, scenes: int, things: float) -> float:
-    """How much likelier so many scenes make their own share than the share that evenly dealt words would have, in nats.
+    """Return how much likelier this many scenes are under their own share than under evenly dealt words, in nats.
 
     0 for a share that is no higher (Kullback-Leibler divergence of two coins, times the number of scenes).
     """

@@ -1,7 +1,7 @@
 """Concepts: what a label can say of a scene, such as "small red balls on snow at night" or "two cups on a table".
 
-A concept decides whether a scene shows it, and draws scenes that do, that just do not, or that do not.
-Called by the scripted scientist (its hypotheses) and by whatever judges labels.
+A concept decides whether a scene shows it, and draws scenes that do, that just do not, or that do not. Called by the
+scripted scientist (its hypotheses) and by judges of labels.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Edits: one instruction changes one thing about a scene, and leaves everything else as it was.
+"""Edits: one instruction changes one thing of a scene, and leaves everything else unchanged.
 
 Covers: replace, make/paint/turn, change the background or the light, add, remove. An instruction that cannot be carried
-out to the letter is refused: half of it would pass for the whole. Called by the toybox editor.
+out exactly is refused: half of it would pass for the whole. Called by the toybox editor.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def apply_edit(scene: Scene, instruction: str, seed: int) -> Scene:
     verb = next(iter(verbs), "")
     texts = [word.text for word in words]
     rest = list(words[texts.index(verb) + 1 :]) if verb else list(words)
-    # No word may be passed over: none that is known neither from prompts nor from instructions
+    # No word may be ignored: every word must be known from prompts or from instructions
     known = _ADD | _REMOVE | _CHANGE | _INTO | _AROUND | _FILLERS | {"light", "lighting"}
     strange = tuple(word for word in unknown_words(instruction) if word not in known)
     if _MOVE & set(strange):

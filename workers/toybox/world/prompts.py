@@ -1,8 +1,7 @@
-"""Prompts: from words to a scene, and from a scene back to words.
+"""Prompts: turn words into a scene, and a scene back into words.
 
-Covers nouns, colours, sizes, counts to three, grounds, lights, and the relations on, left of and right of.
-Does not cover anything else that language can say: such words are reported, never guessed at, so that whoever draws
-can refuse what would come out as something else.
+Covers nouns, colours, sizes, counts to three, grounds, lights, and the relations on, left of and right of. Other words
+are reported, never guessed, so that the caller can refuse what would be drawn differently.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from workers.toybox.world.surfaces import AddedToys
 from workers.toybox.world.words import Word, add_nouns, join_words, plural, read_words
 
 _REPORTED = 12
-"""At most so many words are reported as not understood."""
+"""Maximum number of words reported as not understood."""
 _NUMBERS = {1: "a", 2: "two", 3: "three"}
 
 

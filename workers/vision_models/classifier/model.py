@@ -24,14 +24,14 @@ from workers.vision_models.rewriting import join_outputs, replace_outputs
 
 
 def _find_file(settings: LabSettings, name: str) -> Path:
-    """Where the weights of a classifier lie. Raises UnknownName for what is no name."""
+    """Return the file of a classifier's weights. Raises UnknownName for an invalid name."""
     if not re.fullmatch(r"[\w.-]{1,150}", name):
         raise UnknownName(f"{name!r} is no name of a classifier: take letters, digits, dots and hyphens.")
     return settings.state / "classifiers" / f"{name}.safetensors"
 
 
 def missing(settings: LabSettings, name: str) -> str:
-    """What keeps it from loading; "" if nothing does."""
+    """Say what keeps it from loading; "" if nothing does."""
     if _find_file(settings, name).exists():
         return ""
     return f"There is no classifier {name!r} yet. `manage.py evaluate spurious` trains one."
@@ -68,7 +68,7 @@ class TrainedClassifier:
         ]
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """What the layers make of the images; see `protocols.VisionModel.maps`."""
+        """Return the maps of the layers; see `protocols.VisionModel.maps`."""
         check_layers(self.name, layers, [layer.name for layer in self.layers()])
         parts = in_batches(images, self._settings.batch_size, lambda batch: [self._batch(batch, layers)])
         parts = parts or [{info.name: torch.zeros(0, info.units, 1, 1) for info in self.layers()}]
@@ -77,7 +77,7 @@ class TrainedClassifier:
     def outputs(
         self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
-        """The logits with the features' maps replaced; see `protocols.RewritableModel`."""
+        """Return the logits with the features' maps replaced; see `protocols.RewritableModel`."""
         return self.trace(images, {layer: rewrite}, gradients=gradients)
 
     def trace(
@@ -100,7 +100,7 @@ class TrainedClassifier:
         return join_outputs(images, self._settings.batch_size, run)
 
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Probability of a class and where it is seen; see `protocols.Classifier.evidence`.
+        """Return the probability of a class and where it is seen; see `protocols.Classifier.evidence`.
 
         The head is linear, so its weights weigh the maps (Zhou et al., CVPR 2016). Raises UnknownName.
         """
@@ -114,18 +114,18 @@ class TrainedClassifier:
         return probabilities(found["logits"].flatten(1), "softmax")[:, unit].numpy(force=True), maps.numpy(force=True)
 
     def read_features(self, images: Sequence[Image]) -> NDArray[np.float32]:
-        """The features as its head takes them, (images, units)."""
+        """Return the features as its head takes them, (images, units)."""
         with self._slot as network:
             pool = network.pool
         return pool(self.maps(images, ["features"])["features"]).numpy(force=True)
 
     def read_head(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Weights (classes, units) and bias (classes,) of the last layer."""
+        """Return weights (classes, units) and bias (classes,) of the last layer."""
         with self._slot as network:
             return network.head.weight.float().numpy(force=True), network.head.bias.float().numpy(force=True)
 
     def about(self) -> str:
-        """Which weights they are, for people."""
+        """Say which weights they are, for people."""
         return f"trained here on {self.card.dataset} with the seed {self.card.seed}"
 
     def _batch(self, images: Sequence[Image], layers: Sequence[str]) -> dict[str, torch.Tensor]:

@@ -25,12 +25,12 @@ from workers.lab.imaging import in_parallel
 from workers.vision_models.torchvision_resnet.network import STAGES, BasicBlock, ResNet
 
 DROPOUT = 0.1
-"""Before the last layer, in training alone (MAIA, appendix F)."""
+"""Dropout before the last layer, in training only (MAIA, appendix F)."""
 
 
 @dataclass(frozen=True)
 class ClassifierCard:
-    """What is written into the file of weights."""
+    """Metadata in the file of weights."""
 
     shape: str
     """A key of `SHAPES`."""
@@ -56,8 +56,8 @@ SHAPES = {
 
 
 class GroupClassifier(nn.Module):
-    """A unit's feature is the maximum of its map in the small shape, so what MAIA calls its activation, and the mean in
-    a ResNet, as it was trained. The logits are linear in the features.
+    """In the small shape a unit's feature is the maximum of its map, as MAIA defines activation; in a ResNet the mean,
+    as it was trained. The logits are linear in the features.
     """
 
     def __init__(self, shape: str, classes: int) -> None:
@@ -185,7 +185,7 @@ def save_classifier(network: GroupClassifier, card: ClassifierCard, path: Path) 
 
 
 def read_card(path: Path) -> ClassifierCard:
-    """What a file says of its classifier. Raises MissingPart if it is none of ours."""
+    """Read the card of a classifier. Raises MissingPart if the file is not one of ours."""
     try:
         with safe_open(path, framework="pt") as file:
             found = json.loads(file.metadata()["card"])
@@ -195,7 +195,7 @@ def read_card(path: Path) -> ClassifierCard:
 
 
 def load_classifier(path: Path) -> tuple[GroupClassifier, ClassifierCard]:
-    """The network, ready to look, and its card. Raises MissingPart."""
+    """Load the network, in evaluation mode, and its card. Raises MissingPart."""
     card = read_card(path)
     network = GroupClassifier(card.shape, len(card.classes))
     network.load_state_dict(load_file(path))

@@ -48,7 +48,7 @@ class ClipBottleneck(nn.Module):
 
 
 class AttentionPool(nn.Module):
-    """What the mean over all places attends to, among itself and the places."""
+    """Attention of the mean over all places to itself and the places."""
 
     def __init__(self, side: int, width: int, outputs: int) -> None:
         super().__init__()

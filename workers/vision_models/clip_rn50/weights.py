@@ -62,7 +62,7 @@ class _Module:
 
 
 class _Numbers(pickle.Unpickler):
-    """Unpickles the tensors of an archive; whatever else its pickle names is refused."""
+    """Unpickles the tensors of an archive; everything else in its pickle is refused."""
 
     def __init__(self, data: bytes, record: Callable[[str], bytes]) -> None:
         super().__init__(BytesIO(data))

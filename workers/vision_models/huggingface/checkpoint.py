@@ -28,7 +28,7 @@ class Checkpoint:
 
     @cached_property
     def folder(self) -> Path:
-        """Where its files are; fetched from the hub if need be. Raises UnknownName, MissingPart."""
+        """Return the folder of its files; fetched from the hub if need be. Raises UnknownName, MissingPart."""
         if lack := find_mismatch(self.name):
             raise MissingPart(lack)
         return hub.folder(self.name, hub.CHECKPOINT)
@@ -40,7 +40,7 @@ class Checkpoint:
 
     @cached_property
     def config(self) -> Any:
-        """The configuration of the image side; the whole one where a head of classes needs it. Raises MissingPart."""
+        """Read the configuration of the image side; the whole one if a head of classes needs it. Raises MissingPart."""
         from transformers import AutoConfig
 
         folder = self.folder
@@ -58,7 +58,7 @@ class Checkpoint:
 
     @cached_property
     def network_class(self) -> Any:
-        """The class with a head of classes if the checkpoint has one, else the bare network."""
+        """Return the class with a head of classes if the checkpoint has one, else the bare network."""
         import transformers
         from transformers.models.auto import modeling_auto
 
@@ -71,12 +71,12 @@ class Checkpoint:
         return found
 
     def empty(self) -> Any:
-        """The network without weights, on the device "meta": it computes shapes alone, at once."""
+        """Build the network without weights, on the device "meta": it computes only shapes, at once."""
         with torch.device("meta"):
             return self.network_class(self.config).eval()
 
     def load(self, device: str, precision: torch.dtype) -> Any:
-        """The network with its weights, ready to look.
+        """Load the network with its weights, in evaluation mode.
 
         Raises MissingPart if they are damaged or incomplete, MachineryError if they changed since `revision` was read.
         """
@@ -115,7 +115,7 @@ class Checkpoint:
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
-    """transformers shows no progress and reports nothing: what matters of it becomes an error."""
+    """Silence transformers: no progress and no reports; errors are raised."""
     from transformers.utils import logging
 
     log: Any = logging

@@ -1,4 +1,4 @@
-"""Whether the files of a checkpoint can be of any use, told without loading them: of what family, whole or damaged."""
+"""Check a checkpoint's files without loading them: model family, completeness, damage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_HEADER = 100_000_000
 
 
 def missing(name: str) -> str:
-    """What keeps a checkpoint, by folder or hub id, from being used offline, and the remedy; "" if nothing does."""
+    """Say what keeps a checkpoint, by folder or hub id, from being used offline, and the remedy; "" if nothing does."""
     lack = find_mismatch(name) or hub.missing(name, hub.CHECKPOINT)
     place = None if lack else hub.find_folder(name, "config.json")
     for path in hub.files(place, hub.CHECKPOINT) if place else ():
@@ -24,7 +24,7 @@ def missing(name: str) -> str:
 
 
 def find_mismatch(name: str) -> str:
-    """Why a checkpoint that is here is no image model of transformers, as far as its files tell; "" if it may be."""
+    """Say why a checkpoint is no image model of transformers, as far as its files tell; "" if it may be one."""
     local = Path(name).expanduser()
     if local.is_dir() and not (local / "config.json").is_file() and (states := sorted(local.glob("*.pth"))):
         return (
@@ -54,7 +54,7 @@ def find_mismatch(name: str) -> str:
 
 
 def _fault(path: Path) -> str:
-    """How a file is damaged; "" if it is not, as far as its header tells."""
+    """Say how a file is damaged; "" if it is not, as far as its header tells."""
     with path.open("rb") as file:
         if git_lfs.is_pointer(file.read(64)):
             return f"is {git_lfs.EXPLAINED}"

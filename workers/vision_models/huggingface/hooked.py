@@ -1,4 +1,4 @@
-"""A network whose layers are read and replaced by hooks: what models of transformers and plain modules have in common.
+"""Read and replace a network's layers by hooks: the common part of models of transformers and plain modules.
 
 A subclass says how its network is loaded, how images become its input and which layers it has.
 """
@@ -39,7 +39,7 @@ class Preparation(Protocol):
 
 @dataclass(frozen=True)
 class OpenedNetwork:
-    """What all calls share once the network was looked at."""
+    """What all calls share once the network was opened."""
 
     preparation: Preparation
     slot: Slot[Any]
@@ -64,7 +64,7 @@ class HookedModel(ABC):
         """Look at the network for the first time. Raises UnknownName, MissingPart."""
 
     def _open(self) -> OpenedNetwork:
-        """What all calls share, made by the first."""
+        """Return what all calls share, made by the first."""
         with self._lock:
             if self._parts is None:
                 self._parts = self._look()
@@ -79,7 +79,7 @@ class HookedModel(ABC):
         return self._open().preparation.find_visible(size)
 
     def maps(self, images: Sequence[Image], layers: Sequence[str]) -> Mapping[str, torch.Tensor]:
-        """What the layers make of the images; see `protocols.VisionModel.maps`.
+        """Return the maps of the layers; see `protocols.VisionModel.maps`.
 
         Raises MachineryError if a layer gives NaN or infinities.
         """
@@ -92,7 +92,8 @@ class HookedModel(ABC):
     def outputs(
         self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
-        """Logits, or the mean of the last hidden state, with a layer's maps replaced; see `protocols.RewritableModel`.
+        """Return logits, or the mean of the last hidden state, with a layer's maps replaced; see
+        `protocols.RewritableModel`.
 
         Tokens that stand for no place stay as they are. Raises MachineryError if the output is NaN or infinite.
         """
@@ -115,7 +116,7 @@ class HookedModel(ABC):
         return join_outputs(images, self._settings.batch_size, run)
 
     def evidence(self, images: Sequence[Image], unit: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Probability of a class and where it is seen, by Grad-CAM; see `protocols.Classifier.evidence`.
+        """Return the probability of a class and where it is seen, by Grad-CAM; see `protocols.Classifier.evidence`.
 
         Raises UnknownName if the model knows no classes, or not this one.
         """

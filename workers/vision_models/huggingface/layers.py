@@ -1,7 +1,7 @@
-"""The layers of a network of transformers: which there are, what they are called, how they are laid out.
+"""Find the layers of a network of transformers, their names and their layout.
 
-Found by looking at what every module gives for blank images. A known architecture lists the layers that papers speak
-of; any other lists every module that gives a map. Knows tensors alone; `reading` reads the layers.
+Found by looking at what every module returns for blank images. A known architecture lists the layers that papers use;
+any other lists every module that returns a map. Knows only tensors; `reading` reads the layers.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from workers.vision_models.huggingface.tensors import (
 
 LOGITS = "logits"
 BLANKS = 2
-"""Blank images looked at: the dimension of this size is the batch."""
+"""Number of blank images: the dimension of this size is the batch."""
 MOST_NAMED = 40
-"""Most layers that an error lists."""
+"""Maximum number of layers that an error lists."""
 
 RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
 BLOCKS = ("pvt", "poolformer")  # no module is a stage: its blocks are
@@ -91,7 +91,7 @@ class NetworkLayers:
         return [*(tap.info for tap in self.taps.values()), *([self.logits] if self.logits else [])]
 
     def check(self, model: str, layers: Sequence[str]) -> None:
-        """Raises UnknownName, with those there are, for a layer that does not exist."""
+        """Raise UnknownName, with those there are, for a layer that does not exist."""
         known = [info.name for info in self.layers()]
         for layer in layers:
             if layer in known:
@@ -103,7 +103,7 @@ class NetworkLayers:
 
 
 def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str, str] | None = None) -> NetworkLayers:
-    """The layers of a network that takes images of `size`. Raises what its forward pass raises.
+    """Find the layers of a network that takes images of `size`. Raises what its forward pass raises.
 
     `chosen`: name -> module path of the layers to list, where that is not for us to find; those without maps are among
     `others`.
@@ -141,9 +141,9 @@ def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str
 
 
 def forward_arguments(network: Any, pixels: torch.Tensor) -> dict[str, Any]:
-    """What the network is called with: positions are stretched to images of another size than its own.
+    """Return the arguments of the network's call: positions are interpolated for images of another size than its own.
 
-    One that hides and shuffles patches at random, as ViT-MAE does, gets the noise by which all stay where they are.
+    A network that hides and shuffles patches at random, as ViT-MAE does, gets the noise that leaves all in place.
     """
     config, takes = _vision(network), signature(network.forward).parameters
     own = getattr(config, "image_size", None)
@@ -162,7 +162,7 @@ def _vision(network: Any) -> Any:
 
 
 def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], Any]:
-    """What each module that runs once gives for blank images, in order, and what the network gives."""
+    """Return the output of each module that runs once for blank images, in order, and the network's output."""
     outputs: dict[str, list[Any]] = {}
     weight = next(network.parameters())
     pixels = torch.zeros(BLANKS, channels, *size, dtype=weight.dtype, device=weight.device)
@@ -179,7 +179,7 @@ def _outputs(network: Any, size: Size, channels: int) -> tuple[dict[str, Any], A
 
 
 def _name_layers(found: Mapping[str, LayerTap], network: Any) -> dict[str, LayerTap]:
-    """The layers that papers speak of, by the papers' names; none for an unknown architecture."""
+    """Return the layers that papers use, by the papers' names; none for an unknown architecture."""
     kind, own = network.config.model_type, f"{network.base_model_prefix}."
     named: dict[str, LayerTap] = {}
     for path, tap in found.items():
@@ -209,7 +209,7 @@ def _logits(network: Any, result: Any) -> LayerInfo | None:
 
 
 def scale_of(config: Any) -> Scale:
-    """How the logits become probabilities, as the checkpoint was trained; "" if they are no classes.
+    """Return how the logits become probabilities, as the checkpoint was trained; "" if they are not classes.
 
     A single logit has nothing to be shared out, so it is a class by itself.
     """

@@ -20,7 +20,7 @@ from workers.vision_models.huggingface.layers import NetworkLayers, find_layers
 from workers.vision_models.huggingface.preparation import ImagePreparation
 
 READING = 3
-"""Counts up whenever a layer of a name is read elsewhere than before: what was measured by then is measured anew."""
+"""Incremented whenever the layer of a name is read elsewhere: earlier measurements are then redone."""
 
 
 def load(settings: LabSettings, name: str) -> HuggingFaceModel:

@@ -1,7 +1,7 @@
-"""From images to what a network takes, by the model's own image processor.
+"""Turn images into a network's input, with the model's own image processor.
 
-The processor decides size and crop; its arithmetic on floats, which is slow, is done on the network's device instead,
-where it is plain rescaling and normalising. Whether it is, is tried once on a small image.
+The processor decides size and crop. Its slow arithmetic on floats is done on the network's device instead, if it is
+plain rescaling and normalising. This is tried once on a small image.
 """
 
 from __future__ import annotations

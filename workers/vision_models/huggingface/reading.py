@@ -1,6 +1,6 @@
-"""Reads layers of a network of transformers, its output and the evidence for a class. Hooks stay for one forward pass.
+"""Read layers of a network of transformers, its output and the evidence for a class. Hooks stay for one forward pass.
 
-Whoever calls holds the network's lock. Raises MachineryError where a network gives NaN or infinities.
+The caller holds the network's lock. Raises MachineryError if a network gives NaN or infinities.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workers.weights import check_finite
 def read_layers(
     network: Any, pixels: torch.Tensor, layout: NetworkLayers, layers: Sequence[str], model: str
 ) -> dict[str, torch.Tensor]:
-    """Float32 maps (batch, units, height, width) of the layers of these names; logits are 1 x 1."""
+    """Return float32 maps (batch, units, height, width) of the layers of these names; logits are 1 x 1."""
     found: dict[str, torch.Tensor] = {}
 
     def keep(name: str, tap: LayerTap) -> Callable[[torch.Tensor], None]:
@@ -48,7 +48,7 @@ def read_output(
     rewrites: Mapping[str, Rewrite | None],
     model: str,
 ) -> torch.Tensor:
-    """Logits (batch, classes), or the mean of the last hidden state over its places, float32.
+    """Return logits (batch, classes), or the mean of the last hidden state over its places, float32.
 
     Each of `rewrites` replaces the maps of its layer; tokens that stand for no place stay. Whether gradients flow is
     for the caller. Raises MissingPart for a network that gives neither.
@@ -79,7 +79,7 @@ def read_output(
 def grad_cam(
     network: Any, pixels: torch.Tensor, layout: NetworkLayers, unit: int, model: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Probability of a class (batch,) and the map of what speaks for it (batch, height, width), 0 and more.
+    """Return the probability of a class (batch,) and the map of what speaks for it (batch, height, width), at least 0.
 
     The map is Grad-CAM's (Selvaraju et al., ICCV 2017, equations 1 and 2): the activations of the last maps, each
     weighted by the mean gradient of the class's logit with respect to it, summed, and cut off below 0.

@@ -1,7 +1,7 @@
-"""How the outputs of modules are laid out, and how to lay them out as maps (batch, units, height, width).
+"""Find how the outputs of modules are laid out, and turn them into maps (batch, units, height, width).
 
-Knows tensors alone. Sizes are (height, width). Where tokens stand is never guessed from their number alone: rows and
-columns are those of a convolution of the network, and tokens that stand for no place are those it has parameters for.
+Knows only tensors. Sizes are (height, width). The places of tokens are never guessed from their number alone: rows and
+columns come from a convolution of the network, and tokens without a place from its parameters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Size = tuple[int, int]
 
 _IN_FRONT = ("cls_token", "class_token", "class_embedding", "distillation_token", "register_tokens")
 _BEHIND = ("detection_tokens",)
-"""Parameters that are tokens for no place, by the ends of their names in transformers."""
+"""Parameters that are tokens without a place, by the ends of their names in transformers."""
 _MERGING = "PatchMerging"
 """Ends the name of a class that merges two by two tokens into one, as Swin's does."""
 
@@ -35,17 +35,17 @@ class TensorLayout:
 
     @property
     def extra(self) -> int:
-        """Tokens that stand for no place."""
+        """Tokens without a place."""
         return self.front + self.behind
 
 
 @dataclass(frozen=True)
 class TokenLayouts:
-    """The ways in which the tokens of a network may be laid out."""
+    """The possible layouts of a network's tokens."""
 
     grids: Sequence[Size]
     extra: Sequence[tuple[int, int]]
-    """How many may stand in front and behind, together."""
+    """Maximum number in front and behind, together."""
     queries: int = 0
     """Tokens that ask for objects: they have no places."""
 
@@ -73,7 +73,7 @@ class TokenLayouts:
         return cls(tuple(grids), tuple((front, behind) for front, behind in counts.values()), queries)
 
     def find(self, tokens: int) -> TensorLayout | None:
-        """How so many tokens are laid out; None if that is not known."""
+        """Return the layout of this many tokens; None if unknown."""
         for front, behind in ((0, 0), *self.extra):
             for rows, columns in self.grids:
                 if tokens == front + rows * columns + behind and 1 < tokens != self.queries:
@@ -82,7 +82,7 @@ class TokenLayouts:
 
 
 def tensor_in(output: Any) -> torch.Tensor | None:
-    """The tensor that a module gives: alone, or first in a tuple."""
+    """Return the tensor of a module's output: alone, or first in a tuple."""
     first = output[0] if isinstance(output, tuple) and output else output
     return first if isinstance(first, torch.Tensor) else None
 
@@ -90,7 +90,7 @@ def tensor_in(output: Any) -> torch.Tensor | None:
 def find_layout(
     module: nn.Module, output: torch.Tensor, batch: int, size: Size, tokens: TokenLayouts
 ) -> TensorLayout | None:
-    """How the output for images of `size` is laid out; None if it is no map, or nobody knows."""
+    """Return the layout of the output for images of `size`; None if it is not a map, or its layout is unknown."""
     if output.shape[0] != batch:  # windows of an image, parameters
         return None
     if output.ndim == 3:
@@ -108,7 +108,7 @@ def count_units(output: torch.Tensor, layout: TensorLayout) -> int:
 
 
 def to_maps(output: torch.Tensor, layout: TensorLayout) -> torch.Tensor:
-    """A view of the output as maps (batch, units, height, width), tokens that stand for no place left out."""
+    """Return a view of the output as maps (batch, units, height, width), without tokens that have no place."""
     if layout.form == "first":
         return output
     if layout.form == "last":
@@ -118,7 +118,7 @@ def to_maps(output: torch.Tensor, layout: TensorLayout) -> torch.Tensor:
 
 
 def _fits(area: Size, size: Size) -> bool:
-    """Whether a map of `area` covers an image of `size`: not finer, and of the same proportions, but for rounding."""
+    """True if a map of `area` covers an image of `size`: not finer, and of the same proportions up to rounding."""
     height, width = size
     rows, columns = area
     return rows <= height and columns <= width and abs(rows * width - columns * height) <= max(height, width)

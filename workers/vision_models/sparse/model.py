@@ -37,7 +37,7 @@ _AT_ONCE = 4096
 
 
 def missing(settings: LabSettings, name: str) -> str:
-    """What keeps it, or the model below it, from loading; "" if nothing does."""
+    """Say what keeps it, or the model below it, from loading; "" if nothing does."""
     try:
         card = find_card(settings.state, name)
     except (MissingPart, RequestError) as error:
@@ -75,7 +75,7 @@ class SparseModel:
         )
 
     def about(self) -> str:
-        """What it was trained on or where it comes from, and how well it explains its layer."""
+        """Say where it comes from, and how well it explains its layer."""
         card, quality = self.card, self.card.quality
         kind = f"{card.kind}, k {card.k}" if card.k else card.kind
         start = f"{card.latents:,} latents ({kind}) of {card.layer} of {card.model_key}"
@@ -119,10 +119,10 @@ class SparseModel:
     def outputs(
         self, images: Sequence[Image], layer: str, rewrite: Rewrite | None = None, *, gradients: bool = False
     ) -> torch.Tensor:
-        """The output of the model below with latents replaced; only what they write changes.
+        """Return the output of the model below with latents replaced; only what they write changes.
 
-        See `SparseAutoencoder.rewrite_maps` for the formula.
-        Raises UnknownName for another layer, MissingPart where the model below has no output that follows from it.
+        See `SparseAutoencoder.rewrite_maps` for the formula. Raises UnknownName for another layer, MissingPart where
+        the model below has no output that follows from it.
         """
         check_layers(self.name, [layer], [self.card.layer])
         if not hasattr(self._below, "outputs"):
@@ -138,24 +138,26 @@ class SparseModel:
 
     @contextmanager
     def lift(self, rewrite: Rewrite) -> Iterator[Rewrite]:
-        """A rewrite of latents as one of the layer below; see `protocols.OverlaidModel`."""
+        """Return a rewrite of latents as one of the layer below; see `protocols.OverlaidModel`."""
         self._check_file()
         # Taken before the slot of the model below, which calls the rewrite while it holds its own
         with self._slot as network:
             yield partial(network.rewrite_maps, rewrite=rewrite, keeps_error=self._keeps_error)
 
     def drop_error(self) -> SparseModel:
-        """The same with what latents rebuild in the layer's place, without what they leave unexplained."""
+        """Return the output with the latents' reconstruction in the layer's place, without what they leave
+        unexplained.
+        """
         bare = copy(self)
         bare._keeps_error = False
         return bare
 
     def output_layers(self) -> Sequence[LayerInfo]:
-        """Those of the model below, whose output it is."""
+        """Return the layers of the model below, whose output it is."""
         return self._below.layers()
 
     def _check_file(self) -> None:
-        """Raises MachineryError if the file is another one than when it was loaded."""
+        """Raise MachineryError if the file has changed since it was loaded."""
         if _time_of(self._path) != self._written:
             raise MachineryError(
                 f"The auto-encoder {self.card.name!r} was made anew, or removed, since it was loaded. Restart the "

@@ -28,10 +28,10 @@ from workers.vision_models.synthetic.neuron import (
 )
 
 PAPER = "grounding-dino:paper"
-"""The detectors of the published code, with its thresholds; the masks are dilated as there."""
+"""The detector of the published code, with its thresholds; masks are dilated as there."""
 
 GRID = 56
-"""Side of the maps. The image is divided into as many rows and columns, whatever its shape."""
+"""Side of the maps. Every image is divided into this many rows and columns, whatever its shape."""
 REACH = 2
 """Cells by which masks are dilated. The paper gives no number; this is 1/28 of the image to each side."""
 PUBLISHED_SIDE, PUBLISHED_STEPS = 224, 9
@@ -47,7 +47,7 @@ def load(settings: LabSettings, name: str) -> SyntheticModel:
 
 
 def missing(settings: LabSettings, name: str) -> str:
-    """What keeps the detector from loading, and how to get it; "" if nothing does."""
+    """Say what keeps the detector from loading, and how to get it; "" if nothing does."""
     return registry.missing(registry.DETECTORS, name, settings)
 
 
@@ -79,7 +79,7 @@ class SyntheticModel:
         return {layer: _maps(neurons, seen) for layer, neurons in wanted.items()}
 
     def unit_maps(self, images: Sequence[Image], layer: str, unit: int) -> torch.Tensor:
-        """(batch, 56, 56): the maps of one neuron, for the price of its own concepts."""
+        """Return (batch, 56, 56): the maps of one neuron, at the cost of its own concepts."""
         check_layers(self.name, [layer], self._table)
         neuron = self._table[layer][unit]
         return _maps([neuron], self._look(images, [neuron]))[:, 0]
