@@ -124,44 +124,14 @@ def test_the_file_tree_names_every_room() -> None:
     assert packages - set(tree()) == set()
 
 
-NOT_YET = {
-    "experiments/evaluations",
-    "experiments/exchange",
-    "experiments/label_checks",
-    "workers/jobs/evaluations",
-    "workers/jobs/label_checks",
-    "workers/judges",
-    "workers/metrics",
-    "workers/record",
-}
-"""Rooms whose README has not been rewritten. The set only shrinks."""
-
-
-def names_one_file_a_line(package: Path) -> bool:
-    """True if the README begins with the room's path and has one line of its list for each file."""
-    lines = (package / "README.md").read_text().splitlines()
-    named = [match[1] for line in lines if (match := re.match(r"- `(\w+\.py)`: \S", line))]
-    return lines[0].startswith(f"# {relative(package)}: ") and sorted(named) == sorted(
-        path.name for path in package.glob("*.py") if path.name != "__init__.py"
-    )
-
-
 @pytest.mark.parametrize("package", PACKAGES, ids=relative)
-def test_every_package_says_what_each_of_its_files_is(package: Path) -> None:
+def test_every_package_has_a_readme_with_one_file_a_line(package: Path) -> None:
     lines = [line for line in (package / "README.md").read_text().splitlines() if line.strip()]
-    assert len(lines) >= 3
     listed = [line for line in lines if line.startswith("- ")]
-    if relative(package) in NOT_YET:
-        told = set(re.findall(r"`(\w+\.py)`", "\n".join(listed)))
-        assert told == {path.name for path in package.glob("*.py")} - {"__init__.py"}
-        assert not names_one_file_a_line(package), "remove it from NOT_YET"
-        return
-    assert names_one_file_a_line(package)
+    named = [match[1] for line in listed if (match := re.match(r"- `(\w+\.py)`: \S", line))]
+    assert lines[0].startswith(f"# {relative(package)}: ")
+    assert sorted(named) == sorted(path.name for path in package.glob("*.py") if path.name != "__init__.py")
     assert [line for line in listed if len(line) > 120] == []
-
-
-def test_rooms_that_are_left_for_later_exist() -> None:
-    assert {relative(package) for package in PACKAGES} >= NOT_YET
 
 
 ROOMS = [

@@ -61,7 +61,7 @@ EVALUATION = Recipe(
         ),
 """,
         ),
-        ("workers/jobs/evaluations/README.md", "`synthetic.py`, `units.py`", "`captions.py`, "),
+        ("workers/jobs/evaluations/README.md", "- `synthetic.py`", "- `captions.py`: labels from exemplars only\n"),
     ),
     test=(
         "tests/evaluations/test_captions.py",
