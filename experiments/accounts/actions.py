@@ -16,7 +16,7 @@ from experiments.core.audit import Verb
 from experiments.core.errors import StateConflict
 from experiments.models import ApiToken, Invitation, LoginLink, Member, Role, TokenScope
 
-MOST_TOKENS = 50
+MAX_TOKENS = 50
 """Maximum valid tokens of one person."""
 
 
@@ -162,8 +162,8 @@ def end_sessions(actor: Actor, but: str | None = None) -> int:
 @transaction.atomic
 def make_token(actor: Actor, name: str, scope: TokenScope, days: int) -> tuple[ApiToken, str]:
     """Create a token; return it with its text, which is shown once. Raises StateConflict if the person has too many."""
-    if sum(each.is_good for each in ApiToken.objects.filter(user=actor.person)) >= MOST_TOKENS:
-        raise StateConflict(f"You have {MOST_TOKENS} tokens that are good. Revoke one that you do not need.")
+    if sum(each.is_good for each in ApiToken.objects.filter(user=actor.person)) >= MAX_TOKENS:
+        raise StateConflict(f"You have {MAX_TOKENS} tokens that are good. Revoke one that you do not need.")
     made = ApiToken.issue(actor.person, name, scope, days)
     audit.record(actor, Verb.TOKEN_MADE, made[0], scope=made[0].get_scope_display())
     return made

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from experiments.accounts import names
 from experiments.models import Role
-from experiments.models.api_token import DAYS, MOST_DAYS, TokenScope
+from experiments.models.api_token import DAYS, MAX_DAYS, TokenScope
 from experiments.models.invitation import NOTE_CHARS
 
 ASSIGNABLE = [(role.value, role.label) for role in Role]
@@ -74,9 +74,9 @@ class TokenForm(forms.Form):
     )
     days = forms.IntegerField(
         min_value=1,
-        max_value=MOST_DAYS,
+        max_value=MAX_DAYS,
         initial=DAYS,
         error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value", "max_value"), f"Give a number of days from 1 to {MOST_DAYS}."
+            ("required", "invalid", "min_value", "max_value"), f"Give a number of days from 1 to {MAX_DAYS}."
         ),
     )

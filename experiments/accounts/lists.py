@@ -12,7 +12,7 @@ from django.db.models import Max, Q, QuerySet
 
 from experiments.models import Invitation, Role
 
-MOST = 200
+MAX_PEOPLE = 200
 """Maximum people of one kind that are listed; others are found by search."""
 INVITATIONS = 20
 """Invitations that are no longer valid and still listed."""
@@ -43,17 +43,17 @@ def list_people(words: str = "") -> dict[str, Any]:
     """Return members by name, users without a role newest first, and invitations: the open ones, and the latest of
     the others."""
     found = find_users(words)
-    members = list(found.filter(member__isnull=False).order_by("username")[: MOST + 1])
-    strangers = list(found.filter(member__isnull=True).order_by("-date_joined", "-pk")[: MOST + 1])
-    rows = describe([*members[:MOST], *strangers[:MOST]])
-    count = min(len(members), MOST)
+    members = list(found.filter(member__isnull=False).order_by("username")[: MAX_PEOPLE + 1])
+    strangers = list(found.filter(member__isnull=True).order_by("-date_joined", "-pk")[: MAX_PEOPLE + 1])
+    rows = describe([*members[:MAX_PEOPLE], *strangers[:MAX_PEOPLE]])
+    count = min(len(members), MAX_PEOPLE)
     invitations = Invitation.objects.select_related("made_by", "taken_by")
-    still = list(invitations.filter(pk__in=Invitation.still_open())[:MOST])
+    still = list(invitations.filter(pk__in=Invitation.still_open())[:MAX_PEOPLE])
     others = invitations.exclude(pk__in=[each.pk for each in still])[:INVITATIONS]
     return {
         "members": rows[:count],
         "strangers": rows[count:],
-        "more": max(len(members), len(strangers)) > MOST,
+        "more": max(len(members), len(strangers)) > MAX_PEOPLE,
         "invitations": [*still, *others],
     }
 

@@ -160,7 +160,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
         except StateConflict as error:
             form.add_error(None, str(error))
     context: dict[str, Any] = {
-        "tokens": list(ApiToken.objects.filter(user=actor.person)[: 2 * actions.MOST_TOKENS]),
+        "tokens": list(ApiToken.objects.filter(user=actor.person)[: 2 * actions.MAX_TOKENS]),
         "form": form if made is None else TokenForm(),
         "made": made,
         "scopes": [(scope, scope.label, EXPLAINED[scope]) for scope in TokenScope],

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 """Signatures that only the provider can make: none that use our own secret."""
-LONGEST_SUBJECT = 191
+MAX_SUBJECT = 191
 """Maximum characters that the column holds."""
 LEEWAY = 60
 """Maximum difference between the provider's clock and ours, in seconds."""
@@ -155,7 +155,7 @@ class Connection(OpenIDConnectOAuth2Adapter):
             )
         except (jwt.PyJWTError, TypeError, ValueError) as error:
             raise OAuth2Error(f"The token is no good: {error}") from error
-        if not 0 < len(claims["sub"]) <= LONGEST_SUBJECT:
+        if not 0 < len(claims["sub"]) <= MAX_SUBJECT:
             raise OAuth2Error("The token names nobody.")
         if claims.get("nonce") != nonce or claims.get("azp", settings.OIDC_CLIENT_ID) != settings.OIDC_CLIENT_ID:
             raise OAuth2Error("The token answers a request that was not this one.")

@@ -9,7 +9,7 @@ attempts
 
 An attempt counts before the password is checked, so that a thousand at the same moment cannot pass; a successful one is
 subtracted again. A refused attempt is not checked and prolongs nothing: no attacker can block an account for longer
-than `LONGEST`. A browser in which the person signed in before has a signed cookie, and its attempts are counted
+than `MAX_WAIT`. A browser in which the person signed in before has a signed cookie, and its attempts are counted
 separately: it may sign in, whatever others do.
 
 Unknown names are counted like known ones, so that the wait does not reveal which names exist.
@@ -41,10 +41,10 @@ from experiments.models import SignInAttempts
 
 FREE = {"both": 5, "browser": 5, "address": 30, "account": 100}
 """Attempts of each kind without a wait."""
-LONGEST = timedelta(minutes=15)
+MAX_WAIT = timedelta(minutes=15)
 FORGET = timedelta(hours=24)
 """The count restarts after this long without attempts."""
-LONGEST_NAME = 150
+MAX_NAME = 150
 """Maximum characters of a user name."""
 COOKIE, SALT, COOKIE_DAYS = "maia_known", "experiments.accounts.throttle", 180
 NETWORK = {4: 32, 6: 64}
@@ -73,7 +73,7 @@ def start_try(request: HttpRequest, name: str) -> Try:
 
 def _normalize_name(name: str) -> str:
     """Normalize a user name: spellings that the sign-in form accepts for one name, and more, become equal."""
-    return normalize("NFKC", name.strip()).strip().casefold()[:LONGEST_NAME]
+    return normalize("NFKC", name.strip()).strip().casefold()[:MAX_NAME]
 
 
 def begin_again(user: User) -> Try:
@@ -108,7 +108,7 @@ def count(keys: tuple[tuple[str, str], ...]) -> Try:
             row.count, row.last = row.count + 1, now
             beyond = row.count - FREE[dict(keys)[row.key]]
             seconds = 2 ** min(beyond - 1, 20) if beyond > 0 else 0
-            row.until = now + min(timedelta(seconds=seconds), LONGEST)
+            row.until = now + min(timedelta(seconds=seconds), MAX_WAIT)
             row.save()
     return Try(keys, wait)
 

@@ -18,7 +18,7 @@ from ninja import Field, Schema
 from experiments.api.problems import Refusal
 
 SALT = "experiments.api.cursor"
-MOST, USUAL, LONGEST = 200, 50, 600
+MAX_PAGE_SIZE, DEFAULT_PAGE_SIZE, MAX_CURSOR_CHARS = 200, 50, 600
 Row = TypeVar("Row", bound=Model)
 Item = TypeVar("Item")
 
@@ -26,8 +26,8 @@ Item = TypeVar("Item")
 class Paging(Schema):
     """Which part of a list to return."""
 
-    cursor: str | None = Field(None, max_length=LONGEST, description="`next` of the page before")
-    limit: int = Field(USUAL, ge=1, le=MOST, description="items of a page")
+    cursor: str | None = Field(None, max_length=MAX_CURSOR_CHARS, description="`next` of the page before")
+    limit: int = Field(DEFAULT_PAGE_SIZE, ge=1, le=MAX_PAGE_SIZE, description="items of a page")
 
 
 class ListPage(Schema, Generic[Item]):

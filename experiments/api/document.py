@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from experiments.api.once import HEADER, LONGEST
+from experiments.api.once import HEADER, MAX_KEY_CHARS
 from experiments.api.problems import MEDIA_TYPE, Problem
 
 Json = dict[str, Any]
@@ -84,7 +84,7 @@ def complete(name: str, method: str, operation: Json) -> None:
         operation["parameters"].append(header("If-None-Match", "the ETag of what you have"))
     if name in ONCE:
         text = "of your choice: sent again within a day, the same request makes nothing new"
-        operation["parameters"].append(header(HEADER, text, maxLength=LONGEST, pattern=r"^[\x21-\x7e]*$"))
+        operation["parameters"].append(header(HEADER, text, maxLength=MAX_KEY_CHARS, pattern=r"^[\x21-\x7e]*$"))
     if name in EDITS:
         operation["parameters"].append(header("If-Match", "the ETag of what you edit"))
     statuses = [*ANY, *(WITH_BODY if "requestBody" in operation else ()), *((409,) if name in CONFLICTS else ())]

@@ -25,7 +25,7 @@ from experiments.core import notify
 from experiments.core.display_name import person
 from experiments.core.params import MAX_COUNT, MAX_INTEGER
 from experiments.models import Job
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 NO_NUL = r"^[^\x00]*$"
 KEY = r"^[0-9a-f]{64}$"
@@ -112,10 +112,10 @@ class Body(Schema):
 class RunLimitsIn(Body):
     """Limits of a run; null for no limit."""
 
-    rounds: Amount | None = int(USUAL["rounds"])
-    tokens: Amount | None = int(USUAL["tokens"])
-    cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(USUAL["cost"])
-    seconds: Amount | None = int(USUAL["seconds"])
+    rounds: Amount | None = int(DEFAULT_LIMITS["rounds"])
+    tokens: Amount | None = int(DEFAULT_LIMITS["tokens"])
+    cost: Annotated[float, Field(description="US dollars", allow_inf_nan=False)] | None = float(DEFAULT_LIMITS["cost"])
+    seconds: Amount | None = int(DEFAULT_LIMITS["seconds"])
 
 
 def find(rows: QuerySet[Row], **which: Any) -> Row:

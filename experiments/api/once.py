@@ -18,7 +18,7 @@ from experiments.models import IdempotencyKey
 from experiments.models.api_token import KEPT
 
 HEADER = "Idempotency-Key"
-LONGEST = 200
+MAX_KEY_CHARS = 200
 
 
 @transaction.atomic
@@ -33,8 +33,8 @@ def answer_once(
     """
     # The key; "" if there is none. Raises Refusal for one that cannot be stored.
     key = request.headers.get(HEADER, "").strip()
-    if len(key) > LONGEST or not key.isprintable():
-        raise InvalidInput(f"An Idempotency-Key has at most {LONGEST} printable characters.", HEADER)
+    if len(key) > MAX_KEY_CHARS or not key.isprintable():
+        raise InvalidInput(f"An Idempotency-Key has at most {MAX_KEY_CHARS} printable characters.", HEADER)
     row, fresh = IdempotencyKey(), True
     if key:
         IdempotencyKey.objects.filter(created__lt=timezone.now() - KEPT).delete()

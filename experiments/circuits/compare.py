@@ -13,7 +13,7 @@ from workers.record.circuit_graphs import CircuitGraphReport
 from workers.record.circuits import CircuitMember
 from workers.record.estimates import Estimate
 
-OFFERED = 200
+MAX_CHOICES = 200
 """Maximum circuits that a form offers, the newest."""
 _READ = 20
 """Newest graphs of a circuit that are searched for one of the same class."""
@@ -102,7 +102,7 @@ def _question(measured: Measured) -> tuple[int, int | None]:
 
 def list_others(circuit: Circuit | None = None) -> Sequence[Circuit]:
     """Return circuits to choose from: those of the same network first, then the newest."""
-    rows = list(list_circuits()[:OFFERED])
+    rows = list(list_circuits()[:MAX_CHOICES])
     if circuit is None:
         return rows
     return sorted((each for each in rows if each.pk != circuit.pk), key=lambda each: each.network != circuit.network)

@@ -9,9 +9,9 @@ import msgspec
 from experiments.circuits.members import MemberDraft
 from experiments.core.errors import InvalidInput
 from experiments.core.params import clean_text
-from workers.record.circuits import MOST_MEMBERS, CircuitMember
+from workers.record.circuits import MAX_MEMBERS, CircuitMember
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 
 class _Member(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,8 +43,8 @@ def read_circuit_file(data: bytes) -> CircuitDraft:
     """Parse the file. Raises InvalidInput with what is wrong with it."""
     if not data:
         raise InvalidInput("Choose a file of a circuit first: what “Export as JSON” gives.", "file")
-    if len(data) > MOST_BYTES:
-        raise InvalidInput(f"The file has {len(data):,} bytes; that of a circuit has at most {MOST_BYTES:,}.", "file")
+    if len(data) > MAX_BYTES:
+        raise InvalidInput(f"The file has {len(data):,} bytes; that of a circuit has at most {MAX_BYTES:,}.", "file")
     try:
         told = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -53,8 +53,8 @@ def read_circuit_file(data: bytes) -> CircuitDraft:
         raise InvalidInput(f"No layer is called “{too_long.model[:80]} / {too_long.layer[:80]}…”.", "file")
     if wrong := next((each for each in told.members if not 0 <= each.unit < 2**31), None):
         raise InvalidInput(f"{wrong.layer} of {wrong.model} has no unit {wrong.unit}.", "file")
-    if len(told.members) > MOST_MEMBERS:
-        raise InvalidInput(f"A circuit has 1 to {MOST_MEMBERS} members, not {len(told.members):,}.", "file")
+    if len(told.members) > MAX_MEMBERS:
+        raise InvalidInput(f"A circuit has 1 to {MAX_MEMBERS} members, not {len(told.members):,}.", "file")
     drafts = [
         MemberDraft(
             CircuitMember(clean_text(each.model), clean_text(each.layer), each.unit),

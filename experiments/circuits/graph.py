@@ -20,7 +20,7 @@ from experiments.models import Circuit, CircuitGraph, Dataset
 from workers.record.circuit_graphs import CircuitGraphReport, GraphNode, read_circuit_graph
 from workers.record.estimates import Estimate
 
-SHOWN = 10
+MAX_LINKS = 10
 """Maximum graphs that a circuit's page links to, the newest."""
 SECTION = "graph"
 """The part of the page that waits for a worker; htmx requests it by this id."""
@@ -73,7 +73,7 @@ def read_section(
 ) -> dict[str, Any]:
     """Return the content of the section; `asked` is the key of a graph, `typed` the content of a refused form, with
     its `problem`."""
-    rows = list(list_graphs(circuit)[:SHOWN])
+    rows = list(list_graphs(circuit)[:MAX_LINKS])
     shown = next((each for each in rows if each.pk == parse_key(asked)), None) or next(iter(rows), None)
     why_not = explain_unmeasurable(circuit, [each.row for each in members])
     datasets = list(Dataset.objects.filter(available=True))

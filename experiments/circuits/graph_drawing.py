@@ -12,7 +12,7 @@ from workers.record.circuit_graphs import CircuitGraphReport, GraphEdge
 from workers.record.circuits import CircuitMember
 from workers.record.estimates import Estimate
 
-MOST_EDGES = 60
+MAX_EDGES = 60
 """Maximum edges that are drawn, the strongest."""
 WIDTHS = 5
 """Number of line widths."""
@@ -117,7 +117,7 @@ def draw_graph(
         gap = (rows - by_column[column]) * _ROW / 2
         points[at] = (_LEFT + column * _COLUMN, _TOP + gap + row * _ROW + _RADIUS)
     ranked = rank_edges(report)
-    shown = ranked[:MOST_EDGES]
+    shown = ranked[:MAX_EDGES]
     strongest = max((abs(each.effect.value or 0) for each in shown), default=1)
     names = [str(each.member) for each in report.nodes]
     return DrawnGraph(

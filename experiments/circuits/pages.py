@@ -24,7 +24,7 @@ from experiments.core.system_names import Names
 from experiments.models import Circuit, Dataset, Layer, VisionModelRow
 from experiments.units.chosen import put_together, read_places
 from experiments.units.tiles import read_tiles
-from workers.record.circuits import MOST_MEMBERS
+from workers.record.circuits import MAX_MEMBERS
 
 PAGE_SIZE = 50
 PAGE = "circuits/circuit.html"
@@ -140,13 +140,13 @@ def _render_add(
     request: HttpRequest, actor: Actor, places: list[tuple[Layer, int]], problem: str, status: int = 200
 ) -> HttpResponse:
     """Show the chosen units, each of which can be left out, and the circuits for them."""
-    shown = places[:MOST_MEMBERS]
+    shown = places[:MAX_MEMBERS]
     networks = {find_network(layer.model) for layer, _ in shown}
     context = {
         "tiles": read_tiles(shown, Names(actor.user)),
         "count": len(places),
         "networks": sorted(networks),
-        "most": MOST_MEMBERS,
+        "most": MAX_MEMBERS,
         "choices": lists.list_circuits_for(actor.person, actor.role, networks),
         "typed": request.POST.get("name", "")[:TYPED],
         "target": actions.TARGET,

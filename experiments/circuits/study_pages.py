@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from experiments.circuits import actions, lists, runs
-from experiments.circuits.files import MOST_BYTES, read_circuit_file
+from experiments.circuits.files import MAX_BYTES, read_circuit_file
 from experiments.core import access
 from experiments.core.actors import Actor
 from experiments.core.errors import InvalidInput, StateConflict
@@ -54,7 +54,7 @@ def bring(request: HttpRequest) -> HttpResponse:
     actor = Actor.of(request, actions.CHANGES)
     file = request.FILES.get("file")
     try:
-        draft = read_circuit_file(file.read(MOST_BYTES + 1) if file else b"")
+        draft = read_circuit_file(file.read(MAX_BYTES + 1) if file else b"")
         row = actions.create_circuit(actor, draft.name, draft.members, draft.note, draft.network)
     except InvalidInput as refusal:
         messages.error(request, f"Nothing was created. {refusal}")

@@ -23,7 +23,7 @@ from experiments.display import prose
 from experiments.models import Comment, NotificationKind, Run, Thread
 from experiments.models.comment import TEXT_CHARS
 
-MOST = 20
+MAX_MENTIONS_OF_COMMENT = 20
 """People that one comment mentions; names after those stay plain text."""
 
 
@@ -36,31 +36,31 @@ class WrittenComment:
 
 
 @transaction.atomic
-def start_thread(by: Actor, thread: Thread, text: str) -> WrittenComment:
+def start_thread(actor: Actor, thread: Thread, text: str) -> WrittenComment:
     """A new thread, not saved yet, with its first comment. Raises InvalidInput, PermissionDenied."""
-    require_sight(by.person, thread.run)
+    require_sight(actor.person, thread.run)
     text = _clean_text(text)
     thread.save()
-    return _add(by, thread, text)
+    return _add(actor, thread, text)
 
 
 @transaction.atomic
-def reply(by: Actor, thread: Thread, text: str) -> WrittenComment:
+def reply(actor: Actor, thread: Thread, text: str) -> WrittenComment:
     """One more comment; a resolved thread is open again. Raises InvalidInput, PermissionDenied."""
-    require_sight(by.person, thread.run)
+    require_sight(actor.person, thread.run)
     text = _clean_text(text)
     held = Thread.objects.select_for_update().get(pk=thread.pk)
     if held.resolved is not None:
-        _set_resolved(by, held, False)
-    return _add(by, held, text)
+        _set_resolved(actor, held, False)
+    return _add(actor, held, text)
 
 
-def _add(by: Actor, thread: Thread, text: str) -> WrittenComment:
-    comment = Comment.objects.create(thread=thread, author=by.person, text=text)
-    audit.record(by, Verb.COMMENT_WRITTEN, comment, run=thread.run_id, thread=thread.pk)
+def _add(actor: Actor, thread: Thread, text: str) -> WrittenComment:
+    comment = Comment.objects.create(thread=thread, author=actor.person, text=text)
+    audit.record(actor, Verb.COMMENT_WRITTEN, comment, run=thread.run_id, thread=thread.pk)
     notice = _mention(comment, set())
-    author, where = person(by.person), notifications.name_run(thread.run)
-    notified = [by.person.pk, *comment.mentions.values_list("pk", flat=True)]
+    author, where = person(actor.person), notifications.name_run(thread.run)
+    notified = [actor.person.pk, *comment.mentions.values_list("pk", flat=True)]
     for member in list_members().filter(comments__thread=thread).exclude(pk__in=notified).distinct():
         words = f"{author} replied in a thread of yours on {where}."
         notifications.notify_person(member, NotificationKind.REPLY, words, comment.get_absolute_url())
@@ -69,9 +69,9 @@ def _add(by: Actor, thread: Thread, text: str) -> WrittenComment:
 
 
 @transaction.atomic
-def edit(by: Actor, comment: Comment, text: str) -> WrittenComment:
+def edit(actor: Actor, comment: Comment, text: str) -> WrittenComment:
     """Other words for one's own comment; the earlier ones are kept. Raises InvalidInput, PermissionDenied."""
-    held = _lock_own(by.person, comment)
+    held = _lock_own(actor.person, comment)
     text = _clean_text(text)
     if text == held.text:
         return WrittenComment(held, "")
@@ -79,40 +79,40 @@ def edit(by: Actor, comment: Comment, text: str) -> WrittenComment:
     held.wordings.create(text=held.text)
     held.text, held.edited = text, timezone.now()
     held.save(update_fields=["text", "edited"])
-    audit.record(by, Verb.COMMENT_EDITED, held, run=held.thread.run_id)
+    audit.record(actor, Verb.COMMENT_EDITED, held, run=held.thread.run_id)
     notice = _mention(held, before)
     _publish(held.thread.run_id)
     return WrittenComment(held, notice)
 
 
 @transaction.atomic
-def delete(by: Actor, comment: Comment) -> Comment:
+def delete(actor: Actor, comment: Comment) -> Comment:
     """Take one's own comment back: neither its words nor the earlier ones are kept, only that there was one."""
-    held = _lock_own(by.person, comment)
+    held = _lock_own(actor.person, comment)
     held.wordings.all().delete()
     held.mentions.clear()
     held.text, held.deleted = "", timezone.now()
     held.save(update_fields=["text", "deleted"])
-    audit.record(by, Verb.COMMENT_DELETED, held, run=held.thread.run_id)
+    audit.record(actor, Verb.COMMENT_DELETED, held, run=held.thread.run_id)
     _publish(held.thread.run_id)
     return held
 
 
 @transaction.atomic
-def resolve(by: Actor, thread: Thread, resolved: bool) -> Thread:
+def resolve(actor: Actor, thread: Thread, resolved: bool) -> Thread:
     """Say that a thread needs nothing more, or that it does. Done twice, it is done once. Raises PermissionDenied."""
-    require_sight(by.person, thread.run)
+    require_sight(actor.person, thread.run)
     held = Thread.objects.select_for_update().get(pk=thread.pk)
     if (held.resolved is not None) != resolved:
-        _set_resolved(by, held, resolved)
+        _set_resolved(actor, held, resolved)
         _publish(held.run_id)
     return held
 
 
-def _set_resolved(by: Actor, thread: Thread, resolved: bool) -> None:
-    thread.resolved, thread.resolved_by = (timezone.now(), by.person) if resolved else (None, None)
+def _set_resolved(actor: Actor, thread: Thread, resolved: bool) -> None:
+    thread.resolved, thread.resolved_by = (timezone.now(), actor.person) if resolved else (None, None)
     thread.save(update_fields=["resolved", "resolved_by"])
-    audit.record(by, Verb.THREAD_RESOLVED if resolved else Verb.THREAD_REOPENED, thread, run=thread.run_id)
+    audit.record(actor, Verb.THREAD_RESOLVED if resolved else Verb.THREAD_REOPENED, thread, run=thread.run_id)
 
 
 # --- what is checked ---------------------------------------------------------------------------------
@@ -162,12 +162,14 @@ def _find_mentions(text: str) -> tuple[list[User], list[str]]:
     """The members that a text mentions, each once, in the order of the text; and the names in it that are no member's,
     which stay plain text. One query."""
     plain = prose.LINK.sub(" ", prose.CODE.sub(" ", text))
-    names = list(dict.fromkeys(match["name"] for match in prose.MENTION.finditer(plain)))[: MOST * 2]
+    names = list(dict.fromkeys(match["name"] for match in prose.MENTION.finditer(plain)))[: MAX_MENTIONS_OF_COMMENT * 2]
     wanted = {way for name in names for way in prose.spellings(name)}
     found = {user.get_username(): user for user in list_members().filter(username__in=wanted)}
     meant = {name: next((found[way] for way in prose.spellings(name) if way in found), None) for name in names}
     people = dict.fromkeys(user for user in meant.values() if user is not None)
-    return list(people)[:MOST], [prose.spellings(name)[-1] for name, user in meant.items() if user is None]
+    return list(people)[:MAX_MENTIONS_OF_COMMENT], [
+        prose.spellings(name)[-1] for name, user in meant.items() if user is None
+    ]
 
 
 def _mention(comment: Comment, before: Collection[int]) -> str:

@@ -216,7 +216,7 @@ def show_unread(request: HttpRequest) -> HttpResponse:
     unread = notifications.list_unread(user)
     newest = unread.first()
     known = window.number(request.GET, "after")
-    context = {"unread": unread[: notifications.SHOWN + 1].count(), "newest": newest.pk if newest else known or 0}
+    context = {"unread": unread[: notifications.MAX_COUNT + 1].count(), "newest": newest.pk if newest else known or 0}
     response = render(request, "comments/notifications/unread.html", context)
     if newest is not None and known is not None and newest.pk > known:
         response["HX-Trigger"] = json.dumps({"toast": {"value": newest.words, "kind": ""}})

@@ -141,7 +141,7 @@ class Verb(StrEnum):
 
 
 Detail = str | int | float | bool | None
-LONGEST = 1_000
+MAX_DETAIL_CHARS = 1_000
 """Maximum characters of one detail; longer ones are cut."""
 
 
@@ -173,4 +173,4 @@ def _clean_detail(value: Detail) -> Detail:
     """Return a detail in a form that the JSON of every database accepts."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    return clean_text(str(value), LONGEST) if isinstance(value, str) else value
+    return clean_text(str(value), MAX_DETAIL_CHARS) if isinstance(value, str) else value

@@ -17,7 +17,7 @@ from workers import registry
 from workers.record.circuits import ACTIVATION_LAYER, CIRCUIT, decode_members, find_number, find_size_problem
 from workers.record.tasks import TASKS
 
-LONGEST = 80
+MAX_NAME_CHARS = 80
 """Maximum characters of a name that a message repeats."""
 
 
@@ -34,7 +34,7 @@ def _explain_backbone(run: Run) -> str:
         return explain_unoffered(run, row.model_names) if row else ""
     return (
         f"The backbone “{run.backbone}” cannot be used here yet, so nobody can tell whether it offers the model "
-        f"“{run.backbone_model[:LONGEST]}”. {row.remedy}".rstrip()
+        f"“{run.backbone_model[:MAX_NAME_CHARS]}”. {row.remedy}".rstrip()
     )
 
 
@@ -54,7 +54,7 @@ def find_unknown_part(run: Run) -> str:
 
 def no_model(name: str) -> str:
     there = join_names(VisionModelRow.objects.filter(available=True).values_list("name", flat=True))
-    return f"There is no model “{name[:LONGEST]}”. Choose one of: {there}."
+    return f"There is no model “{name[:MAX_NAME_CHARS]}”. Choose one of: {there}."
 
 
 def _unknown_layer(run: Run) -> str:
@@ -68,7 +68,7 @@ def _unknown_layer(run: Run) -> str:
     layer = layers.filter(name=run.layer).first()
     if layer is None:
         names = join_names(layers.values_list("name", flat=True))
-        return f"{run.model} has no layer “{run.layer[:LONGEST]}”. Choose one of: {names}."
+        return f"{run.model} has no layer “{run.layer[:MAX_NAME_CHARS]}”. Choose one of: {names}."
     if not 0 <= run.unit < layer.units:
         return f"There is no unit {run.unit}: {run.layer} of {run.model} has units 0 to {layer.units - 1}."
     kind = registry.system_of(layer.kind)
@@ -90,9 +90,11 @@ def _explain_circuit(run: Run) -> str:
         if each.model in listed and (
             (layer := known.get((each.model, each.layer))) is None or each.unit >= layer.units
         ):
-            return f"{str(each)[: 2 * LONGEST]}, a member of the circuit, is not here. Ask about a circuit without it."
+            name = str(each)[: 2 * MAX_NAME_CHARS]
+            return f"{name}, a member of the circuit, is not here. Ask about a circuit without it."
         if (network := listed.get(each.model, run.model)) != run.model:
-            return f"A circuit is of one network, and {str(each)[: 2 * LONGEST]} belongs to {network}, not {run.model}."
+            name = str(each)[: 2 * MAX_NAME_CHARS]
+            return f"A circuit is of one network, and {name} belongs to {network}, not {run.model}."
     return ""
 
 
@@ -105,7 +107,7 @@ def unknown_dataset(key: str) -> str:
 
 
 def _unknown_among(what: str, key: str, there: Any) -> str:
-    return "" if key in there else f"There is no {what} “{key[:LONGEST]}”. Choose one of: {join_names(there)}."
+    return "" if key in there else f"There is no {what} “{key[:MAX_NAME_CHARS]}”. Choose one of: {join_names(there)}."
 
 
 def explain_unoffered(run: Run, offered: Sequence[str]) -> str:
@@ -114,7 +116,7 @@ def explain_unoffered(run: Run, offered: Sequence[str]) -> str:
     if not run.backbone_model or run.backbone_model in offered:
         return ""
     return (
-        f"The model “{run.backbone_model[:LONGEST]}” is not offered here: the backbone “{run.backbone}” has "
+        f"The model “{run.backbone_model[:MAX_NAME_CHARS]}” is not offered here: the backbone “{run.backbone}” has "
         f"{', '.join(offered) or 'no choice of models'}. An admin adds models with MAIA_OPENAI_MODELS."
     )
 

@@ -14,7 +14,7 @@ from experiments.core import notify
 
 KEPT_SECONDS = 600
 """Lifetime of an answer in seconds. Labels that are added later are found once the question is asked again."""
-LONGEST = 200
+MAX_WORDS_CHARS = 200
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def read_answer(text: str) -> LabelAnswer | None:
 
 
 def _fold(text: str) -> str:
-    return " ".join(text.split())[:LONGEST]
+    return " ".join(text.split())[:MAX_WORDS_CHARS]
 
 
 def _number(text: str) -> int:

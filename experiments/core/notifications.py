@@ -21,7 +21,7 @@ from experiments.models import Event, Notification, Run
 from experiments.models.notification import URL_CHARS, WORDS_CHARS, NotificationKind
 from workers.record.events import kind_of
 
-SHOWN = 99
+MAX_COUNT = 99
 """The highest number that the bell shows."""
 QUESTION_CHARS = 90
 NEWS = {

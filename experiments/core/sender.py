@@ -18,7 +18,7 @@ from redis import RedisError
 
 log = logging.getLogger(__name__)
 
-MOST_WAITING = 1_000
+MAX_WAITING = 1_000
 """Maximum number of queued messages."""
 END_SECONDS = 5.0
 """Seconds allowed at the end for sending queued messages."""
@@ -31,7 +31,7 @@ class Sender:
     the process."""
 
     def __init__(self) -> None:
-        self._waiting: Queue[Message | None] = Queue(MOST_WAITING)
+        self._waiting: Queue[Message | None] = Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
         self._beginning = threading.Lock()
         atexit.register(self.end)
@@ -44,7 +44,7 @@ class Sender:
         try:
             self._waiting.put_nowait((to, message))
         except Full:
-            log.warning("%d messages wait for Redis; one to %s is left out.", MOST_WAITING, to)
+            log.warning("%d messages wait for Redis; one to %s is left out.", MAX_WAITING, to)
 
     def end(self) -> None:
         """Send queued messages and close the connection; the next message starts anew."""

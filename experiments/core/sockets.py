@@ -36,11 +36,11 @@ CANCEL_AGAIN = 0.5
 """Seconds after which a task that has not ended is cancelled again."""
 OVER, NOT_YOURS, TOO_MUCH, BROKEN = 1000, 4404, 4408, 1011
 """Close codes. The browser reconnects only after the last one."""
-MOST_HEARD = 20
+MAX_MESSAGES = 20
 """Maximum messages from a browser between two looks."""
-LONGEST_HEARD = 100
+MAX_HEARD = 100
 """Maximum characters of one message."""
-MOST_TOPICS = 10
+MAX_TOPICS = 10
 """Maximum topics of one socket."""
 listening: WeakSet[Listener] = WeakSet()
 """All sockets of this process."""
@@ -102,7 +102,7 @@ class Listener(AsyncWebsocketConsumer, ABC):
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Answer a ping; ignore everything else; disconnect a browser that sends too much."""
         self.heard += 1
-        if self.heard > MOST_HEARD or bytes_data is not None or len(text_data or "") > LONGEST_HEARD:
+        if self.heard > MAX_MESSAGES or bytes_data is not None or len(text_data or "") > MAX_HEARD:
             await self.close(TOO_MUCH)
         elif _is_ping(text_data or ""):
             with suppress(TimeoutError):
@@ -203,7 +203,7 @@ class TopicConsumer(Listener):
     def begin(self) -> bool:
         asked = parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         self.topics = list(dict.fromkeys(asked.get("topic", [])))
-        return len(self.topics) <= MOST_TOPICS
+        return len(self.topics) <= MAX_TOPICS
 
     def allowed(self) -> bool:
         return access.may_hear(self.scope["user"], self.topics)

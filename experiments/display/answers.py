@@ -28,7 +28,7 @@ from workers.record import tasks
 from workers.record.circuits import CIRCUIT
 from workers.record.events import Audience
 
-SHOWN = 5
+MAX_IMAGES = 5
 """Images for, and images against."""
 STEPS = 8
 """Rounds in the line of progress."""
@@ -72,7 +72,7 @@ class RunAnswer:
     @property
     def places(self) -> tuple[range, range]:
         """Of an active run: the images still to come, for and against. The page reserves room for them."""
-        kept = 0 if self.run.has_ended else SHOWN
+        kept = 0 if self.run.has_ended else MAX_IMAGES
         return range(kept - len(self.best)), range(kept - len(self.against))
 
     @property
@@ -142,20 +142,20 @@ def _find_against(evidence: Evidence, best: Sequence[LoggedImage]) -> tuple[Sequ
     taken = {each.card.image for each in best}
     if not evidence.is_known or showing.mean is None or others.mean is None:
         weakest = [each for each in reversed(showing.images or others.images) if each.card.image not in taken]
-        return first_of_each(weakest, attrgetter("card.image"), SHOWN), 0
+        return first_of_each(weakest, attrgetter("card.image"), MAX_IMAGES), 0
     middle = (showing.mean + others.mean) / 2
     beyond = [(middle - each.card.activation, each) for each in showing.images]
     beyond += [(each.card.activation - middle, each) for each in others.images]
     wrong = {each.card.image for by, each in beyond if by > 0}
     ordered = sorted((pair for pair in beyond if pair[1].card.image not in taken), key=lambda pair: -pair[0])
-    return first_of_each((each for _, each in ordered), attrgetter("card.image"), SHOWN), len(wrong)
+    return first_of_each((each for _, each in ordered), attrgetter("card.image"), MAX_IMAGES), len(wrong)
 
 
 def _choose_best(evidence: Evidence, *, labelled: bool) -> Sequence[LoggedImage]:
     """Return the strongest images that show the label; without a label or such images, the run's strongest, else
     the exemplars."""
     groups = (evidence.showing, evidence.others, evidence.exemplars)
-    return next((each.strongest[:SHOWN] for each in groups[0 if labelled else 1 :] if each.count), ())
+    return next((each.strongest[:MAX_IMAGES] for each in groups[0 if labelled else 1 :] if each.count), ())
 
 
 def _find_leading(run: Run) -> Sequence[Hypothesis]:

@@ -17,7 +17,7 @@ from workers.record.origins import Origin
 
 LATELY, LOOKED_AT = 200, 1_500
 """Experiments, and their images, in which words are searched: the newest."""
-SHOWN = 6
+MAX_IMAGES = 6
 """Images of one hypothesis."""
 ENOUGH = 0.6
 """Share of a hypothesis' words that the title or prompt of an image must contain."""
@@ -107,7 +107,7 @@ def _is_drawn(row: Observation) -> bool:
 def _choose_images(rows: Sequence[Observation], *, weakest: bool = False) -> list[LoggedImage]:
     """Return the strongest, or the weakest, each image once."""
     ordered = sorted(rows, key=attrgetter("activation"), reverse=not weakest)
-    return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), SHOWN)]
+    return [LoggedImage.from_row(row) for row in image_cards.first_of_each(ordered, attrgetter("image_id"), MAX_IMAGES)]
 
 
 def words(text: str) -> set[str]:

@@ -26,7 +26,7 @@ from experiments.display.script_modules import Unjoinable, join_scripts, read
 
 KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 FOREVER = "public, max-age=31536000, immutable"
-MOST = 40
+MAX_PARTS = 40
 """Maximum parts of one bundle."""
 _ADDRESS = re.compile(r"/bundles/([0-9a-f]{16})\.(css|js)")
 _LINK = re.compile(
@@ -116,7 +116,7 @@ def serve(request: HttpRequest, key: str, kind: str) -> HttpResponse:
     """Return the bundle. A bundle of other versions of its parts is not cached: a page from before an upgrade asked
     for it."""
     names = tuple(unquote(request.META.get("QUERY_STRING", "")).split(","))
-    if len(names) > MOST or not all(_NAME.fullmatch(name) and name.endswith(f".{kind}") for name in names):
+    if len(names) > MAX_PARTS or not all(_NAME.fullmatch(name) and name.endswith(f".{kind}") for name in names):
         return HttpResponseNotFound()
     try:
         bundle = make(names, kind)

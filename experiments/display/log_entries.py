@@ -16,7 +16,7 @@ from workers.record.functions import Sample
 
 SAMPLES_SHOWN = 12
 """Inputs of a function that are shown unfolded."""
-FEW, SHOWN = 15, 10
+MAX_UNFOLDED, UNFOLDED_OF_MANY = 15, 10
 """Up to the first number, the images of an entry are shown in the program's order; of more, the second number is
 unfolded."""
 
@@ -104,9 +104,9 @@ def entries(result: ExperimentEnded, earlier: Mapping[str, ImageCard]) -> list[L
         gathered = {*edits, *(edit.image for group in edits.values() for edit in group)}
         groups = [EditGroup(known[original], group) for original, group in edits.items()]
         singles = [card for card in cards if card.image not in gathered | beside]
-        if len(singles) > FEW:
+        if len(singles) > MAX_UNFOLDED:
             singles.sort(key=lambda card: -card.activation)
-        place = SHOWN if len(singles) > FEW else len(singles)
+        place = UNFOLDED_OF_MANY if len(singles) > MAX_UNFOLDED else len(singles)
         found.append(LogEntry(entry.text, groups, singles[:place], singles[place:], entry.samples))
     if result.ordinary_images:
         found.append(LogEntry(ORDINARY, (), [ImageCard.from_log(each) for each in result.ordinary_images], ()))

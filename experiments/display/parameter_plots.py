@@ -15,7 +15,7 @@ from workers.record.experiments import Observation as Logged
 from workers.record.origins import Origin
 
 _NAME_CHARS = 60
-_LARGEST = 1e12
+_MAX_VALUE = 1e12
 """Larger values are not measurements."""
 
 
@@ -27,7 +27,7 @@ def draw_parameters(observations: Iterable[Logged], *, team: bool = True) -> lis
     groups: dict[tuple[str, int | None], list[Logged]] = defaultdict(list)
     for each in observations:
         is_drawn = each.origin == Origin.GENERATED and keep_known(each.parameters)
-        if is_drawn and math.isfinite(each.activation) and abs(each.activation) < _LARGEST:
+        if is_drawn and math.isfinite(each.activation) and abs(each.activation) < _MAX_VALUE:
             groups[each.prompt, each.seed].append(each)
     seeds: dict[str, int] = defaultdict(int)
     for prompt, _ in groups:

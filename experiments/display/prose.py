@@ -17,7 +17,7 @@ from pygments import highlight as paint
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-LONGEST = 100_000
+MAX_FORMATTED_CHARS = 100_000
 """Characters beyond which text is not formatted: it is too long to be read."""
 OPTIONS = r"(?: +--[\w-]+(?: +(?:\"[^\"\n]*\"|'[^'\n]*'))?)*"
 COMMAND = re.compile(
@@ -29,7 +29,7 @@ COMMAND = re.compile(
 
 def prose(text: str, heading: str = "h4") -> SafeString:
     """Render Markdown as HTML: paragraphs, lists, tables, quotes and code; all headings become this tag."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_FORMATTED_CHARS:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 - escaped
     parser = markdown()
     tokens = parser.parse(text)
@@ -42,7 +42,7 @@ def prose(text: str, heading: str = "h4") -> SafeString:
 
 def highlight(code: str) -> SafeString:
     """Render a Python program as spans with classes that `code.css` colours."""
-    if len(code) > LONGEST:
+    if len(code) > MAX_FORMATTED_CHARS:
         return mark_safe(escape(code))  # noqa: S308 - escaped
     return mark_safe(paint(code, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)))  # noqa: S308 - escaped by it
 
@@ -106,7 +106,7 @@ def spellings(name: str) -> list[str]:
 
 # --- the first sentence ------------------------------------------------------------------------------
 
-LONGEST_SENTENCE, SHORT = 260, 40
+MAX_SENTENCE, SHORT = 260, 40
 """Maximum characters of the one sentence; a sentence as short as the second number says little alone."""
 SENTENCE = re.compile(
     r"(?<=[.!?。！？])[\s*_`\"”]+(?=[^a-z\s])|(?<=[。！？])|\n\s*\n|\n(?=\s*[-•*]\s)"  # noqa: RUF001 - as they are written
@@ -123,7 +123,7 @@ def first_sentence(text: str) -> str:
     parts = (ITEM.sub("", each) for each in SENTENCE.split(text.strip(), maxsplit=2))
     sentences = [" ".join(MARKS.sub(r"\1", each).split()) for each in parts]
     words = " ".join(sentences[: 1 if len(sentences[0]) > SHORT else 2])
-    return words if len(words) <= LONGEST_SENTENCE else f"{words[: LONGEST_SENTENCE - 1].rsplit(' ', 1)[0]}…"
+    return words if len(words) <= MAX_SENTENCE else f"{words[: MAX_SENTENCE - 1].rsplit(' ', 1)[0]}…"
 
 
 # --- remedies, with commands to copy ----------------------------------------------------------------

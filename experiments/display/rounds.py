@@ -14,7 +14,7 @@ from experiments.models import Observation, Run
 from workers.record.events import Payload, Replied
 from workers.record.titles import read_title
 
-MOST = 100
+MAX_STEPS = 100
 """Maximum steps of a plot, and rows of its table."""
 SINGLE = 80
 """Maximum rounds for which each has its own line."""
@@ -44,12 +44,12 @@ class RoundRange:
         return str(self.first) if self.alone else f"{self.first}{EN_DASH}{self.last}"
 
 
-def step_size(count: int, most: int = MOST) -> int:
+def step_size(count: int, most: int = MAX_STEPS) -> int:
     """Return how many rounds form a step: 1, 2 or 5 times a power of ten."""
     return max(1, round(round_step(count / most)))
 
 
-def steps(rounds: Iterable[int], most: int = MOST) -> dict[int, RoundRange]:
+def steps(rounds: Iterable[int], most: int = MAX_STEPS) -> dict[int, RoundRange]:
     """Return the step of each of these rounds, in order."""
     known = sorted(set(rounds))
     if not known:

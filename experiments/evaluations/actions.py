@@ -34,21 +34,21 @@ HEAVIEST = 1.0
 """Weight that a repaired unit may have, at most: it is made to count less, never more."""
 
 
-def start(by: Actor, form: NewEvaluation) -> Evaluation:
+def start(actor: Actor, form: NewEvaluation) -> Evaluation:
     """The evaluation that a form asks for, at work. Raises InvalidInput for a form with problems."""
-    by.require(STARTS)
+    actor.require(STARTS)
     if not form.is_valid():
         raise InvalidInput(form.problems[0], next(iter(form.errors)))
-    return begin(by, form.draft())
+    return begin(actor, form.draft())
 
 
 @transaction.atomic
-def begin(by: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> Evaluation:
+def begin(actor: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> Evaluation:
     """Save an evaluation that was drafted, and have a worker plan and do it; else whoever called claims its job."""
-    evaluation.owner = by.person
-    evaluation.job = _make_job(by, evaluation)
+    evaluation.owner = actor.person
+    evaluation.job = _make_job(actor, evaluation)
     evaluation.save()
-    audit.record(by, Verb.EVALUATION_STARTED, evaluation, kind=evaluation.kind)
+    audit.record(actor, Verb.EVALUATION_STARTED, evaluation, kind=evaluation.kind)
     if enqueue:
         queue.ask_for_work(evaluation.job.pk)
     else:
@@ -56,15 +56,15 @@ def begin(by: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> Evaluat
     return evaluation
 
 
-def _make_job(by: Actor, evaluation: Evaluation) -> Job:
-    return Job.objects.create(kind=JobKind.EVALUATION, subject=evaluation.name[:500], asked_by=by.person)
+def _make_job(actor: Actor, evaluation: Evaluation) -> Job:
+    return Job.objects.create(kind=JobKind.EVALUATION, subject=evaluation.name[:500], asked_by=actor.person)
 
 
 @transaction.atomic
-def stop(by: Actor, evaluation: Evaluation) -> None:
+def stop(actor: Actor, evaluation: Evaluation) -> None:
     """Have it stop after the step it is at, and no round of its runs begin. What was measured is kept; `resume` goes on
     with the rest."""
-    _require_own(by, evaluation)
+    _require_own(actor, evaluation)
     job = _lock_job(evaluation)
     if job is None or job.status not in MOVING:
         raise StateConflict("This evaluation is not at work, so there is nothing to stop.")
@@ -75,15 +75,15 @@ def stop(by: Actor, evaluation: Evaluation) -> None:
     job.save(update_fields=["status", "result", "stop_requested"])
     if job.status == JobStatus.STOPPED:
         outbox.announce_evaluation(evaluation, job.status)
-    of_evaluation.hold(evaluation, f"Its evaluation was stopped by {by.name}.")
-    audit.record(by, Verb.EVALUATION_STOPPED, evaluation)
+    of_evaluation.hold(evaluation, f"Its evaluation was stopped by {actor.name}.")
+    audit.record(actor, Verb.EVALUATION_STOPPED, evaluation)
 
 
 @transaction.atomic
-def resume(by: Actor, evaluation: Evaluation, cost: float | None = None, seconds: float | None = None) -> Evaluation:
+def resume(actor: Actor, evaluation: Evaluation, cost: float | None = None, seconds: float | None = None) -> Evaluation:
     """Go on where it stopped or failed: what is measured is not measured again. `cost` in US dollars and `seconds`,
     where given, take the place of its limits; both are of the whole, so one that was reached has to be raised."""
-    _require_own(by, evaluation)
+    _require_own(actor, evaluation)
     for name, value in (("cost", cost), ("seconds", seconds)):
         if value is not None and not (math.isfinite(value) and value > 0):
             raise InvalidInput(f"The limit of the {name} is {value:g}: write a number above 0, or none.", name)
@@ -95,8 +95,8 @@ def resume(by: Actor, evaluation: Evaluation, cost: float | None = None, seconds
     evaluation.cost_limit = evaluation.cost_limit if cost is None else cost
     evaluation.seconds_limit = evaluation.seconds_limit if seconds is None else seconds
     evaluation.save(update_fields=["cost_limit", "seconds_limit"])
-    _work_again(by, evaluation, job)
-    audit.record(by, Verb.EVALUATION_RESUMED, evaluation, cost=cost, seconds=seconds)
+    _work_again(actor, evaluation, job)
+    audit.record(actor, Verb.EVALUATION_RESUMED, evaluation, cost=cost, seconds=seconds)
     return evaluation
 
 
@@ -113,9 +113,9 @@ def _lock_at_rest(evaluation: Evaluation, remedy: str) -> Job | None:
     return job
 
 
-def _work_again(by: Actor, evaluation: Evaluation, job: Job | None) -> None:
+def _work_again(actor: Actor, evaluation: Evaluation, job: Job | None) -> None:
     if job is None:
-        job = _make_job(by, evaluation)
+        job = _make_job(actor, evaluation)
         evaluation.job = job
         evaluation.save(update_fields=["job"])
     else:
@@ -125,10 +125,10 @@ def _work_again(by: Actor, evaluation: Evaluation, job: Job | None) -> None:
 
 
 @transaction.atomic
-def score_again(by: Actor, evaluation: Evaluation) -> Evaluation:
+def score_again(actor: Actor, evaluation: Evaluation) -> Evaluation:
     """Have every label scored anew, as after an update that changes how labels are read: by what is recorded, so that
     no run is played and no source asked again. What failed is tried again. What it cost so far is kept."""
-    _require_own(by, evaluation)
+    _require_own(actor, evaluation)
     job = _lock_at_rest(evaluation, "score it again when it is done")
     items = list(evaluation.items.filter(status__in=(ItemStatus.DONE, ItemStatus.FAILED)))
     if not items:
@@ -137,16 +137,16 @@ def score_again(by: Actor, evaluation: Evaluation) -> Evaluation:
         item.status, item.reason = ItemStatus.PLANNED, ""
         item.scores = {name: value for name, value in item.scores.items() if name == "cost"}
     EvaluationItem.objects.bulk_update(items, ["status", "reason", "scores"], batch_size=500)
-    _work_again(by, evaluation, job)
-    audit.record(by, Verb.EVALUATION_RESUMED, evaluation, scored_again=len(items))
+    _work_again(actor, evaluation, job)
+    audit.record(actor, Verb.EVALUATION_RESUMED, evaluation, scored_again=len(items))
     return evaluation
 
 
 @transaction.atomic
-def repair(by: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
+def repair(actor: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
     """Have a worker multiply what the units judged spurious weigh in the classifier's head by `factor`, 0 to 1, and
     measure accuracy by group before and after. Kept as `options["repair"]`."""
-    _require_own(by, evaluation)
+    _require_own(actor, evaluation)
     if not evaluation.row_of_kind.repairs:
         raise StateConflict("Only an evaluation of spurious features has units to repair.")
     if evaluation.options.get("latents"):
@@ -159,52 +159,52 @@ def repair(by: Actor, evaluation: Evaluation, factor: float) -> Evaluation:
     options: Any = {**evaluation.options, "repair": factor}
     evaluation.options = options
     evaluation.save(update_fields=["options"])
-    _work_again(by, evaluation, job)
-    audit.record(by, Verb.EVALUATION_RESUMED, evaluation, repair=factor)
+    _work_again(actor, evaluation, job)
+    audit.record(actor, Verb.EVALUATION_RESUMED, evaluation, repair=factor)
     return evaluation
 
 
 @transaction.atomic
-def ask_people(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
+def ask_people(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     """Have people label a quarter of the units: an item and a run for each, which any researcher may write. What they
     conclude is checked when the evaluation goes on. Raises StateConflict."""
-    _require_own(by, evaluation)
+    _require_own(actor, evaluation)
     if not evaluation.row_of_kind.people_label:
         raise StateConflict("People label units and synthetic neurons; this evaluation is of something else.")
     if not evaluation.planned:
         raise StateConflict("Its units are not drawn yet: ask people once a worker has planned it.")
     _lock_job(evaluation)  # of two who ask at once, one is first
-    added = people.add_items(by, evaluation)
+    added = people.add_items(actor, evaluation)
     if not added:
         raise StateConflict("People have labels in this evaluation already, or it has no units.")
     return added  # each of their runs is on record as one that was asked for
 
 
 @transaction.atomic
-def delete(by: Actor, evaluation: Evaluation) -> None:
+def delete(actor: Actor, evaluation: Evaluation) -> None:
     """Remove an evaluation with its items, and stop its runs; these, labels and checks stay. Raises StateConflict while
     it is at work."""
-    _require_own(by, evaluation)
+    _require_own(actor, evaluation)
     job = _lock_at_rest(evaluation, "stop it before it is deleted")
-    audit.record(by, Verb.EVALUATION_DELETED, evaluation)
-    of_evaluation.end(by, evaluation)
+    audit.record(actor, Verb.EVALUATION_DELETED, evaluation)
+    of_evaluation.end(actor, evaluation)
     evaluation.delete()
     if job is not None:
         job.delete()
 
 
-def _require_own(by: Actor, evaluation: Evaluation) -> None:
+def _require_own(actor: Actor, evaluation: Evaluation) -> None:
     """Whoever started it, and admins, while they may start any."""
-    by.require(STARTS)
-    by.require_own("started this evaluation", evaluation.owner_id)
+    actor.require(STARTS)
+    actor.require_own("started this evaluation", evaluation.owner_id)
 
 
-def check_source(by: Actor, source: str, most: int = 1_000) -> Evaluation:
+def check_source(actor: Actor, source: str, most: int = 1_000) -> Evaluation:
     """Have every label of a source checked: an evaluation of kind `labels`."""
-    by.require(STARTS)
+    actor.require(STARTS)
     sent = QueryDict(mutable=True)
     sent.update(
         {"kind": EvaluationKind.LABELS.value, "units": str(most), "name": f"Labels: {sources.words(source)}"[:120]}
     )
     sent.setlist("source", [source])
-    return start(by, NewEvaluation(sent, sources.list_sources()))
+    return start(actor, NewEvaluation(sent, sources.list_sources()))

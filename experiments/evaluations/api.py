@@ -17,16 +17,16 @@ from experiments.api.problems import Refusal
 from experiments.core.actors import Actor
 from experiments.core.system_names import Names
 from experiments.evaluations import actions, lists
-from experiments.evaluations.autoencoders import MOST
+from experiments.evaluations.autoencoders import MAX_AUTOENCODERS
 from experiments.evaluations.comparison import FigurePair, ItemPair, score_of
 from experiments.evaluations.comparison import compare as compare_evaluations
-from experiments.evaluations.form import MOST_REFLECTIONS, MOST_REPEATS, MOST_UNITS, NewEvaluation
+from experiments.evaluations.form import MAX_REFLECTIONS, MAX_REPEATS, MAX_UNITS, NewEvaluation
 from experiments.evaluations.results import read_result
 from experiments.label_checks.lists import place_of
 from experiments.models import Evaluation, EvaluationItem, EvaluationKind, TokenScope
 from experiments.pairwise import sources
 from workers.record.decoding import encode
-from workers.record.evaluation_kinds import MOST_LATENTS
+from workers.record.evaluation_kinds import MAX_LATENTS
 from workers.record.evaluations import CAVEAT, Figure
 
 router = Router(tags=["Evaluations"])
@@ -43,16 +43,18 @@ class EvaluationIn(Body):
     layers: list[Words] = Field([], max_length=100)
     batch: Literal["", "fresh", "paper"] = ""
     images: str = Field("", max_length=480, pattern=NO_NUL, description="of spurious features: toybox, or a dataset")
-    units: Annotated[int, Field(ge=1, le=MOST_UNITS)] | None = None
-    latents: Annotated[int, Field(ge=0, le=MOST_LATENTS)] | None = Field(
+    units: Annotated[int, Field(ge=1, le=MAX_UNITS)] | None = None
+    latents: Annotated[int, Field(ge=0, le=MAX_LATENTS)] | None = Field(
         None, description="of spurious features: of an auto-encoder of each classifier, in the place of its units"
     )
     dataset: str = Field("", max_length=500, pattern=NO_NUL)
     toolset: Words = ""
     backbone: str = Field("", max_length=300, pattern=NO_NUL, examples=["openai:gpt-4o"])
-    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] | None = None
-    reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] | None = None
-    autoencoders: list[Words] = Field([], max_length=MOST, description="of one layer, as sae:toybox-layer4-topk-256")
+    repeats: Annotated[int, Field(ge=1, le=MAX_REPEATS)] | None = None
+    reflections: Annotated[int, Field(ge=0, le=MAX_REFLECTIONS)] | None = None
+    autoencoders: list[Words] = Field(
+        [], max_length=MAX_AUTOENCODERS, description="of one layer, as sae:toybox-layer4-topk-256"
+    )
     hints: bool = Field(False, description="of functions: ask once more with some inputs and outputs to begin with")
     judge: str = Field(
         "",

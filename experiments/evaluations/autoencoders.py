@@ -8,7 +8,7 @@ from typing import Any
 from experiments.core.errors import InvalidInput
 from experiments.models import SparseAutoencoderRow
 
-MOST = 12
+MAX_AUTOENCODERS = 12
 """Auto-encoders of one evaluation."""
 _PLACE = ("model_key", "model_revision", "layer")
 """What the cards of all have in common."""
@@ -31,8 +31,10 @@ def _order(row: SparseAutoencoderRow) -> tuple[float, str]:
 
 def find_compared(names: Sequence[str]) -> list[SparseAutoencoderRow]:
     """The auto-encoders of these models, as "sae:NAME"; the sparsest first. Raises InvalidInput."""
-    if not 1 <= len(set(names)) <= MOST:
-        raise InvalidInput(f"Choose 1 to {MOST} auto-encoders of a layer, not {len(set(names))}.", "autoencoders")
+    if not 1 <= len(set(names)) <= MAX_AUTOENCODERS:
+        raise InvalidInput(
+            f"Choose 1 to {MAX_AUTOENCODERS} auto-encoders of a layer, not {len(set(names))}.", "autoencoders"
+        )
     found = sorted((row for row in _list_usable() if row.model.name in names), key=_order)
     there = {row.model.name for row in found}
     if unknown := [name for name in names if name not in there]:

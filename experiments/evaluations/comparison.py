@@ -14,9 +14,9 @@ from experiments.evaluations.results import read_result
 from experiments.models import Evaluation, EvaluationItem, ItemStatus
 from workers.record.evaluations import Figure
 
-LEAST = 0.005
+MIN_CHANGE = 0.005
 """A score that falls by less stays as it was."""
-MOST = 200
+MAX_ITEMS = 200
 """Items of each list."""
 
 
@@ -90,16 +90,16 @@ def compare(a: Evaluation, b: Evaluation, names: Names) -> Comparison:
     both = [(items_a[key], items_b[key]) for key in items_a if key in items_b]
     pairs = [ItemPair(_name(one, names), one, other) for one, other in both]
     changed = [(pair.difference, pair) for pair in pairs if pair.difference is not None]
-    worse = sorted(((by, pair) for by, pair in changed if by < -LEAST), key=lambda each: each[0])
+    worse = sorted(((by, pair) for by, pair in changed if by < -MIN_CHANGE), key=lambda each: each[0])
     unfinished = [pair for pair in pairs if any(each and each.status != ItemStatus.DONE for each in (pair.a, pair.b))]
     return Comparison(
         figures,
-        [pair for _, pair in worse[:MOST]],
-        sum(by > LEAST for by, _ in changed),
-        sum(abs(by) <= LEAST for by, _ in changed),
-        unfinished[:MOST],
+        [pair for _, pair in worse[:MAX_ITEMS]],
+        sum(by > MIN_CHANGE for by, _ in changed),
+        sum(abs(by) <= MIN_CHANGE for by, _ in changed),
+        unfinished[:MAX_ITEMS],
         len(items_a.keys() ^ items_b.keys()),
-        len(worse) > MOST or len(unfinished) > MOST,
+        len(worse) > MAX_ITEMS or len(unfinished) > MAX_ITEMS,
     )
 
 

@@ -15,7 +15,7 @@ Link = Callable[[int | None], str]
 """Key of an item -> the address of what is behind it; "" for none."""
 COLOURS = 6
 """Series that have a colour of their own."""
-MOST = 2_000
+MAX_POINTS = 2_000
 """Points that are drawn; the table has them all."""
 COLUMN_CHARS = 40
 ASIDE = 5
@@ -74,7 +74,7 @@ def draw_result(source: ResultPlot, link: Link) -> ResultDrawing | None:
         return None
     names = list(dict.fromkeys(row.series for row in rows))
     legend = [(f"part-{place % COLOURS}", name) for place, name in enumerate(names)]
-    return ResultDrawing(source, shape(source, rows[:MOST], dict(zip(names, legend, strict=True))), legend, rows)
+    return ResultDrawing(source, shape(source, rows[:MAX_POINTS], dict(zip(names, legend, strict=True))), legend, rows)
 
 
 Kinds = dict[str, tuple[str, str]]

@@ -19,8 +19,8 @@ from workers.record.evaluation_kinds import BATCHES, IMAGES, KINDS, PAPER, KindR
 from workers.record.limits import explain_unpriced
 from workers.record.tasks import FUNCTION
 
-MOST_UNITS, MOST_REPEATS, MOST_REFLECTIONS = 5_000, 20, 10
-MOST_COST, MOST_SECONDS = 10_000.0, 30 * 86_400.0
+MAX_UNITS, MAX_REPEATS, MAX_REFLECTIONS = 5_000, 20, 10
+MAX_COST, MAX_SECONDS = 10_000.0, 30 * 86_400.0
 PLACE = 480
 """Characters of a folder's path."""
 _TICK = "Tick “Unpriced is fine” (--unpriced)"
@@ -36,19 +36,19 @@ class NewEvaluation(forms.Form):
     layer = forms.CharField(required=False, max_length=400)
     batch = forms.ChoiceField(required=False, choices=list(BATCHES.items()))
     images = forms.CharField(required=False, max_length=PLACE)
-    units = forms.IntegerField(required=False, min_value=1, max_value=MOST_UNITS)
+    units = forms.IntegerField(required=False, min_value=1, max_value=MAX_UNITS)
     dataset = forms.CharField(required=False, max_length=500)
     toolset = forms.CharField(required=False, max_length=100)
     backbone = forms.CharField(required=False, max_length=300)
     judge = forms.CharField(required=False, max_length=300)
     latents = forms.IntegerField(required=False, min_value=0)
-    repeats = forms.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
-    reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
+    repeats = forms.IntegerField(required=False, min_value=1, max_value=MAX_REPEATS)
+    reflections = forms.IntegerField(required=False, min_value=0, max_value=MAX_REFLECTIONS)
     hints = forms.BooleanField(required=False)
     autoencoders = forms.MultipleChoiceField(required=False)
     seed = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
-    cost = forms.FloatField(required=False, min_value=0, max_value=MOST_COST)
-    seconds = forms.FloatField(required=False, min_value=0, max_value=MOST_SECONDS)
+    cost = forms.FloatField(required=False, min_value=0, max_value=MAX_COST)
+    seconds = forms.FloatField(required=False, min_value=0, max_value=MAX_SECONDS)
     unpriced = forms.BooleanField(required=False)
 
     NAMES = {

@@ -41,7 +41,7 @@ PROGRESS = "progress"
 """The part of the page that follows the work; htmx asks for it by this id."""
 LIMITS = ("cost", "seconds")
 """Fields of the limits that going on may change."""
-OFFERED = 50
+MAX_CHOICES = 50
 """Others of its kind that a page offers to compare with."""
 
 
@@ -161,7 +161,7 @@ def evaluation(request: HtmxRequest, pk: int) -> HttpResponse:
         return response
     context |= _read_found(row, names) | _read_items(request, row, names) | _read_trials(row, user)
     context |= _read_written(row, names) | {"may_compare": role >= MANAGES, "may_write": role >= actions.STARTS}
-    context["others"] = Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:OFFERED]
+    context["others"] = Evaluation.objects.filter(kind=row.kind).exclude(pk=pk)[:MAX_CHOICES]
     return render(request, "evaluations/page.html", context)
 
 
@@ -274,7 +274,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "sides": [("A", a, files.describe_progress(a)), ("B", b, files.describe_progress(b))] if ready else [],
         "found": compare_evaluations(a, b, Names(user)) if a and b and ready else None,
-        "offered": Evaluation.objects.filter(**({"kind": a.kind} if a else {}))[: 2 * OFFERED],
+        "offered": Evaluation.objects.filter(**({"kind": a.kind} if a else {}))[: 2 * MAX_CHOICES],
         "caveat": CAVEAT,
     }
     return render(request, "evaluations/compare.html", context)

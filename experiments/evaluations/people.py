@@ -34,7 +34,7 @@ def list_waiting(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
     return evaluation.items.filter(IS_WAITING)
 
 
-def add_items(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
+def add_items(actor: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     """An item and a run for a quarter of the units of each group, one at least, drawn by the evaluation's seed. None
     where labels of people are asked for already."""
     if evaluation.items.filter(source=PERSON).exists():
@@ -52,7 +52,7 @@ def add_items(by: Actor, evaluation: Evaluation) -> list[EvaluationItem]:
     position = evaluation.items.aggregate(last=Max("position"))["last"] or 0
     added = []
     for place, like in enumerate(chosen, position + 1):
-        run = add_run(by, _make_run(evaluation, like))
+        run = add_run(actor, _make_run(evaluation, like))
         known = {"group": like.group, "unit": like.unit, "unit_name": like.unit_name}
         added.append(evaluation.items.create(position=place, source=PERSON, run=run, **known))
     return added

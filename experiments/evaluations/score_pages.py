@@ -39,7 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "measures": [("r", "r"), ("auprc", "AUPRC")],
         "measured": sum(each.n for each in groups),
         "runs": found.runs.count(),
-        "most": scores.MOST,
+        "most": scores.MAX_GROUPS,
         "values": found.values,
         "problems": found.problems,
         "list": f"{reverse('runs')}?{urlencode(found.values)}",

@@ -22,7 +22,7 @@ from experiments.models import Run
 
 WIDTH = 0.05
 """Of a bin."""
-MOST = 12
+MAX_GROUPS = 12
 """Groups that are drawn: those with the most runs."""
 MEASURES = {
     "r": ("label_check__pearson", "r on unseen images"),
@@ -83,7 +83,7 @@ def draw_scores(groups: Sequence[ScoredGroup], by: str, measure: str, chosen: Ma
         CountedGroup(
             name_group(by, each.values), each.counts, each.mean, each.low, each.high, _link(keys, each, chosen)
         )
-        for each in groups[:MOST]
+        for each in groups[:MAX_GROUPS]
     ]
     words = MEASURES[measure][1]
     return draw_distributions(rows, WIDTH, f"{words}, by {noun.lower()}", words)

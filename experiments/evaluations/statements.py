@@ -13,7 +13,7 @@ from workers.record.evaluations import Cell, EvaluationResult
 
 AXIS = Axis(-3.0, 3.0, 0, 1000)
 """Of effect sizes, in standard deviations; larger ones are drawn at its ends."""
-SHOWN, IMAGES = 100, 8
+MAX_STATEMENTS, IMAGES = 100, 8
 """Statements of a page, and images of each set."""
 TABLE = "statements"
 """Key of the table whose rows are statements: class, statement, effect, p, corrected p, whether it holds."""
@@ -47,7 +47,7 @@ def list_findings(evaluation: Evaluation, result: EvaluationResult) -> list[Bias
     wanted = {row[0].item for row in rows if row[0].item is not None}
     items = evaluation.items.select_related("run").in_bulk(wanted)
     found = [_read(row, items.get(row[0].item or 0)) for row in rows]
-    return sorted(found, key=lambda each: -abs(each.effect.value or 0.0))[:SHOWN]
+    return sorted(found, key=lambda each: -abs(each.effect.value or 0.0))[:MAX_STATEMENTS]
 
 
 def _read(row: Sequence[Cell], item: EvaluationItem | None) -> BiasFinding:

@@ -41,7 +41,7 @@ def score_plot(context: Any, by: str, model: str = "") -> dict[str, Any]:
     groups = scores.find_scores(Run.objects.filter(**chosen), by, "r", Names(user))
     url = f"{reverse('evaluation-scores')}?{urlencode({'by': by, **chosen})}"
     plot = scores.draw_scores(groups, by, "r", chosen)
-    return {"plot": plot, "groups": groups, "most": scores.MOST, "noun": scores.GROUPS[by][0].lower(), "url": url}
+    return {"plot": plot, "groups": groups, "most": scores.MAX_GROUPS, "noun": scores.GROUPS[by][0].lower(), "url": url}
 
 
 @register.filter

@@ -25,7 +25,7 @@ from experiments.models import Export, ExportSubject, Format, Import, Job
 from experiments.models.exchange import list_formats
 from experiments.models.job import MOVING, JobKind, JobStatus
 
-MOST_EXPORTS = 5
+MAX_EXPORTS = 5
 """Exports of one person that may be under way."""
 QUERY_CHARS = 20_000
 """Characters of a filter: a thousand ticked runs fit."""
@@ -46,8 +46,8 @@ def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # 
         format = Format.ZIP  # noqa: A001
     if len(query) > QUERY_CHARS:
         raise InvalidInput(f"The filter has {len(query):,} characters, at most {QUERY_CHARS:,} are possible.", "query")
-    if Export.objects.filter(job__asked_by=actor.person, job__status__in=MOVING).count() >= MOST_EXPORTS:
-        raise InvalidInput(f"{MOST_EXPORTS} exports of yours are under way: wait for one, or stop it.")
+    if Export.objects.filter(job__asked_by=actor.person, job__status__in=MOVING).count() >= MAX_EXPORTS:
+        raise InvalidInput(f"{MAX_EXPORTS} exports of yours are under way: wait for one, or stop it.")
     try:
         rows = export_query.select_rows(subject, query, actor.person)
         found = rows.exists()

@@ -31,7 +31,7 @@ NEEDED: dict[ImportKind, tuple[str, ...]] = {
     ImportKind.HISTORY: ("model",),
     ImportKind.LABELS: ("model", "source"),
 }
-LONGEST = {"question": 4_000}
+MAX_CHARS = {"question": 4_000}
 NAMED = re.compile(r"(?:(?P<layer>.+?)[ _-]+)??(?:(?:unit|neuron)[ _-]*)?(?P<unit>[0-9]{1,9})", re.ASCII)
 """layer4_122, layer4-unit122, 122: how a transcript may be called."""
 NO_LAYER = frozenset({"history", "transcript", "run", "maia"})
@@ -50,7 +50,7 @@ def problem_with(kind: str, typed: Typed, by: User) -> str:
         return "Units are counted from 0 or from 1."
     if (unit := typed.get("unit", "")) and parse_number(unit) is None:
         return f"“{unit[:40]}” is no number of a unit."
-    long = [name for name, text in typed.items() if len(text) > LONGEST.get(name, 200) or "\x00" in text]
+    long = [name for name, text in typed.items() if len(text) > MAX_CHARS.get(name, 200) or "\x00" in text]
     if long:
         return f"The {long[0]} is too long."
     try:

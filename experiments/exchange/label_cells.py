@@ -15,10 +15,10 @@ from experiments.core.params import clean_text, parse_number
 from experiments.exchange.label_columns import TEXT
 from experiments.exchange.safe_zip import ExchangeError, parse_json
 
-LONGEST = 10_000
+MAX_CELL_CHARS = 10_000
 _MAX_WORDS = 10
 """Words that are kept of a list."""
-_LARGEST = 1e30
+_MAX_SCORE = 1e30
 """No score of a word is larger."""
 _NO_LABEL = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>", "#n/a"})
 """What stands for an empty cell once pandas or a spreadsheet has written it."""
@@ -78,7 +78,7 @@ def _is_scored(each: Any) -> bool:
         return False
     word, score = each
     # Compared, since a whole number of hundreds of digits is no float.
-    return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and abs(score) <= _LARGEST
+    return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and abs(score) <= _MAX_SCORE
 
 
 def read_texts(value: Any, where: str) -> list[str]:
@@ -86,8 +86,8 @@ def read_texts(value: Any, where: str) -> list[str]:
     if isinstance(value, dict):
         value = next((value[name] for name in (*TEXT, "labels") if name in value), None)
     texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not all(isinstance(text, str) and len(text) <= LONGEST for text in texts):
-        raise UnusableLine(f"{where}: no label of at most {LONGEST:,} characters stands there.")
+    if not isinstance(texts, list) or not all(isinstance(text, str) and len(text) <= MAX_CELL_CHARS for text in texts):
+        raise UnusableLine(f"{where}: no label of at most {MAX_CELL_CHARS:,} characters stands there.")
     if not (found := [clean_text(text) for text in texts if not is_empty(text)]):
         raise UnusableLine(f"{where}: the label is empty.")
     return found

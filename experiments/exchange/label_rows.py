@@ -18,7 +18,7 @@ from typing import Any
 from experiments.core.params import clean_text, parse_number
 from experiments.core.spreadsheets import unguard
 from experiments.exchange import label_cells as cells
-from experiments.exchange.label_cells import LONGEST, UnusableLine
+from experiments.exchange.label_cells import MAX_CELL_CHARS, UnusableLine
 from experiments.exchange.label_columns import LAYER, UNIT, Columns, bare, find_columns
 from experiments.exchange.safe_zip import ExchangeError, parse_json, text_lines
 
@@ -211,8 +211,8 @@ def read_placed(cell: Mapping[str, str], where: str) -> LabelLine:
 def _check_label(text: str, where: str) -> None:
     if not text.strip():
         raise UnusableLine(f"{where}: the label is empty.")
-    if len(text) > LONGEST or "\x00" in text:
-        raise UnusableLine(f"{where}: the label has over {LONGEST:,} characters, or a zero byte.")
+    if len(text) > MAX_CELL_CHARS or "\x00" in text:
+        raise UnusableLine(f"{where}: the label has over {MAX_CELL_CHARS:,} characters, or a zero byte.")
 
 
 def _read_own_row(columns: Columns, row: Sequence[str], where: str) -> list[LabelLine]:

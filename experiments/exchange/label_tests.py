@@ -14,14 +14,14 @@ from experiments.core.actors import Actor
 from experiments.core.errors import ActionRefused
 from experiments.evaluations import actions, forecast
 from experiments.evaluations.forecast import Forecast
-from experiments.evaluations.form import MOST_COST, NewEvaluation
+from experiments.evaluations.form import MAX_COST, NewEvaluation
 from experiments.models import Evaluation, EvaluationKind, Import, ImportKind, JobStatus, Label, Unit, VisionModelRow
 from experiments.pairwise import sources
 
-MOST_TOYS, MOST_ASKED = 1_000, 100
+MAX_TOYS, MAX_ASKED = 1_000, 100
 """Units whose labels are tested at once: of toybox, whose checks share their images and cost nothing; and of other
 models, where somebody is asked to look."""
-OFFERED = 8
+MAX_SOURCES = 8
 """Sources whose tests the page of imports works out."""
 
 
@@ -50,7 +50,7 @@ class LabelTest:
     def fields(self) -> Mapping[str, str]:
         """What the form of a new evaluation is sent."""
         count = min(self.units, self.most)
-        cost = min(settings.LABEL_CHECK_COST * count, MOST_COST)
+        cost = min(settings.LABEL_CHECK_COST * count, MAX_COST)
         return {
             "kind": EvaluationKind.LABELS.value,
             "name": f"Labels of {self.model}: {sources.words(self.source)}"[:120],
@@ -80,7 +80,7 @@ def plan_test(model: str, source: str) -> LabelTest:
     newest = Evaluation.objects.filter(kind=EvaluationKind.LABELS, options__sources=[key], options__model=model)
     toys = compatibility.is_toybox(model)
     backbone, obstacle, refusal = ("", "", "") if toys else _choose_backbone(model)
-    most = MOST_ASKED if backbone else MOST_TOYS
+    most = MAX_ASKED if backbone else MAX_TOYS
     obstacle = _explain_absence(model) or obstacle
     return LabelTest(model, key, units, most, backbone, obstacle, refusal, newest.select_related("job").first())
 
@@ -107,7 +107,7 @@ def _choose_backbone(model: str) -> tuple[str, str, str]:
     return f"{backbone}:{name}" if name else backbone, "", refusal
 
 
-def begin(by: Actor, model: str, source: str) -> str:
+def begin(actor: Actor, model: str, source: str) -> str:
     """Have labels that have just come tested, where the installation tests by itself. Returns what a person should
     know of that; "" where it does not."""
     if not settings.LABEL_CHECK:
@@ -119,7 +119,7 @@ def begin(by: Actor, model: str, source: str) -> str:
     if waiting and not waiting.planned and waiting.job and waiting.job.status == JobStatus.QUEUED:
         return f"Evaluation {waiting.pk}, which waits, tests them too."
     try:
-        begun = actions.start(by, NewEvaluation(test.data, sources.list_sources()))
+        begun = actions.start(actor, NewEvaluation(test.data, sources.list_sources()))
     except (ActionRefused, PermissionDenied) as refused:
         return f"They are not tested: {refused}"
     rest = f", of {test.most:,} of their {test.units:,} units" if test.units > test.most else ""
@@ -130,7 +130,7 @@ def offer_tests(rows: Iterable[Import]) -> dict[int, LabelTest]:
     """By key of an import of labels that is done: the test of them, beside the newest of each source alone."""
     offered: dict[tuple[str, str], int] = {}
     for row in rows:
-        if row.kind == ImportKind.LABELS and row.job.status == JobStatus.DONE and len(offered) < OFFERED:
+        if row.kind == ImportKind.LABELS and row.job.status == JobStatus.DONE and len(offered) < MAX_SOURCES:
             named = str(row.job.options.get("model") or ""), " ".join(str(row.job.options.get("source") or "").split())
             offered.setdefault(named, row.pk)
     return {pk: _foretell(plan_test(*named)) for named, pk in offered.items()}

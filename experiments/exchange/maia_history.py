@@ -36,7 +36,7 @@ from workers.record.limits import QUESTION_CHARS
 from workers.record.origins import Origin
 from workers.record.statuses import Status
 
-LARGEST = 256 << 20
+MAX_TRANSCRIPT_BYTES = 256 << 20
 """Bytes of a transcript: it is read in one piece."""
 MESSAGES = 2_000
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
@@ -93,8 +93,8 @@ def take(
 ) -> Taken:
     """The run of a transcript, or the one that this file became before. Raises ExchangeError; nothing is kept then."""
     check_size(path)
-    if path.stat().st_size > LARGEST:
-        raise ExchangeError(f"A transcript may have {LARGEST >> 20} MB.")
+    if path.stat().st_size > MAX_TRANSCRIPT_BYTES:
+        raise ExchangeError(f"A transcript may have {MAX_TRANSCRIPT_BYTES >> 20} MB.")
     data = path.read_bytes()
     about = {name: str(options.get(name, "")) for name in ("model", "layer", "unit")}
     identity = hashlib.sha256(run_record.dump_json(about) + data).hexdigest()
@@ -176,7 +176,7 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
         | system
         | {
             "question": asked[:QUESTION_CHARS],
-            "task": str(options.get("task") or tasks.USUAL),
+            "task": str(options.get("task") or tasks.DEFAULT_TASK),
             "system_kind": (registry.system_of(known.kind) if known else "unit"),
             "options": {},
             "limits": {},

@@ -14,10 +14,10 @@ from experiments.models.comment import NEARBY_CHARS, NEEDS, QUOTE_CHARS, TEXT_CH
 from experiments.models.review import LABEL_CHARS, NOTE_CHARS, ReviewVerdict
 from experiments.reviews import rubric
 
-MOST_THREADS, MOST_COMMENTS, MOST_WORDINGS, MOST_MENTIONS = 2_000, 500, 100, 20
-MOST_SAID = 10_000
+MAX_THREADS, MAX_COMMENTS, MAX_WORDINGS, MAX_MENTIONS = 2_000, 500, 100, 20
+MAX_SAID = 10_000
 """Comments of all threads together: search keeps a row of each."""
-MOST_REVIEWS, MOST_TAGGED = 1_000, 10_000
+MAX_REVIEWS, MAX_TAGGED = 1_000, 10_000
 NAME_CHARS = 310
 
 Json = Mapping[str, Any]
@@ -25,18 +25,18 @@ Json = Mapping[str, Any]
 
 def decode_opinions(data: Json) -> Said:
     """Raises ExchangeError."""
-    found = decode_list(data.get("tags", []), _decode_tagged, "people.json: tags", MOST_TAGGED)
-    if (count := sum(len(each.tags) for each in found)) > MOST_TAGGED:
+    found = decode_list(data.get("tags", []), _decode_tagged, "people.json: tags", MAX_TAGGED)
+    if (count := sum(len(each.tags) for each in found)) > MAX_TAGGED:
         raise ExchangeError(
-            f"people.json puts {count:,} tags to experiments and images, at most {MOST_TAGGED:,} are possible."
+            f"people.json puts {count:,} tags to experiments and images, at most {MAX_TAGGED:,} are possible."
         )
-    threads = decode_list(data.get("threads", []), thread, "people.json: threads", MOST_THREADS)
-    if (count := sum(len(each["comments"]) for each in threads)) > MOST_SAID:
-        raise ExchangeError(f"people.json holds {count:,} comments, at most {MOST_SAID:,} are possible.")
+    threads = decode_list(data.get("threads", []), thread, "people.json: threads", MAX_THREADS)
+    if (count := sum(len(each["comments"]) for each in threads)) > MAX_SAID:
+        raise ExchangeError(f"people.json holds {count:,} comments, at most {MAX_SAID:,} are possible.")
     return Said(
         threads,
-        decode_list(data.get("reviews", []), review, "people.json: reviews", MOST_REVIEWS),
-        decode_list(data.get("finals", []), final, "people.json: finals", MOST_REVIEWS),
+        decode_list(data.get("reviews", []), review, "people.json: reviews", MAX_REVIEWS),
+        decode_list(data.get("finals", []), final, "people.json: finals", MAX_REVIEWS),
         found,
     )
 
@@ -56,7 +56,7 @@ def thread(given: Any) -> dict[str, Any]:
         "created": _require_time(place, "created"),
         "resolved": resolved,
         "resolved_by": text(place, "resolved_by", NAME_CHARS) if resolved else "",
-        "comments": decode_list(place.get("comments"), comment, "people.json: comments of a thread", MOST_COMMENTS),
+        "comments": decode_list(place.get("comments"), comment, "people.json: comments of a thread", MAX_COMMENTS),
     }
 
 
@@ -67,8 +67,8 @@ def comment(given: Any) -> dict[str, Any]:
         "created": _require_time(said, "created"),
         "edited": time(said, "edited"),
         "deleted": time(said, "deleted"),
-        "mentions": decode_list(said.get("mentions"), name, "people.json: mentions of a comment", MOST_MENTIONS),
-        "wordings": decode_list(said.get("wordings"), wording, "people.json: wordings of a comment", MOST_WORDINGS),
+        "mentions": decode_list(said.get("mentions"), name, "people.json: mentions of a comment", MAX_MENTIONS),
+        "wordings": decode_list(said.get("wordings"), wording, "people.json: wordings of a comment", MAX_WORDINGS),
     }
 
 

@@ -17,17 +17,17 @@ from experiments.models.evaluation import PROBE
 from experiments.models.stored import StoredMember
 from workers.record.circuits import decode_members, find_size_problem
 from workers.record.decoding import fits
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 HIGHEST = 2**31 - 1
-MOST_TAGS = 50
+MAX_TAGS = 50
 """Tags of a run, an experiment or an image."""
-MOST_LABELS, LABEL_CHARS = 1_000, 10_000
-MOST_UNITS, MOST_LABELLED = 1_000, 10_000
+MAX_LABELS, LABEL_CHARS = 1_000, 10_000
+MAX_UNITS, MAX_LABELLED = 1_000, 10_000
 """Units that one label is of."""
-MOST_SCORES, NAME_CHARS, PLACE_CHARS = 100, 80, 200
-MOST_OPTIONS, OPTION_CHARS = 20, 500
-LARGEST_LIMIT = {"rounds": 10**6, "tokens": 10**12, "cost": 10**6, "seconds": 10**8}
+MAX_SCORES, NAME_CHARS, PLACE_CHARS = 100, 80, 200
+MAX_OPTIONS, OPTION_CHARS = 20, 500
+MAX_LIMIT = {"rounds": 10**6, "tokens": 10**12, "cost": 10**6, "seconds": 10**8}
 """What the forms take too."""
 
 _MEMBER = {"model", "layer", "unit"}
@@ -110,13 +110,13 @@ def check(given: Any) -> dict[str, Any] | None:
 
 def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | None]:
     """Limits as they came: numbers above 0 within what the forms take, or null. Raises ExchangeError."""
-    if not isinstance(given, dict) or not given.keys() <= USUAL.keys():
+    if not isinstance(given, dict) or not given.keys() <= DEFAULT_LIMITS.keys():
         raise ExchangeError(
             f"{where} is {shorten_value(given)}: it holds rounds, tokens, cost and seconds, and nothing else."
         )
     for name, value in given.items():
-        if value is not None and not (is_number(value) and 0 < value <= LARGEST_LIMIT[name]):
-            most = f"{LARGEST_LIMIT[name]:,}"
+        if value is not None and not (is_number(value) and 0 < value <= MAX_LIMIT[name]):
+            most = f"{MAX_LIMIT[name]:,}"
             raise ExchangeError(
                 f"{where}: {name} is {shorten_value(value)}: a limit is null, or a number above 0 up to {most}."
             )
@@ -125,9 +125,9 @@ def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | Non
 
 def options(given: Any) -> dict[str, Any]:
     """Options of a run: a few short words and numbers. Raises ExchangeError."""
-    if not isinstance(given, dict) or len(given) > MOST_OPTIONS:
+    if not isinstance(given, dict) or len(given) > MAX_OPTIONS:
         raise ExchangeError(
-            f"run.json: options is {shorten_value(given)}: it holds at most {MOST_OPTIONS} names and values."
+            f"run.json: options is {shorten_value(given)}: it holds at most {MAX_OPTIONS} names and values."
         )
     for name, value in given.items():
         plain = value is None or isinstance(value, bool) or is_number(value)
@@ -151,24 +151,24 @@ def _is_circuit(given: Any) -> bool:
 
 def tags(given: Any, where: str) -> list[str]:
     """Each once, as tags are kept. Raises ExchangeError."""
-    if not isinstance(given, list) or len(given) > 20 * MOST_TAGS:
-        raise ExchangeError(f"{where}: tags is no list of at most {MOST_TAGS} tags.")
+    if not isinstance(given, list) or len(given) > 20 * MAX_TAGS:
+        raise ExchangeError(f"{where}: tags is no list of at most {MAX_TAGS} tags.")
     found = []
     for name in given:
         try:
             found.append(tagging.clean_tag(name if isinstance(name, str) else ""))
         except InvalidInput:
             raise ExchangeError(f"{where}: {shorten_value(name)} is no tag.") from None
-    if len(kept := list(dict.fromkeys(found))) > MOST_TAGS:
-        raise ExchangeError(f"{where} has {len(kept):,} tags, at most {MOST_TAGS} are possible.")
+    if len(kept := list(dict.fromkeys(found))) > MAX_TAGS:
+        raise ExchangeError(f"{where} has {len(kept):,} tags, at most {MAX_TAGS} are possible.")
     return kept
 
 
 def labels(given: Any) -> Sequence[LabelTold]:
     """Raises ExchangeError, also for more units in all than are taken."""
-    found = decode_list(given, label, "run.json: labels", MOST_LABELS)
-    if (count := sum(len(each.units) for each in found)) > MOST_LABELLED:
-        raise ExchangeError(f"run.json: labels name {count:,} units, at most {MOST_LABELLED:,} are possible.")
+    found = decode_list(given, label, "run.json: labels", MAX_LABELS)
+    if (count := sum(len(each.units) for each in found)) > MAX_LABELLED:
+        raise ExchangeError(f"run.json: labels name {count:,} units, at most {MAX_LABELLED:,} are possible.")
     return found
 
 
@@ -179,14 +179,14 @@ def label(given: Any) -> LabelTold:
     name = shorten_value(given["text"])
     if len(given["text"]) > LABEL_CHARS or not 0 < len(given["source"]) <= 40:
         raise ExchangeError(f"run.json: the label {name} is too long, or has no source of at most 40 characters.")
-    units = decode_list(given.get("units", []), unit, f"run.json: the label {name}: units", MOST_UNITS)
+    units = decode_list(given.get("units", []), unit, f"run.json: the label {name}: units", MAX_UNITS)
     position = check_count(given.get("position"), f"run.json: the label {name}: position")
     return LabelTold(given["text"], given["source"], position, scores(given.get("scores"), name), units)
 
 
 def scores(given: Any, name: str) -> dict[str, float]:
-    if not isinstance(given, dict) or len(given) > MOST_SCORES:
-        raise ExchangeError(f"run.json: the label {name} has no scores: names and numbers, {MOST_SCORES} at most.")
+    if not isinstance(given, dict) or len(given) > MAX_SCORES:
+        raise ExchangeError(f"run.json: the label {name} has no scores: names and numbers, {MAX_SCORES} at most.")
     for key, value in given.items():
         if not 0 < len(key) <= NAME_CHARS or not is_number(value):
             raise unlike(f"run.json: the label {name}: {shorten_value(key)}", value, "no score")

@@ -38,9 +38,9 @@ STATE = 16 << 20
 EVENT_TEXT, FIELD_NAME = 2_000_000, 200
 """Characters of a text, and of the name of a field."""
 LIST, FIELDS, DEEP = 20_000, 200, 12
-LARGEST = 1e30
+MAX_VALUE = 1e30
 """No activation, cost or time is larger."""
-MOST_LABELS, LABEL_CHARS, MOST_HYPOTHESES = 100, 10_000, 1_000
+MAX_LABELS, LABEL_CHARS, MAX_HYPOTHESES = 100, 10_000, 1_000
 COUNTS = ("round", "number", "attempt", "heard", "run")
 COLUMNS = {"backbone": 40, "backbone_model": 200}
 """Characters of what becomes a column of the run's row."""
@@ -172,10 +172,10 @@ def _check_payload(kind: str, payload: Json) -> None:
         raise ValueError(f"{negative[0][0]} is {shorten_value(negative[0][1])}, and that is below 0")
     # Of hypotheses and labels there is a row for each
     labels = (payload.get("conclusion") or {}).get("labels", ())
-    if len(labels) > MOST_LABELS or any(len(text) > LABEL_CHARS for text in labels):
-        raise ValueError(f"labels are over {MOST_LABELS}, or one has over {LABEL_CHARS:,} characters")
-    if len(payload.get("hypotheses", ())) > MOST_HYPOTHESES:
-        raise ValueError(f"hypotheses are over {MOST_HYPOTHESES:,}")
+    if len(labels) > MAX_LABELS or any(len(text) > LABEL_CHARS for text in labels):
+        raise ValueError(f"labels are over {MAX_LABELS}, or one has over {LABEL_CHARS:,} characters")
+    if len(payload.get("hypotheses", ())) > MAX_HYPOTHESES:
+        raise ValueError(f"hypotheses are over {MAX_HYPOTHESES:,}")
     for name in ("limits", "before"):
         if payload.get(name) is not None and kind in {"started", "limits"}:
             run_decoding.limits(payload[name], f"{kind}: {name}")
@@ -191,7 +191,7 @@ def _check_value(value: Any, name: str, depth: int = 0) -> None:
         raise ValueError(f"{name} is nested too deeply")
     if isinstance(value, str) and len(value) > EVENT_TEXT:
         raise ValueError(f"{name} has {len(value):,} characters, at most {EVENT_TEXT:,} are possible")
-    if run_decoding.is_number(value) and abs(value) > LARGEST:
+    if run_decoding.is_number(value) and abs(value) > MAX_VALUE:
         raise ValueError(f"{name} is {shorten_value(value)}, and that is too large")
     if isinstance(value, (list, tuple)):
         if len(value) > LIST:

@@ -186,7 +186,7 @@ def list_observations(
     newest images."""
     names = Names(allow(request))
     rows = observations.select_observations(_check_filters(filters, names))[0].select_related("run", "experiment")
-    shown = rows.only(*observations.SHOWN, "position", "parameters")
+    shown = rows.only(*observations.SHOWN_FIELDS, "position", "parameters")
     return page(request, shown, observations.ORDERS[filters.sort], paging, partial(_observation_out, names))
 
 

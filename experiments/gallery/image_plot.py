@@ -14,7 +14,7 @@ from experiments.display.plots import Level, Plot, PlotValue, ValueGroup, draw_g
 from experiments.models import Image, Observation
 from workers.record.figures import figure
 
-LOOKED_AT, MOST = 500, 12
+MAX_OBSERVATIONS, MAX_UNITS = 500, 12
 """Maximum observations that are drawn, the newest; and units, those that saw it most often."""
 LEVEL = Level(1.0, "Exemplar threshold")
 
@@ -28,17 +28,17 @@ def draw_uses(image: Image, names: Names) -> Plot | None:
     columns = ("activation", "run", "experiment__number", "run__exemplar_mean", "run__model", "run__layer", "run__unit")
     found: dict[str, list[PlotValue]] = defaultdict(list)
     count = 0
-    for value, run, number, mean, model, layer, unit in rows.values_list(*columns)[:LOOKED_AT]:
+    for value, run, number, mean, model, layer, unit in rows.values_list(*columns)[:MAX_OBSERVATIONS]:
         if math.isfinite(value):
             words = f"Run {run}: {figure(value)} of {figure(mean)}, a share"
             link = reverse("experiment", args=[run, number])
             found[f"{model} / {layer} / unit {unit}"].append(PlotValue(value / mean, words, link))
             count += 1
-    most = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))[:MOST]
+    most = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))[:MAX_UNITS]
     groups = [ValueGroup(name, f"part-{place % 6}", values) for place, (name, values) in enumerate(most)]
     plot = draw_groups(groups, "Activation of this image by unit", "Share of the exemplar threshold", level=LEVEL)
-    if plot and count == LOOKED_AT:
-        plot.note = f"The newest {LOOKED_AT:,} uses are drawn, and counted here."
-    if plot and len(found) > MOST:
-        plot.note = f"{plot.note} The {MOST} units of {len(found)} that looked at it most often.".strip()
+    if plot and count == MAX_OBSERVATIONS:
+        plot.note = f"The newest {MAX_OBSERVATIONS:,} uses are drawn, and counted here."
+    if plot and len(found) > MAX_UNITS:
+        plot.note = f"{plot.note} The {MAX_UNITS} units of {len(found)} that looked at it most often.".strip()
     return plot

@@ -27,7 +27,7 @@ from experiments.runs.page.experiments import list_experiments
 from experiments.search import finding
 
 PER_PAGE, EXPERIMENTS_PER_PAGE = 48, 40
-FEW = 20_000
+MAX_SORTED = 20_000
 """Maximum observations that are gathered and sorted."""
 FOUND = 1_000
 """Maximum images that words find, the newest."""
@@ -41,7 +41,7 @@ ORDERS = {
     "drop": ("change", "pk"),
 }
 EXPERIMENT_ORDERS = {"recent": ("-run_id", "-number"), "strongest": ("-best_activation", "-pk")}
-SHOWN = (
+SHOWN_FIELDS = (
     *CARD_FIELDS,
     "run__system_kind",
     "run__model",
@@ -98,7 +98,7 @@ def select_observations(filters: Filters) -> tuple[QuerySet[Observation], bool, 
         gather = gather or _is_few(rows)
     if runs is not None:
         logged = runs.aggregate(Sum("observation_count"))["observation_count__sum"] or 0
-        if not gather and logged <= FEW:
+        if not gather and logged <= MAX_SORTED:
             rows, gather = rows.filter(run__in=runs.values("pk")), True
         else:
             rows = _restrict_to_runs(rows, list(runs.values_list("pk", flat=True)))
@@ -114,7 +114,7 @@ def _few_in_range(filters: Filters) -> bool:
 
 
 def _is_few(rows: QuerySet[Observation]) -> bool:
-    return rows.order_by()[: FEW + 1].count() <= FEW
+    return rows.order_by()[: MAX_SORTED + 1].count() <= MAX_SORTED
 
 
 def _find_titled(filters: Filters) -> tuple[list[int], bool]:
@@ -147,7 +147,7 @@ def order(name: str, gather: bool) -> list[Any]:
 
 def gallery_items(keys: Sequence[int]) -> list[GalleryItem]:
     """Return the observations with these keys, in their order; edits with their originals. Two queries."""
-    rows = Observation.objects.select_related("run", "experiment").only(*SHOWN).order_by().in_bulk(list(keys))
+    rows = Observation.objects.select_related("run", "experiment").only(*SHOWN_FIELDS).order_by().in_bulk(list(keys))
     ordered = [rows[key] for key in keys if key in rows]
     before = originals(ordered)
     items = []

@@ -21,7 +21,7 @@ from experiments.display.plots import Scale
 from experiments.models import Backbone, Event, Observation, Run, Toolset, VisionModelRow
 from workers.record.statuses import ACTIVE, Status
 
-SHOWN = 8
+MAX_RUNS = 8
 """Runs that each part names; how many there are beside them is said."""
 CONCLUDED = 6
 """Conclusions that are shown."""
@@ -46,14 +46,14 @@ def read_dashboard() -> dict[str, Any]:
     replies = Event.objects.filter(run=OuterRef("pk"), kind="reply").order_by("-seq")
     rows: QuerySet[Any] = visible_to(Run.objects.filter(status__in=ACTIVE)).select_related("owner")
     newest = Subquery(replies.annotate(prose=KT("payload__prose")).values("prose")[:1])
-    chosen = list(rows.annotate(said=newest).order_by("-status", "created", "pk")[:SHOWN])
+    chosen = list(rows.annotate(said=newest).order_by("-status", "created", "pk")[:MAX_RUNS])
     drafts = notify.all_current([run.pk for run in chosen])
     return {
         **_count_runs(),
         **_read_machinery(),
         "any": Run.objects.exists(),
         "active": [_active_run(run, *drafts[run.pk]) for run in chosen],
-        "waiting": visible_to(Run.objects.filter(status=Status.WAITING)).select_related("owner")[:SHOWN],
+        "waiting": visible_to(Run.objects.filter(status=Status.WAITING)).select_related("owner")[:MAX_RUNS],
         **_read_conclusions(list(concluded.order_by("-ended", "-pk")[:CONCLUDED])),
     }
 

@@ -19,7 +19,7 @@ KINDS = (
     ("batchtopk", "BatchTopK: k on average, more where needed"),
     ("matryoshka", "Matryoshka: the first latents learn what is general"),
 )
-MOST_K = 12
+MAX_K = 12
 """Auto-encoders that one form asks for."""
 _OUTPUTS = ("logit", "concept")
 """Kinds of layers that are not offered first: their units have names already."""
@@ -54,9 +54,9 @@ class NewAutoencoder(forms.Form):
         """One k or several, with commas between them."""
         words = [each.strip() for each in self.cleaned_data["k"].split(",") if each.strip()]
         found = [int(each) for each in words if each.isascii() and each.isdigit() and 1 <= int(each) <= MAX_LATENTS]
-        if len(found) != len(words) or not 1 <= len(found) <= MOST_K or len(set(found)) != len(found):
+        if len(found) != len(words) or not 1 <= len(found) <= MAX_K or len(set(found)) != len(found):
             raise forms.ValidationError(
-                f"Write a whole number from 1 to {MAX_LATENTS:,}, or up to {MOST_K} different ones, as 4, 8, 16."
+                f"Write a whole number from 1 to {MAX_LATENTS:,}, or up to {MAX_K} different ones, as 4, 8, 16."
             )
         return found
 

@@ -17,7 +17,7 @@ from experiments.core import notify
 from experiments.core.bucket import Bucket
 from experiments.models import Run
 
-LEAST_FREE = 64 << 20
+MIN_FREE = 64 << 20
 """Bytes of a disk below which nothing more fits that a round writes."""
 PATIENCE = 4.0
 """Seconds within which a part answers."""
@@ -73,7 +73,7 @@ def _ask_storage() -> str:
     if not os.access(folder, os.W_OK):
         return f"Nothing can be written to {folder}: give its user the right."
     free = shutil.disk_usage(folder).free
-    return "" if free >= LEAST_FREE else f"The disk of {folder} has {free >> 20} MiB left: make room."
+    return "" if free >= MIN_FREE else f"The disk of {folder} has {free >> 20} MiB left: make room."
 
 
 _PARTS: Mapping[str, Callable[[], str]] = {

@@ -26,7 +26,7 @@ from experiments.models import (
     VisionModelRow,
 )
 
-SHOWN = 6
+MAX_JOBS = 6
 """Pieces of work that a page lists, the newest first."""
 BROKEN_SHOWN = 50
 """Files that could not be read which a page names; the rest is counted."""
@@ -34,7 +34,7 @@ BROKEN_SHOWN = 50
 
 def _recent_jobs(kinds: Sequence[JobKind], role: Role, **about: str) -> dict[str, Any]:
     """The newest work of these kinds, for a template; `moving` says whether to ask again."""
-    rows = Job.objects.filter(kind__in=kinds, **about).select_related("asked_by")[:SHOWN]
+    rows = Job.objects.filter(kind__in=kinds, **about).select_related("asked_by")[:MAX_JOBS]
     found = [
         {"job": job, "progress": notify.read_progress(job), "may_change": role >= NEEDS[JobKind(job.kind)]}
         for job in rows

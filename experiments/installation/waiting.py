@@ -20,10 +20,10 @@ from experiments.models import Flow, Run, SweepStatus
 from workers import registry
 from workers.record.statuses import Status
 
-MOST_LINES = 50
+MAX_LINES = 50
 """Lines that a page shows; what waits beyond them is counted."""
-MOST_OUTAGES = 5
-MOST_MODELS = 3
+MAX_OUTAGES = 5
+MAX_MODELS = 3
 """Models that a line names."""
 SYNTHETIC = "synthetic neurons"
 """What stands for models whose units' names tell what they respond to: nobody reads here which they are."""
@@ -65,11 +65,11 @@ class WaitingLine:
     @property
     def most_wanted(self) -> Sequence[tuple[str, int]]:
         """The models that most of its runs need."""
-        return sorted(self.models.items(), key=lambda each: (-each[1], each[0]))[:MOST_MODELS]
+        return sorted(self.models.items(), key=lambda each: (-each[1], each[0]))[:MAX_MODELS]
 
     @property
     def other_models(self) -> int:
-        return max(0, len(self.models) - MOST_MODELS)
+        return max(0, len(self.models) - MAX_MODELS)
 
     @property
     def closed(self) -> str:
@@ -111,11 +111,11 @@ class Waiting:
 
     @property
     def shown(self) -> Sequence[WaitingLine]:
-        return self.lines[:MOST_LINES]
+        return self.lines[:MAX_LINES]
 
     @property
     def rest(self) -> Sequence[WaitingLine]:
-        return self.lines[MOST_LINES:]
+        return self.lines[MAX_LINES:]
 
 
 def read_waiting(names: Names) -> Waiting:
@@ -133,7 +133,7 @@ def read_waiting(names: Names) -> Waiting:
     without_flow = sum(row["count"] for row in rows if row["of"] == _NOBODY)
     held_up = Run.objects.filter(status__in=_ACTIVE).exclude(held_up="").order_by()
     outages = held_up.values_list("held_up").annotate(count=Count("pk")).order_by("-count", "held_up")
-    return Waiting(found, without_flow, list(outages[:MOST_OUTAGES]))
+    return Waiting(found, without_flow, list(outages[:MAX_OUTAGES]))
 
 
 def _count_active() -> QuerySet[Any, Any]:

@@ -97,7 +97,7 @@ class Desk(Protocol):
     def follow(self, item: Any | None) -> None:
         """What follows once an item is judged; with None, once an answer is taken back."""
 
-    def close(self, by: Actor) -> None:
+    def close(self, actor: Actor) -> None:
         """Ask nobody any more. Raises StateConflict where that would leave nothing to go by."""
 
     def explain_hidden(self) -> str:

@@ -12,7 +12,7 @@ from experiments.label_checks.desk import CheckDesk, list_asking
 from experiments.pairwise.desk import TrialDesk
 from experiments.pairwise.lists import trials
 
-SHOWN = 10
+MAX_ROWS = 10
 """Rows of either kind, at most."""
 
 
@@ -46,11 +46,11 @@ def list_waiting(user: User, *, only_left: bool = False) -> list[OpenDesk]:
             OpenDesk(
                 "trials", row.pk, row.name, TrialDesk.ITEM, row.created, row.size, row.left, row.get_absolute_url()
             )
-            for row in (rows.filter(left__gt=0) if only_left else rows)[:SHOWN]
+            for row in (rows.filter(left__gt=0) if only_left else rows)[:MAX_ROWS]
         ),
         *(
             OpenDesk("checks", row.pk, row.text, CheckDesk.ITEM, row.created, total, left, row.get_absolute_url())
-            for row, total, left in list_asking(user, SHOWN)
+            for row, total, left in list_asking(user, MAX_ROWS)
         ),
     ]
     return [each for each in found if each.left or not only_left]

@@ -13,7 +13,7 @@ from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import clean_line
 from experiments.core.queue import ask_for
 from experiments.label_checks import requests
-from experiments.label_checks.questions import MOST_JUDGES, describe_waiting
+from experiments.label_checks.questions import MAX_JUDGES, describe_waiting
 from experiments.models import CheckStatus, LabelCheck, Role, Run, Unit
 
 STARTS = Role.RESEARCHER
@@ -22,10 +22,10 @@ LABEL_CHARS = 1_000
 
 
 @transaction.atomic
-def check_label(by: Actor, unit: Unit, text: str, people: int = 0) -> LabelCheck:
+def check_label(actor: Actor, unit: Unit, text: str, people: int = 0) -> LabelCheck:
     """The label check of a unit, asked for unless it is there. The labels of that text are given it. `people`: how
     many judge each image, 0 for the usual judge."""
-    by.require(STARTS)
+    actor.require(STARTS)
     _require_judges(people)
     words = clean_line(text)
     if not words or len(words) > LABEL_CHARS:
@@ -33,15 +33,15 @@ def check_label(by: Actor, unit: Unit, text: str, people: int = 0) -> LabelCheck
     method = requests.choose_method(unit.layer.model.name, people=people)
     check = requests.request_check(unit, words, method)
     unit.labels.filter(Q(label_check=None) | Q(label_check__split=""), text=text).update(label_check=check)
-    audit.record(by, Verb.LABEL_CHECKED, check)
+    audit.record(actor, Verb.LABEL_CHECKED, check)
     return check
 
 
 @transaction.atomic
-def check_run(by: Actor, run: Run, people: int = 0) -> LabelCheck:
+def check_run(actor: Actor, run: Run, people: int = 0) -> LabelCheck:
     """The check of what a run concluded; `people` as in `check_label`. Raises StateConflict where there is nothing to
     check."""
-    by.require(STARTS)
+    actor.require(STARTS)
     _require_judges(people)
     if not run.has_ended:
         raise StateConflict(f"Run {run.pk} has not ended: its conclusion is checked when there is one.")
@@ -50,30 +50,30 @@ def check_run(by: Actor, run: Run, people: int = 0) -> LabelCheck:
         raise StateConflict(
             f"Run {run.pk} concluded no label of a unit that the catalogue has: nothing can be checked."
         )
-    audit.record(by, Verb.LABEL_CHECKED, check, run=run.pk)
+    audit.record(actor, Verb.LABEL_CHECKED, check, run=run.pk)
     return check
 
 
 def _require_judges(people: int) -> None:
-    if not 0 <= people <= MOST_JUDGES:
-        raise InvalidInput(f"{people} people for each image: ask 1 to {MOST_JUDGES}.", "judges")
+    if not 0 <= people <= MAX_JUDGES:
+        raise InvalidInput(f"{people} people for each image: ask 1 to {MAX_JUDGES}.", "judges")
 
 
 # --- people who judge its images ---
 
 
 @transaction.atomic
-def finish_asking(by: Actor, check_id: int) -> None:
+def finish_asking(actor: Actor, check_id: int) -> None:
     """Ask nobody any more, and have a worker measure the label by the images judged so far: a random part of all, since
     they are offered by lot. For who asked for the check, and admins. Raises PermissionDenied, and StateConflict
     before anybody has judged a natural image."""
-    by.require(STARTS)
+    actor.require(STARTS)
     check = lock_asking(check_id)
-    by.require_own("asked for this check", *audit.list_authors(check, Verb.LABEL_CHECKED))
+    actor.require_own("asked for this check", *audit.list_authors(check, Verb.LABEL_CHECKED))
     judged = check.questions.filter(expected=None, answers__isnull=False).distinct().count()
     if not judged:
         raise StateConflict("Nobody has judged a natural image yet, so there is nothing to measure the label by.")
-    audit.record(by, Verb.JUDGING_FINISHED, check, judged=judged)
+    audit.record(actor, Verb.JUDGING_FINISHED, check, judged=judged)
     go_on(check)
 
 

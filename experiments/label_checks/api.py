@@ -20,7 +20,7 @@ from experiments.core.visibility import visible_to
 from experiments.display.label_checks import read_check, read_reading
 from experiments.label_checks import actions, lists
 from experiments.label_checks.evidence import hide_truth
-from experiments.label_checks.questions import MOST_JUDGES, serve_question
+from experiments.label_checks.questions import MAX_JUDGES, serve_question
 from experiments.models import Label, LabelCheck, Role, Run, TokenScope, Unit
 from workers.record.decoding import encode
 from workers.record.evaluations import CAVEAT
@@ -39,7 +39,7 @@ class CheckIn(Body):
     unit: RowNumber | None = Field(None, description="id of a unit; with `text`")
     text: str = Field("", max_length=actions.LABEL_CHARS, examples=["red balls"])
     judge: Literal["", "people"] = Field("", description="who says what natural images show; empty for the usual judge")
-    judges: int = Field(1, ge=1, le=MOST_JUDGES, description="people who judge each image, where people do")
+    judges: int = Field(1, ge=1, le=MAX_JUDGES, description="people who judge each image, where people do")
 
 
 class CheckOut(RowOut):

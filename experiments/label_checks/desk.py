@@ -124,8 +124,8 @@ class CheckDesk:
         else:
             actions.say_how_far(self.row)
 
-    def close(self, by: Actor) -> None:
-        actions.finish_asking(by, self.row.pk)
+    def close(self, actor: Actor) -> None:
+        actions.finish_asking(actor, self.row.pk)
 
     def explain_hidden(self) -> str:
         if self.is_open:

@@ -20,7 +20,7 @@ from experiments.display.label_checks import HEAVY
 from experiments.label_checks import actions, lists
 from experiments.label_checks.evidence import read_evidence
 from experiments.label_checks.questions import (
-    MOST_JUDGES,
+    MAX_JUDGES,
     count_answers,
     count_judged,
     count_wanted,
@@ -115,7 +115,7 @@ def new(request: HttpRequest, run: int | None = None, label: int | None = None) 
         "labels": of_run.labels if of_run else [of_label.text] if of_label else [],
         "called": _name_subject(of_run, of_label, names),
         "problem": problem,
-        "most_judges": MOST_JUDGES,
+        "most_judges": MAX_JUDGES,
         "judge": request.POST.get("judge", ""),
         "judges": request.POST.get("judges", "1"),
     }
@@ -128,7 +128,7 @@ def _read_people(given: QueryDict) -> int:
         return 0
     typed = given.get("judges", "1").strip()
     if not typed.isascii() or not typed.isdecimal() or int(typed[:9]) < 1:
-        raise InvalidInput(f"“{typed[:40]}” is no number of people: write 1 to {MOST_JUDGES}.", "judges")
+        raise InvalidInput(f"“{typed[:40]}” is no number of people: write 1 to {MAX_JUDGES}.", "judges")
     return int(typed[:9])
 
 

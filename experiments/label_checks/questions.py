@@ -14,14 +14,14 @@ from experiments.core.visibility import visible_to
 from experiments.gallery.images import serve_image
 from experiments.models import LabelCheck, PresenceQuestion
 
-MOST_JUDGES = 10
+MAX_JUDGES = 10
 """People who may be asked about one image."""
 
 
 def count_wanted(check: LabelCheck) -> int:
     """How many people answer for each image, at least 1."""
     wanted = check.options.get("judges")
-    return min(max(int(wanted), 1), MOST_JUDGES) if isinstance(wanted, int | float) else 1
+    return min(max(int(wanted), 1), MAX_JUDGES) if isinstance(wanted, int | float) else 1
 
 
 def list_open(check: LabelCheck) -> QuerySet[PresenceQuestion]:

@@ -19,10 +19,10 @@ from experiments.models import Dataset
 from experiments.runs.asking.circuits import choose_circuit, find_circuit_unit, place_circuit
 from experiments.runs.asking.form import find_layer
 from workers.record.circuits import ACTIVATION_LAYER
-from workers.record.limits import MOST_EXEMPLARS
+from workers.record.limits import MAX_EXEMPLARS
 from workers.record.systems import SystemSpec
 
-MOST_SEED = 2**31 - 1
+MAX_SEED = 2**31 - 1
 """As on the pages and in the API."""
 
 
@@ -59,9 +59,9 @@ def add_system(parser: CommandParser) -> None:
     )
     look = "look of masked images: dim around the bright region, dark as published, or weighted by activation as well"
     parser.add_argument("--surroundings", choices=("dim", "dark", "weighted"), default="", help=look)
-    shown = f"exemplars to work with; default: all, {MOST_EXEMPLARS}; AIM takes 5"
-    parser.add_argument("--exemplars", type=int, choices=range(MOST_EXEMPLARS + 1), metavar="N", default=0, help=shown)
-    parser.add_argument("--seed", type=seed, default=0, help=f"default: 0; at most {MOST_SEED}")
+    shown = f"exemplars to work with; default: all, {MAX_EXEMPLARS}; AIM takes 5"
+    parser.add_argument("--exemplars", type=int, choices=range(MAX_EXEMPLARS + 1), metavar="N", default=0, help=shown)
+    parser.add_argument("--seed", type=seed, default=0, help=f"default: 0; at most {MAX_SEED}")
 
 
 def system_of(options: dict[str, Any]) -> Any:
@@ -137,6 +137,6 @@ def positive(kind: type[int] | type[float], text: str, else_: str = "") -> int |
 def seed(text: str) -> int:
     """Parse a seed."""
     number = parse_number(text, digits=19)
-    if number is None or number > MOST_SEED:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MOST_SEED}.")
+    if number is None or number > MAX_SEED:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MAX_SEED}.")
     return number

@@ -43,7 +43,7 @@ async def ask(
     unit: int | str,
     ctx: Ctx,
     question: str = "",
-    task: Annotated[str, Field(json_schema_extra={"enum": list(tasks.TASKS)})] = tasks.USUAL,
+    task: Annotated[str, Field(json_schema_extra={"enum": list(tasks.TASKS)})] = tasks.DEFAULT_TASK,
     backbone: Annotated[str, Field(description="who writes the replies; `person`: you")] = PERSON,
     backbone_model: str = "",
     rounds: Annotated[int | None, Field(description="limit; left out: the usual one")] = None,

@@ -15,10 +15,10 @@ from experiments.models.login_link import digest
 
 PREFIX = "maia_"
 """Prefix of all tokens, so that a leaked one is recognised."""
-SHOWN = 11
+READABLE_CHARS = 11
 """Characters of a token that stay readable, to tell tokens apart."""
 DAYS = 90
-MOST_DAYS = 366
+MAX_DAYS = 366
 USED_EVERY = timedelta(minutes=1)
 """Precision of `last_used`: a token in constant use costs one write a minute."""
 
@@ -41,7 +41,7 @@ class ApiToken(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
     hash = models.CharField(max_length=64, unique=True)
-    start = models.CharField(max_length=SHOWN, help_text="its first characters")
+    start = models.CharField(max_length=READABLE_CHARS, help_text="its first characters")
     scope = models.PositiveSmallIntegerField(choices=TokenScope.choices, default=TokenScope.READ)
     created = models.DateTimeField(default=timezone.now)
     expires = models.DateTimeField()
@@ -66,7 +66,7 @@ class ApiToken(models.Model):
         text = PREFIX + secrets.token_urlsafe(32)
         expires = timezone.now() + timedelta(days=days)
         row = cls.objects.create(
-            user=user, name=name, hash=digest(text), start=text[:SHOWN], scope=scope, expires=expires
+            user=user, name=name, hash=digest(text), start=text[:READABLE_CHARS], scope=scope, expires=expires
         )
         return row, text
 

@@ -13,7 +13,7 @@ from experiments.models import stored
 from workers import registry
 from workers.record import tasks
 from workers.record.circuits import CIRCUIT
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 from workers.record.statuses import ACTIVE, ENDED, Status
 
 
@@ -28,7 +28,7 @@ class Outcome(models.TextChoices):
 
 def limits() -> dict[str, int | float]:
     """Return the limits of a new run."""
-    return dict(USUAL)
+    return dict(DEFAULT_LIMITS)
 
 
 VERDICT_COLUMNS = ("verdict", "verdict_final", "verdict_opinions", "verdict_agreeing")

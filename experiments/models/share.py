@@ -15,7 +15,7 @@ from experiments.models.login_link import digest
 from experiments.models.run import Run
 from experiments.models.study import Study
 
-LONGEST = timedelta(days=366)
+MAX_VALIDITY = timedelta(days=366)
 """Maximum lifetime of a link."""
 
 

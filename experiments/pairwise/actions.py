@@ -25,13 +25,13 @@ from experiments.models import (
     Unit,
 )
 from experiments.models.job import MOVING
-from experiments.pairwise.form import USUAL, NewTrial, draft_trial
+from experiments.pairwise.form import DEFAULT_PAIRS, NewTrial, draft_trial
 from experiments.pairwise.lists import BLIND, judge_backbones
 from experiments.pairwise.of_evaluation import JUDGES, draft_trial_of
 from experiments.reviews.lists import reviewers
 from workers.record.limits import explain_unpriced
 
-MOST_COST = 1_000.0
+MAX_COST = 1_000.0
 MANAGES = Role.ADMIN
 """Who makes and closes trials, and asks backbones: these cost money."""
 
@@ -40,33 +40,38 @@ MANAGES = Role.ADMIN
 
 
 @transaction.atomic
-def make_trial(by: Actor, form: NewTrial) -> PairwiseTrial:
+def make_trial(actor: Actor, form: NewTrial) -> PairwiseTrial:
     """The trial that a form asks for; everybody who may judge is told, but for who made it."""
     if not form.is_valid():
         field = next(iter(form.errors))
         raise InvalidInput(form.problems[0], field)
-    return _save_trial(by, *draft_trial(form))
+    return _save_trial(actor, *draft_trial(form))
 
 
 @transaction.atomic
 def make_trial_of(
-    by: Actor, evaluation: Evaluation, chosen: Sequence[str], *, most: int = USUAL, judges_wanted: int = JUDGES
+    actor: Actor,
+    evaluation: Evaluation,
+    chosen: Sequence[str],
+    *,
+    most: int = DEFAULT_PAIRS,
+    judges_wanted: int = JUDGES,
 ) -> PairwiseTrial:
     """A trial between labels of an evaluation, as its items have them: each pair is offered until so many people have
     judged it. With `judges_wanted` 0 it is for a model alone, and nobody is told.
 
     Raises InvalidInput, StateConflict."""
-    return _save_trial(by, *draft_trial_of(evaluation, chosen, most, judges_wanted, evaluation.seed))
+    return _save_trial(actor, *draft_trial_of(evaluation, chosen, most, judges_wanted, evaluation.seed))
 
 
-def _save_trial(by: Actor, trial: PairwiseTrial, pairs: list[Pair]) -> PairwiseTrial:
+def _save_trial(actor: Actor, trial: PairwiseTrial, pairs: list[Pair]) -> PairwiseTrial:
     """Keep what was drafted; everybody who may judge is told, but for who made it. Raises InvalidInput if it has
     nothing to compare."""
     if not any(pair.kind == PairKind.PLAIN for pair in pairs):
         why = ", ".join(f"{count} {what}" for what, count in trial.left_out.items())
         words = "No unit has two different labels to compare: choose other sources or fewer filters."
         raise InvalidInput(f"{words} Left out: {why}." if why else words, "sources")
-    trial.owner = by.person
+    trial.owner = actor.person
     trial.save()
     units = Unit.objects.filter(pk__in={pair.unit_id for pair in pairs}).select_related("layer__model")
     names = {unit.pk: str(unit)[:500] for unit in units}
@@ -76,9 +81,9 @@ def _save_trial(by: Actor, trial: PairwiseTrial, pairs: list[Pair]) -> PairwiseT
     Pair.objects.bulk_create(pair for pair in pairs if pair.original is None)
     Pair.objects.bulk_create(pair for pair in pairs if pair.original is not None)
     count = len(pairs)
-    audit.record(by, Verb.TRIAL_MADE, trial, pairs=count)
-    words = f"{by.name} asks you to judge {count} pair{'s' * (count != 1)} of labels in “{trial.name}”."
-    for judge in reviewers().exclude(pk=by.person.pk) if trial.judges_wanted != 0 else ():
+    audit.record(actor, Verb.TRIAL_MADE, trial, pairs=count)
+    words = f"{actor.name} asks you to judge {count} pair{'s' * (count != 1)} of labels in “{trial.name}”."
+    for judge in reviewers().exclude(pk=actor.person.pk) if trial.judges_wanted != 0 else ():
         notifications.notify_person(judge, NotificationKind.REVIEW, words, trial.get_absolute_url())
     return trial
 
@@ -92,12 +97,12 @@ def lock_open_trial(pk: int) -> PairwiseTrial:
 
 
 @transaction.atomic
-def close_trial(by: Actor, trial_id: int) -> PairwiseTrial:
+def close_trial(actor: Actor, trial_id: int) -> PairwiseTrial:
     """Say for good which label is whose."""
     trial = lock_open_trial(trial_id)
     trial.closed = timezone.now()
     trial.save(update_fields=["closed"])
-    audit.record(by, Verb.TRIAL_CLOSED, trial)
+    audit.record(actor, Verb.TRIAL_CLOSED, trial)
     publish(trial_id)
     return trial
 
@@ -111,7 +116,7 @@ def publish(trial_id: int) -> None:
 
 
 @transaction.atomic
-def ask_backbone(by: Actor, trial_id: int, value: str, cost_limit: float, *, unpriced: bool = False) -> Judge:
+def ask_backbone(actor: Actor, trial_id: int, value: str, cost_limit: float, *, unpriced: bool = False) -> Judge:
     """Have a backbone, as `openai:gpt-4o`, judge what it has not judged yet: a `Job` that a worker does, pair by pair.
     `cost_limit` in US dollars; `unpriced`: though its price is not known."""
     backbone, _, model = value.partition(":")
@@ -119,8 +124,8 @@ def ask_backbone(by: Actor, trial_id: int, value: str, cost_limit: float, *, unp
         raise InvalidInput(BLIND[backbone], "backbone")
     if value not in {each.value for each in judge_backbones()}:
         raise InvalidInput(f"There is no backbone “{value[:60]}” that could judge. Choose one of the list.", "backbone")
-    if not 0 < cost_limit <= MOST_COST:
-        words = f"The limit of the cost is an amount above $0, and at most ${MOST_COST:,.0f}."
+    if not 0 < cost_limit <= MAX_COST:
+        words = f"The limit of the cost is an amount above $0, and at most ${MAX_COST:,.0f}."
         raise InvalidInput(words, "cost_limit")
     if (without := compatibility.price_unknown(backbone, model)) and not unpriced:
         words = explain_unpriced(model, "its allowance", "Tick “Without a known price”")
@@ -130,18 +135,18 @@ def ask_backbone(by: Actor, trial_id: int, value: str, cost_limit: float, *, unp
     if judge.job and judge.job.is_moving:
         raise StateConflict(f"{model or backbone} is judging already.")
     judge.cost_limit, judge.unpriced = cost_limit, without
-    judge.job = Job.objects.create(kind=JobKind.JUDGE, subject=str(judge)[:500], asked_by=by.person)
+    judge.job = Job.objects.create(kind=JobKind.JUDGE, subject=str(judge)[:500], asked_by=actor.person)
     judge.save(update_fields=["cost_limit", "unpriced", "job"])
-    audit.record(by, Verb.JUDGE_ASKED, judge, cost_limit=cost_limit)
+    audit.record(actor, Verb.JUDGE_ASKED, judge, cost_limit=cost_limit)
     queue.ask_for_work(judge.job.pk)
     return judge
 
 
 @transaction.atomic
-def stop_backbone(by: Actor, judge: Judge) -> None:
+def stop_backbone(actor: Actor, judge: Judge) -> None:
     """Have it stop after the pair it looks at. What it judged is kept; asking again goes on."""
     if judge.job is not None:
         waiting = Job.objects.filter(pk=judge.job.pk, status=JobStatus.QUEUED)
         if not waiting.update(status=JobStatus.STOPPED, result="Stopped before it began."):
             Job.objects.filter(pk=judge.job.pk, status__in=MOVING).update(stop_requested=True)
-    audit.record(by, Verb.JUDGE_STOPPED, judge)
+    audit.record(actor, Verb.JUDGE_STOPPED, judge)

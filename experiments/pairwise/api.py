@@ -18,8 +18,8 @@ from experiments.core.actors import Actor
 from experiments.core.errors import StateConflict
 from experiments.models import Evaluation, Judge, PairwiseTrial, TokenScope
 from experiments.pairwise import actions, lists, sources
-from experiments.pairwise.form import MOST, USUAL, NewTrial
-from experiments.pairwise.of_evaluation import JUDGES, MOST_JUDGES
+from experiments.pairwise.form import DEFAULT_PAIRS, MAX_PAIRS, NewTrial
+from experiments.pairwise.of_evaluation import JUDGES, MAX_JUDGES
 from experiments.pairwise.results import trial_results
 
 router = Router(tags=["Pairwise trials"])
@@ -41,7 +41,7 @@ class TrialIn(Body):
     layer: Text = ""
     unit: Whole | None = None
     q: Text = Field("", description="words of a label")
-    most: int = Field(USUAL, ge=1, le=MOST, description="pairs of two sources")
+    most: int = Field(DEFAULT_PAIRS, ge=1, le=MAX_PAIRS, description="pairs of two sources")
     repeats: Percent = Field(10, description="pairs shown twice, in percent of those")
     known_answers: Percent = Field(10, description="pairs whose answer is known, in percent of those")
     seed: Whole = 0
@@ -51,15 +51,15 @@ class TrialOfEvaluationIn(Body):
     """Two sources of the evaluation or more, each compared with each."""
 
     sources: list[Text] = Field(min_length=2, max_length=50, description="as agent, one-shot, person, import:milan")
-    most: int = Field(USUAL, ge=1, le=MOST, description="pairs of two sources")
-    judges_wanted: int = Field(JUDGES, ge=1, le=MOST_JUDGES, description="people that shall judge each pair")
+    most: int = Field(DEFAULT_PAIRS, ge=1, le=MAX_PAIRS, description="pairs of two sources")
+    judges_wanted: int = Field(JUDGES, ge=1, le=MAX_JUDGES, description="people that shall judge each pair")
 
 
 class JudgeIn(Body):
     """A backbone that sees, and what it may cost."""
 
     backbone: Annotated[str, Field(min_length=1, max_length=300, pattern=NO_NUL)] = Field(examples=["openai:gpt-4o"])
-    cost_limit: float = Field(5.0, gt=0, le=actions.MOST_COST, description="US dollars")
+    cost_limit: float = Field(5.0, gt=0, le=actions.MAX_COST, description="US dollars")
     unpriced: bool = Field(False, description="though its price is not known, so that the limit cannot hold")
 
 

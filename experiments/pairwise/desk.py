@@ -124,8 +124,8 @@ class TrialDesk:
             link = self.row.get_absolute_url()
             notifications.notify_person(self.row.owner, NotificationKind.REVIEW, words, link)
 
-    def close(self, by: Actor) -> None:
-        actions.close_trial(by, self.row.pk)
+    def close(self, actor: Actor) -> None:
+        actions.close_trial(actor, self.row.pk)
 
     def explain_hidden(self) -> str:
         if self.is_open:

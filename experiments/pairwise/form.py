@@ -15,9 +15,9 @@ from experiments.pairwise import sources
 from experiments.pairwise.sampling import plan_pairs
 from experiments.pairwise.sources import LabelsBySource, LabelSource
 
-MOST, USUAL = 2_000, 100
+MAX_PAIRS, DEFAULT_PAIRS = 2_000, 100
 """Pairs of two sources that a trial may have, and has unless somebody says otherwise."""
-USUALLY = {"most": str(USUAL), "repeats": "10", "known_answers": "10", "seed": "0"}
+DEFAULTS = {"most": str(DEFAULT_PAIRS), "repeats": "10", "known_answers": "10", "seed": "0"}
 OF_UNITS = ("circuits", "model", "layer", "unit", "q")
 WORDS = 10
 CONCEPT = "concept"
@@ -34,7 +34,7 @@ class NewTrial(forms.Form):
     layer = forms.CharField(required=False, max_length=200)
     unit = forms.IntegerField(required=False, min_value=0, max_value=MAX_COUNT)
     q = forms.CharField(required=False, max_length=200)
-    most = forms.IntegerField(min_value=1, max_value=MOST)
+    most = forms.IntegerField(min_value=1, max_value=MAX_PAIRS)
     repeats = forms.IntegerField(min_value=0, max_value=100)
     known_answers = forms.IntegerField(min_value=0, max_value=100)
     seed = forms.IntegerField(min_value=0, max_value=MAX_COUNT)
@@ -52,7 +52,7 @@ class NewTrial(forms.Form):
 
     def __init__(self, data: QueryDict, listed: Sequence[LabelSource]) -> None:
         typed = data.copy()
-        for name, value in USUALLY.items():
+        for name, value in DEFAULTS.items():
             typed.setdefault(name, value)
         super().__init__(typed)
         cast("forms.MultipleChoiceField", self.fields["source"]).choices = [(each.key, each.words) for each in listed]

@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 from experiments.models import Answer, Exemplar, Pair, PairwiseTrial, Vote
 
 FIRST, SECOND, NEITHER = "first", "second", "neither"
-SHOWN = 10
+MAX_EXEMPLARS = 10
 """Exemplars of a unit that a judge sees, the strongest."""
 
 
@@ -60,6 +60,6 @@ def count_full(trial: PairwiseTrial) -> int:
 def exemplars_of(profiles: Iterable[int]) -> Mapping[int, list[Exemplar]]:
     """The exemplars of these profiles, in one query."""
     found: dict[int, list[Exemplar]] = {}
-    for each in Exemplar.objects.filter(profile__in=set(profiles), rank__lte=SHOWN).order_by("profile", "rank"):
+    for each in Exemplar.objects.filter(profile__in=set(profiles), rank__lte=MAX_EXEMPLARS).order_by("profile", "rank"):
         found.setdefault(each.profile_id, []).append(each)
     return found

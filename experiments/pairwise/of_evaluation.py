@@ -15,12 +15,12 @@ from django.db.models import QuerySet
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.models import Evaluation, ItemStatus, Pair, PairwiseTrial, Unit
 from experiments.pairwise import sources
-from experiments.pairwise.form import MOST, draw_pairs
+from experiments.pairwise.form import MAX_PAIRS, draw_pairs
 from experiments.pairwise.results import JudgeScore, PreferenceCell, Preferences, trial_results
 from experiments.pairwise.sources import LabelsBySource, SourceLabel
 from workers.record.evaluations import Cell, Figure, ResultTable
 
-JUDGES, MOST_JUDGES = 10, 1_000
+JUDGES, MAX_JUDGES = 10, 1_000
 """People for each pair: as in the paper, and at most."""
 SHUFFLED = "shuffled"
 """Labels of other units: a floor of checks, which says nothing of a source here."""
@@ -61,10 +61,10 @@ def draft_trial_of(
         raise InvalidInput(f"This evaluation has no labels of “{unknown[0][:60]}”. Choose of: {names}.", "sources")
     if len(set(chosen)) < 2:
         raise InvalidInput("Choose two sources or more.", "sources")
-    if not 1 <= most <= MOST:
-        raise InvalidInput(f"Choose 1 to {MOST:,} pairs of two sources, not {most}.", "most")
-    if not 0 <= judges_wanted <= MOST_JUDGES:
-        raise InvalidInput(f"Choose 1 to {MOST_JUDGES:,} judges a pair, not {judges_wanted}.", "judges_wanted")
+    if not 1 <= most <= MAX_PAIRS:
+        raise InvalidInput(f"Choose 1 to {MAX_PAIRS:,} pairs of two sources, not {most}.", "most")
+    if not 0 <= judges_wanted <= MAX_JUDGES:
+        raise InvalidInput(f"Choose 1 to {MAX_JUDGES:,} judges a pair, not {judges_wanted}.", "judges_wanted")
     trial = PairwiseTrial(
         name=f"Two by two: {evaluation.name}"[:80],
         sources=[key for key in there if key in chosen],

@@ -21,7 +21,7 @@ from experiments.core.params import parse_float
 from experiments.display.tables import ListColumn, choose_columns
 from experiments.models import Evaluation, Judge, Layer, PairKind, PairwiseTrial, Role, VisionModelRow
 from experiments.pairwise import actions, drawing, judging, lists, results, sources
-from experiments.pairwise.form import MOST, NewTrial, draft_trial
+from experiments.pairwise.form import MAX_PAIRS, NewTrial, draft_trial
 from experiments.pairwise.of_evaluation import name_sources
 from experiments.runs.filter_words import describe_filter
 
@@ -39,7 +39,7 @@ COLUMNS = (
     ListColumn("created", "Created", "created", "few"),
     ListColumn("closed", "Closed", "closed", "few"),
 )
-USUAL_COLUMNS = ("labels", "place", "pairs", "status", "judged", "created")
+DEFAULT_COLUMNS = ("labels", "place", "pairs", "status", "judged", "created")
 """Columns of a list that names none."""
 JUDGES = "judges"
 """The part of the page that follows the backbones at work; htmx asks for it by this id."""
@@ -54,7 +54,7 @@ def index(request: HttpRequest) -> HttpResponse:
     page = Page.of(request.GET, found.rows.count(), PER_PAGE)
     rows = list(found.rows[page.start : page.end])
     contents = lists.read_contents(rows, user)
-    columns = choose_columns(COLUMNS, USUAL_COLUMNS, request.GET.getlist("col"))
+    columns = choose_columns(COLUMNS, DEFAULT_COLUMNS, request.GET.getlist("col"))
     context = {
         "breadcrumbs": _list_breadcrumbs(),
         "found": found,
@@ -101,7 +101,7 @@ def new(request: HttpRequest) -> HttpResponse:
         "kept": [(name, form.data.get(name, "")) for name in form.fields if name != "source"],
         "models": VisionModelRow.objects.values_list("name", flat=True),
         "layers": Layer.objects.filter(model__name=model).values_list("name", flat=True) if model else [],
-        "most": MOST,
+        "most": MAX_PAIRS,
     }
     return render(request, "pairwise/new.html", context, status=400 if sent else 200)
 

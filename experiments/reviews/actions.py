@@ -38,9 +38,9 @@ from experiments.reviews.reservation import LENGTH
 from workers import registry
 from workers.record.statuses import ENDED
 
-MOST = 10_000
+MAX_RUNS = 10_000
 """Runs of one queue."""
-MOST_REVIEWERS, NOTE_CHARS = 9, 2_000
+MAX_REVIEWERS, NOTE_CHARS = 9, 2_000
 """Of an item; of what a queue says to its reviewers."""
 QUERY_CHARS = 20_000
 """Characters of a filter: a thousand ticked runs fit."""
@@ -62,18 +62,18 @@ class NotSubmitted(StateConflict):
 
 
 @transaction.atomic
-def make_queue(by: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Sequence[User] = ()) -> ReviewQueue:
+def make_queue(actor: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Sequence[User] = ()) -> ReviewQueue:
     """Save a queue of these runs, in their order, as they are now; those who are to review it are told. `reviewers` may
     be empty for everybody who may review."""
     if not (count := runs.count()):
         raise InvalidInput("No run is chosen: a queue needs at least one.")
-    if count > MOST:
-        words = f"{count:,} runs are chosen, and a queue holds at most {MOST:,}. Narrow the list down first."
+    if count > MAX_RUNS:
+        words = f"{count:,} runs are chosen, and a queue holds at most {MAX_RUNS:,}. Narrow the list down first."
         raise InvalidInput(words)
     if reviewers and len(reviewers) < queue.reviewers_per_item:
         words = f"Name at least {queue.reviewers_per_item}, or nobody: so many reviews of each run are wanted."
         raise InvalidInput(words, "reviewers")
-    queue.owner = by.person
+    queue.owner = actor.person
     queue.save()
     queue.reviewers.set(reviewers)
     rows = runs.values_list("pk", "last_seq")
@@ -82,9 +82,9 @@ def make_queue(by: Actor, runs: QuerySet[Run], queue: ReviewQueue, reviewers: Se
         batch_size=BATCH,
     )
     details = {"filters": queue.filters} if queue.filters else {}
-    audit.record(by, Verb.QUEUE_CREATED, queue, items=count, **details)
-    words = f"{by.name} asks you to review {count:,} run{'' if count == 1 else 's'} in “{queue.name}”."
-    _tell_reviewers(queue, by, words)
+    audit.record(actor, Verb.QUEUE_CREATED, queue, items=count, **details)
+    words = f"{actor.name} asks you to review {count:,} run{'' if count == 1 else 's'} in “{queue.name}”."
+    _tell_reviewers(queue, actor, words)
     outbox.announce_queue(queue, count)
     _publish(queue.pk)
     return queue
@@ -105,9 +105,9 @@ def may_put_up(run: Run, user: User, role: Role) -> bool:
 
 
 @transaction.atomic
-def add_run(by: Actor, run: Run, queue: int) -> ReviewItem:
+def add_run(actor: Actor, run: Run, queue: int) -> ReviewItem:
     """Put a run that has ended up for review in an open queue, as its last item; the reviewers it names are told."""
-    if not own_runs(Run.objects.filter(pk=run.pk), by.person).exists():
+    if not own_runs(Run.objects.filter(pk=run.pk), actor.person).exists():
         raise StateConflict("Add runs of your own; an admin may add any.")
     if not run.has_ended:
         raise StateConflict("This run has not ended: it can be reviewed once it has.")
@@ -117,19 +117,19 @@ def add_run(by: Actor, run: Run, queue: int) -> ReviewItem:
     if row.items.filter(run=run).exists():
         raise StateConflict(f"Run {run.pk} is in this queue already.")
     last = row.items.aggregate(Max("position"))["position__max"] or 0
-    if last >= MOST:
-        raise StateConflict(f"This queue holds {MOST:,} runs, and takes no more. Choose another.")
+    if last >= MAX_RUNS:
+        raise StateConflict(f"This queue holds {MAX_RUNS:,} runs, and takes no more. Choose another.")
     item = ReviewItem.objects.create(queue=row, run=run, position=last + 1, seen_seq=run.last_seq)
-    audit.record(by, Verb.RUN_PUT_UP, run, queue=queue)
-    _tell_reviewers(row, by, f"{by.name} has put {notifications.name_run(run)} up for review in “{row.name}”.")
+    audit.record(actor, Verb.RUN_PUT_UP, run, queue=queue)
+    _tell_reviewers(row, actor, f"{actor.name} has put {notifications.name_run(run)} up for review in “{row.name}”.")
     outbox.announce_queue(row, 1)
     _publish(queue)
     return item
 
 
-def _tell_reviewers(queue: ReviewQueue, by: Actor, words: str) -> None:
+def _tell_reviewers(queue: ReviewQueue, actor: Actor, words: str) -> None:
     """Those whom the queue names, but for who did it."""
-    for reviewer in queue.reviewers.exclude(pk=by.person.pk):
+    for reviewer in queue.reviewers.exclude(pk=actor.person.pk):
         notifications.notify_person(reviewer, NotificationKind.REVIEW, words, queue.get_absolute_url())
 
 
@@ -139,15 +139,15 @@ def may_close(user: User, queue: ReviewQueue) -> bool:
 
 
 @transaction.atomic
-def close_queue(by: Actor, queue: ReviewQueue) -> bool:
+def close_queue(actor: Actor, queue: ReviewQueue) -> bool:
     """No more reviews, and those that there are count. False if it is closed already."""
-    if queue.closed is None and not may_close(by.person, queue):
+    if queue.closed is None and not may_close(actor.person, queue):
         raise PermissionDenied("A queue is closed by an admin, or by who made it.")
     if not ReviewQueue.objects.filter(pk=queue.pk, closed=None).update(closed=timezone.now()):
         return False
     begun = queue.items.filter(complete=False, reviews__state=ReviewState.SUBMITTED).distinct()
     projection.project(begun.values_list("run_id", flat=True))
-    audit.record(by, Verb.QUEUE_CLOSED, queue)
+    audit.record(actor, Verb.QUEUE_CLOSED, queue)
     _publish(queue.pk)
     return True
 
@@ -160,56 +160,56 @@ def _publish(queue: int) -> None:
 # --- reservations ---------------------------------------------------------------------------------------------
 
 
-def take_next(by: Actor, queue: ReviewQueue, wanted: int | None = None) -> Review | None:
+def take_next(actor: Actor, queue: ReviewQueue, wanted: int | None = None) -> Review | None:
     """The next item for this person, reserved; the one at the position `wanted`, if it is to be had. None if there is
     none at the moment."""
-    review = reservation.take(queue, by.person, wanted)
+    review = reservation.take(queue, actor.person, wanted)
     if review is not None:
         _publish(queue.pk)
     return review
 
 
-def take_item(by: Actor, item: ReviewItem) -> Review:
+def take_item(actor: Actor, item: ReviewItem) -> Review:
     """Reserve this very item; a review that is done already is what it is."""
-    review = reservation.claim(item.pk, by.person)
+    review = reservation.claim(item.pk, actor.person)
     if review is None or (review.state == ReviewState.DRAFT and not review.holds()):
         raise StateConflict("Other reviewers hold this item at the moment, or it is not for you.")
     _publish(item.queue_id)
     return review
 
 
-def hold_item(by: Actor, item: ReviewItem) -> Review | None:
+def hold_item(actor: Actor, item: ReviewItem) -> Review | None:
     """A sign of life: the reservation is renewed. None where nothing was begun; nothing new is reserved."""
-    begun = item.reviews.filter(reviewer=by.person).exists()
-    return reservation.claim(item.pk, by.person) if begun else None
+    begun = item.reviews.filter(reviewer=actor.person).exists()
+    return reservation.claim(item.pk, actor.person) if begun else None
 
 
 # --- what a reviewer writes -----------------------------------------------------------------------------------
 
 
-def save_draft(by: Actor, item: int, version: int, fields: Mapping[str, Any]) -> Review:
+def save_draft(actor: Actor, item: int, version: int, fields: Mapping[str, Any]) -> Review:
     """Keep a draft. `version` is that of the draft which the reviewer changed; `fields` as `rubric.opinion_from`. It
     has no slot where the reservation lapsed and another has the place."""
     with reservation.lock_item(item) as row:
-        return _write(row, by.person, version, fields)
+        return _write(row, actor.person, version, fields)
 
 
 def submit(
-    by: Actor, item: int, version: int, fields: Mapping[str, Any], seq: int, *, additional: bool = False
+    actor: Actor, item: int, version: int, fields: Mapping[str, Any], seq: int, *, additional: bool = False
 ) -> Review:
     """Submit. `seq` is the run's last event that the reviewer has seen; `additional`: even if the place is taken.
 
     What is refused is kept as a draft; so call it outside of any transaction.
     """
     with reservation.lock_item(item) as row:
-        review = _write(row, by.person, version, fields)
+        review = _write(row, actor.person, version, fields)
         hindrance = _find_hindrance(row, review, seq, additional)
         if hindrance is None:
             review.state, review.submitted = ReviewState.SUBMITTED, timezone.now()
             review.seq, review.reserved_until = row.run.last_seq, None
             review.save()
             reservation.update_complete(row)
-            audit.record(by, Verb.REVIEW_SUBMITTED, review, additional=review.slot is None)
+            audit.record(actor, Verb.REVIEW_SUBMITTED, review, additional=review.slot is None)
             _publish(row.queue_id)
     if hindrance is not None:
         raise hindrance
@@ -265,10 +265,10 @@ def clock(time: datetime | None) -> str:
     return f"{time:%H:%M} UTC" if time else ""
 
 
-def decline(by: Actor, item: int, reason: str) -> Review:
+def decline(actor: Actor, item: int, reason: str) -> Review:
     """Leave the item to another reviewer, with a reason."""
     with reservation.lock_item(item) as row:
-        review = _open_draft(row, by.person)
+        review = _open_draft(row, actor.person)
         if not reason.strip() or len(reason) > DECLINE_CHARS or "\x00" in reason:
             words = f"Say why in 1 to {DECLINE_CHARS:,} characters: whoever made the queue will read it."
             raise InvalidInput(words, "reason")
@@ -276,14 +276,14 @@ def decline(by: Actor, item: int, reason: str) -> Review:
         review.slot = review.reserved_until = None
         review.version += 1
         review.save()
-        audit.record(by, Verb.REVIEW_DECLINED, review, reason=review.reason)
+        audit.record(actor, Verb.REVIEW_DECLINED, review, reason=review.reason)
         _publish(row.queue_id)
     return review
 
 
-def undo(by: Actor, queue: ReviewQueue) -> Review:
+def undo(actor: Actor, queue: ReviewQueue) -> Review:
     """Take back this person's last submission in the queue: a draft again, in the same place."""
-    last = _last_submission(queue, by.person)
+    last = _last_submission(queue, actor.person)
     if last is None:
         minutes = int(UNDO.total_seconds() // 60)
         raise StateConflict(f"There is no submission of yours from the last {minutes} minutes to undo.")
@@ -298,7 +298,7 @@ def undo(by: Actor, queue: ReviewQueue) -> Review:
         review.version += 1
         review.save()
         reservation.update_complete(row)
-        audit.record(by, Verb.REVIEW_WITHDRAWN, review)
+        audit.record(actor, Verb.REVIEW_WITHDRAWN, review)
         _publish(row.queue_id)
     return review
 
@@ -350,7 +350,7 @@ def why_not_settle(user: User, item: ReviewItem) -> str:
     return "You asked for this run: another reviewer or an admin gives the final verdict." * (item.run.owner == user)
 
 
-def settle_item(by: Actor, item: int, verdict: str, label: str, reason: str) -> Adjudication:
+def settle_item(actor: Actor, item: int, verdict: str, label: str, reason: str) -> Adjudication:
     """Give the final verdict on an item, or another in its place."""
     verdict, label, reason = verdict.strip(), label.strip(), reason.replace("\r\n", "\n").strip()
     if verdict not in ReviewVerdict.values:
@@ -364,12 +364,12 @@ def settle_item(by: Actor, item: int, verdict: str, label: str, reason: str) -> 
     if "\x00" in label + reason:
         raise InvalidInput("The words hold a zero byte, which cannot be kept.")
     with reservation.lock_item(item) as row:
-        if problem := why_not_settle(by.person, row):
+        if problem := why_not_settle(actor.person, row):
             raise StateConflict(problem)
         final = Adjudication.objects.create(
-            item=row, adjudicator=by.person, verdict=verdict, corrected_label=label, reason=reason
+            item=row, adjudicator=actor.person, verdict=verdict, corrected_label=label, reason=reason
         )
-        projection.project([row.run_id], by=by.person)
-        audit.record(by, Verb.REVIEW_ADJUDICATED, row, final_verdict=final.pk)
+        projection.project([row.run_id], by=actor.person)
+        audit.record(actor, Verb.REVIEW_ADJUDICATED, row, final_verdict=final.pk)
         _publish(row.queue_id)
     return final

@@ -48,7 +48,7 @@ class QueueIn(Body):
     )
     only_ended: bool = Field(True, description="of a filter: leave out runs that have not ended")
     note: str = Field("", max_length=actions.NOTE_CHARS, pattern=NO_NUL)
-    reviewers_per_item: int = Field(1, ge=1, le=actions.MOST_REVIEWERS)
+    reviewers_per_item: int = Field(1, ge=1, le=actions.MAX_REVIEWERS)
     blind: bool = True
     reviewers: list[str] = Field([], max_length=100, description="user names; nobody: whoever may review")
 
@@ -227,21 +227,21 @@ def create_queue(request: HttpRequest, plan: QueueIn, response: HttpResponse) ->
     return Status(201, answer_once(request, response, by.person, make))
 
 
-def _choose_runs(by: Actor, plan: QueueIn) -> QuerySet[Run]:
+def _choose_runs(actor: Actor, plan: QueueIn) -> QuerySet[Run]:
     """As on the page, but that a filter which makes no sense is refused, and so are names of runs that cannot be
     queued."""
     if bool(plan.runs) == bool(plan.query):
         raise InvalidInput("Name runs, or a filter that chooses them: one of the two.", "runs")
     if plan.runs:
-        rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), by.person))
+        rows = actions.ended_runs(actions.own_runs(Run.objects.filter(pk__in=plan.runs), actor.person))
         if left := set(plan.runs) - set(rows.values_list("pk", flat=True)):
             words = f"Not to be queued by you, or not ended, or not there: {', '.join(map(str, sorted(left)))}."
             raise InvalidInput(words, "runs")
         return rows.order_by("pk")
-    found = run_lists.runs_from(QueryDict(plan.query).dict(), by.person)
+    found = run_lists.runs_from(QueryDict(plan.query).dict(), actor.person)
     for name, problem in found.problems.items():
         raise InvalidInput(f"{name}: {problem}", "query")
-    theirs = actions.own_runs(found.runs, by.person)
+    theirs = actions.own_runs(found.runs, actor.person)
     return actions.ended_runs(theirs) if plan.only_ended else theirs
 
 

@@ -21,7 +21,7 @@ from experiments.models import Review, ReviewItem, ReviewQueue, ReviewState, Rol
 from experiments.reviews import rubric
 from experiments.runs.lists import runs_from
 
-SHOWN = 5
+MAX_QUEUES = 5
 """Queues that the Overview names."""
 SHOWS = {"open": "To review", "complete": "Complete"}
 OF_RUNS = ("q", "model", "layer", "backbone", "verdict", "check")
@@ -50,7 +50,7 @@ def with_items(queues: QuerySet[ReviewQueue]) -> QuerySet[Any]:
 def list_unfinished(user: Any) -> list[Any]:
     """The newest queues in which this person may review and something is `left`."""
     rows = with_items(blindness.queues_of(user)).annotate(left=F("total") - F("complete"))
-    return list(rows.filter(left__gt=0)[:SHOWN])
+    return list(rows.filter(left__gt=0)[:MAX_QUEUES])
 
 
 def with_progress(queues: QuerySet[Any]) -> list[Any]:

@@ -45,7 +45,7 @@ QUEUE_COLUMNS = (
     ListColumn("created", "Created", "created", "few"),
     ListColumn("closed", "Closed", "closed", "few"),
 )
-USUAL_QUEUE_COLUMNS = ("status", "complete", "verdicts", "place", "created")
+DEFAULT_QUEUE_COLUMNS = ("status", "complete", "verdicts", "place", "created")
 ITEM_COLUMNS = (
     ListColumn("number", "Run", kind="number"),
     ListColumn("unit", "Unit", kind="place"),
@@ -57,9 +57,9 @@ ITEM_COLUMNS = (
     ListColumn("best", "Best", kind="number", wide=True),
     ListColumn("people", "Reviewers"),
 )
-USUAL_ITEM_COLUMNS = ("number", "unit", "labels", "check", "verdict", "people")
+DEFAULT_ITEM_COLUMNS = ("number", "unit", "labels", "check", "verdict", "people")
 """Columns of a list of queues, and of items, that names none."""
-OFFERED = 50
+MAX_QUEUES = 50
 """Open queues that a run is offered to, the newest."""
 
 
@@ -72,7 +72,7 @@ def index(request: HttpRequest) -> HttpResponse:
     page = Page.of(request.GET, found.rows.count(), QUEUES_PER_PAGE, *queue_lists.FILTERS, "sort", "col")
     rows = lists.with_progress(found.rows[page.start : page.end])
     contents = queue_lists.read_contents(rows, user)
-    columns = choose_columns(QUEUE_COLUMNS, USUAL_QUEUE_COLUMNS, request.GET.getlist("col"))
+    columns = choose_columns(QUEUE_COLUMNS, DEFAULT_QUEUE_COLUMNS, request.GET.getlist("col"))
     drafts = Review.objects.filter(reviewer=user, state=ReviewState.DRAFT, item__queue__closed=None, version__gt=1)
     context = {
         "found": found,
@@ -99,7 +99,7 @@ class QueueForm(forms.Form):
 
     name = forms.CharField(max_length=80)
     note = forms.CharField(max_length=actions.NOTE_CHARS, required=False)
-    reviewers_per_item = forms.IntegerField(min_value=1, max_value=actions.MOST_REVIEWERS, initial=1)
+    reviewers_per_item = forms.IntegerField(min_value=1, max_value=actions.MAX_REVIEWERS, initial=1)
     blind = forms.BooleanField(required=False, initial=True)
     only_ended = forms.BooleanField(required=False, initial=True)
     reviewers = forms.MultipleChoiceField(required=False)
@@ -151,7 +151,7 @@ def put_up(request: HttpRequest, pk: int) -> HttpResponse:
         raise PermissionDenied("Runs that have ended are added to review: your own, by an admin any.")
     if request.method != "POST":
         there = run.review_items.values("queue")
-        offered = ReviewQueue.objects.filter(closed=None).exclude(pk__in=there).select_related("owner")[:OFFERED]
+        offered = ReviewQueue.objects.filter(closed=None).exclude(pk__in=there).select_related("owner")[:MAX_QUEUES]
         return render(request, "reviews/put_up.html", {"run": run, "offered": list(offered)})
     try:
         item = actions.add_run(actor, run, parse_key(request.POST.get("queue")))
@@ -188,7 +188,7 @@ def queue(request: HtmxRequest, pk: int) -> HttpResponse:
     page = Page.of(request.GET, found.rows.count(), PER_PAGE)
     rows = lists.item_rows(list(found.rows[page.start : page.end]), user)
     lists.note_shown(rows, user)
-    columns = choose_columns(ITEM_COLUMNS, USUAL_ITEM_COLUMNS, request.GET.getlist("col"))
+    columns = choose_columns(ITEM_COLUMNS, DEFAULT_ITEM_COLUMNS, request.GET.getlist("col"))
     # This person's drafts whose place went to another: they can be sent as additional reviews
     displaced = Review.objects.filter(item__queue=row, reviewer=user, state=ReviewState.DRAFT, slot=None)
     context = {

@@ -26,7 +26,7 @@ from experiments.models import Experiment, Hypothesis, Observation, Role, Run, T
 from experiments.models.run import VERDICT_COLUMNS
 from experiments.models.tag import TAG_CHARS
 from experiments.runs import lists
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 from workers.record.statuses import Status
 
 router = Router(tags=["Runs"])
@@ -209,7 +209,7 @@ def _run_out(names: Names, run: Run) -> RunOut:
         score=ScoreOut.model_validate(run.score) if run.score else None,
         biases=[BiasOut.model_validate(each) for each in run.biases],
         tags=[tag.name for tag in run.tags.all()],
-        limits={name: run.limits.get(name) for name in USUAL},
+        limits={name: run.limits.get(name) for name in DEFAULT_LIMITS},
         **{name: getattr(run, name) for name in SAME},
     )
 

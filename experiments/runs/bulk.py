@@ -23,9 +23,9 @@ from experiments.runs import actions, lists
 from experiments.runs.steering import actions as steering
 from workers.record.statuses import Status
 
-MOST = 1_000
+MAX_RUNS = 1_000
 """Maximum number of runs in one action; more must be narrowed down first."""
-SHOWN = 20
+MAX_NAMED_RUNS = 20
 """Runs named on the page that asks."""
 
 
@@ -56,7 +56,7 @@ def act(request: HttpRequest) -> HttpResponse:
         messages.error(request, problem)
         return redirect(back)
     if name in PAGES:  # the query string says the same choice to the other page
-        numbers = [str(key) for key in runs.values_list("pk", flat=True)[:MOST]]
+        numbers = [str(key) for key in runs.values_list("pk", flat=True)[:MAX_RUNS]]
         chosen = urlencode({"run": numbers if name == "compare" else ",".join(numbers)}, doseq=True)
         if request.POST.get("all") == "yes" and name not in NUMBERED:
             chosen = QueryDict(query).urlencode()
@@ -66,8 +66,8 @@ def act(request: HttpRequest) -> HttpResponse:
         report(request, name, [(run, do(name, actor, run, words)) for run in runs])
         return redirect(back)
     asked = {"verb": ACTIONS[name][0], "name": name, "tag": words, "count": count, "back": back, "query": query}
-    keys, more = list(runs.values_list("pk", flat=True)), max(0, count - SHOWN)
-    return render(request, "runs/sure.html", asked | {"keys": keys, "runs": runs[:SHOWN], "more": more})
+    keys, more = list(runs.values_list("pk", flat=True)), max(0, count - MAX_NAMED_RUNS)
+    return render(request, "runs/sure.html", asked | {"keys": keys, "runs": runs[:MAX_NAMED_RUNS], "more": more})
 
 
 def _select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
@@ -75,7 +75,7 @@ def _select_runs(request: HttpRequest, user: User) -> QuerySet[Run]:
     if request.POST.get("all") == "yes":
         return lists.runs_from(QueryDict(request.POST.get("query", "")).dict(), user).runs
     keys = [key for key in map(parse_key, request.POST.getlist("run")) if key]
-    return Run.objects.filter(pk__in=keys[: MOST + 1]).order_by("-pk")
+    return Run.objects.filter(pk__in=keys[: MAX_RUNS + 1]).order_by("-pk")
 
 
 def refusal(name: str, count: int, words: str) -> str:
@@ -86,8 +86,10 @@ def refusal(name: str, count: int, words: str) -> str:
         return "No run is chosen: tick some first."
     if name == "compare" and not 2 <= count <= 6:
         return f"2 to 6 runs can be compared, and {count} are chosen."
-    if name in ACTIONS and count > MOST:
-        return f"{count:,} runs are chosen, and at most {MOST:,} can be changed at once. Narrow the list down first."
+    if name in ACTIONS and count > MAX_RUNS:
+        return (
+            f"{count:,} runs are chosen, and at most {MAX_RUNS:,} can be changed at once. Narrow the list down first."
+        )
     if name in ("tag", "untag") and not words:
         return "Write the tag first."
     if len(words) > TAG_CHARS:

@@ -22,7 +22,7 @@ SAME = ("system_kind", "model", "layer", "unit", "options", "question", "task", 
 def draft_run(
     system: SystemSpec,
     *,
-    task: str = tasks.USUAL,
+    task: str = tasks.DEFAULT_TASK,
     question: str = "",
     toolset: str = "",
     backbone: str = compatibility.SCRIPTED,

@@ -47,7 +47,7 @@ COLUMNS = (
     ListColumn("owner", "By", "owner", "few", wide=True),
     ListColumn("time", "Time", "seconds", "number", wide=True),
 )
-USUAL = ("number", "status", "labels", "check", "verdict", "backbone", "asked")
+DEFAULT_COLUMNS = ("number", "status", "labels", "check", "verdict", "backbone", "asked")
 """Columns of a list that names none."""
 
 
@@ -61,7 +61,7 @@ def index(request: HtmxRequest) -> HttpResponse:
     runs = found.runs.prefetch_related("owner", "tags", fetch_checks()).defer(*UNSHOWN)
     page = Page.of(request.GET, found.runs.count(), PER_PAGE)
     rows = list(runs[page.start : page.end])
-    columns = choose_columns(COLUMNS, USUAL, request.GET.getlist("col"))
+    columns = choose_columns(COLUMNS, DEFAULT_COLUMNS, request.GET.getlist("col"))
     part = request.htmx and not request.htmx.history_restore_request
     context: dict[str, Any] = {
         "page": page,

@@ -47,7 +47,7 @@ class Hits(Schema):
 
 
 class Asked(Schema):
-    q: Annotated[str, Field(min_length=1, max_length=words.LONGEST, pattern=NO_NUL)]
+    q: Annotated[str, Field(min_length=1, max_length=words.MAX_QUERY_CHARS, pattern=NO_NUL)]
     kind: TextKind | None = None
     model: Words | None = None
     layer: Words | None = None

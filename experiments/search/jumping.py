@@ -34,7 +34,7 @@ from experiments.search.results import Piece, address, find_images, of_passages,
 from experiments.search.runs import runs_matching
 
 T = TypeVar("T")
-FEW = 5
+MAX_OF_A_KIND = 5
 """Maximum options of each kind."""
 LISTED = 400
 """Queues, trials and layers that are compared, the newest."""
@@ -98,14 +98,14 @@ def reviewing(terms: Sequence[str], user: User) -> Iterator[Option]:
     """Yield the newest queues and trials with this name; with the word "agreement", the agreement of a queue's
     reviewers."""
     queues = _rank(ReviewQueue.objects.all()[:LISTED], lambda each: f"{each.name} agreement queue", terms)
-    for queue in queues[:FEW]:
+    for queue in queues[:MAX_OF_A_KIND]:
         if not set(terms) & AGREEMENT:
             yield Option(_cut_plain(queue.name, terms), queue.get_absolute_url(), "review queue")
         elif may_see_agreement(user, queue):
             where = reverse("review-agreement", args=[queue.pk])
             yield Option(_cut_plain(f"Agreement in {queue.name}", terms), where, "agreement")
     trials = _rank(PairwiseTrial.objects.all()[:LISTED], lambda each: f"{each.name} trial", terms)
-    for trial in trials[:FEW]:
+    for trial in trials[:MAX_OF_A_KIND]:
         yield Option(_cut_plain(trial.name, terms), trial.get_absolute_url(), "trial")
 
 
@@ -113,7 +113,7 @@ def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
     """Yield the run of this number, and the newest runs that match the words."""
     numbers = [int(term.removeprefix("#")) for term in terms if NUMBER.fullmatch(term.removeprefix("#"))]
     alone = len(numbers) == 1 and set(terms) <= {*FILLING, str(numbers[0]), f"#{numbers[0]}"}
-    keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:FEW])
+    keys = list(runs_matching(typed, Names(user)).order_by("-pk")[:MAX_OF_A_KIND])
     asked = Run.objects.filter(pk__in=[*keys, *(numbers if alone else ())])
     rows = list(visible_to(asked).order_by("-pk"))
     rows.sort(key=lambda run: not (alone and run.pk == numbers[0]))
@@ -122,7 +122,7 @@ def runs(typed: str, terms: Sequence[str], user: User) -> Iterator[Option]:
 
 def _list_latest(user: User) -> Iterator[Option]:
     """Yield the person's newest runs, which are listed before any input."""
-    yield from _offer_runs(list(visible_to(Run.objects.filter(owner=user)).order_by("-pk")[:FEW]))
+    yield from _offer_runs(list(visible_to(Run.objects.filter(owner=user)).order_by("-pk")[:MAX_OF_A_KIND]))
 
 
 def _offer_runs(rows: Sequence[Run], terms: Sequence[str] = ()) -> Iterator[Option]:
@@ -142,10 +142,12 @@ def units(terms: Sequence[str]) -> Iterator[Option]:
     layers = Layer.objects.filter(units__gt=numbers[0]).select_related("model").defer("names")
     fitting = _rank(layers[:LISTED], lambda each: f"{each.model.name} {each.name}", others)
     if not others:
-        fitting = list(layers[:FEW])
-    best = Exemplar.objects.filter(rank=1, profile__unit__layer__in=fitting[:FEW], profile__unit__number=numbers[0])
+        fitting = list(layers[:MAX_OF_A_KIND])
+    best = Exemplar.objects.filter(
+        rank=1, profile__unit__layer__in=fitting[:MAX_OF_A_KIND], profile__unit__number=numbers[0]
+    )
     images = dict(best.values_list("profile__unit__layer", "image"))
-    for layer in fitting[:FEW]:
+    for layer in fitting[:MAX_OF_A_KIND]:
         if url := address("unit", layer.model.name, layer.name, numbers[0]):
             image = address("thumbnail", images[layer.pk], THUMBNAIL) if layer.pk in images else ""
             yield Option(_cut_plain(f"{layer.name} unit {numbers[0]}"), url, layer.model.name, image)
@@ -160,9 +162,9 @@ def models(terms: Sequence[str]) -> Iterator[Option]:
 
 def _find_passages(terms: Sequence[str], user: User) -> Iterator[Option]:
     """Yield the first results of a search; questions are listed with the runs."""
-    keys = find(terms, SearchScope(), limit=2 * FEW, viewer=user).keys
+    keys = find(terms, SearchScope(), limit=2 * MAX_OF_A_KIND, viewer=user).keys
     rows = SearchText.objects.select_related("run").exclude(kind=TextKind.QUESTION).in_bulk(keys)
-    few = [rows[key] for key in keys if key in rows][:FEW]
+    few = [rows[key] for key in keys if key in rows][:MAX_OF_A_KIND]
     places, images = of_passages(few), find_images(few)
     for passage in few:
         if url := places[passage.pk]:

@@ -20,7 +20,7 @@ from experiments.display.run_pictures import find_pictures
 from experiments.models import Layer, Role, SearchText, TextKind, VisionModelRow
 from experiments.search import finding, jumping, results
 
-LONGEST_NAME = 200
+MAX_NAME = 200
 
 
 @require_safe
@@ -88,7 +88,7 @@ TEMPLATES = {"found": "search/found.html", "found-next": "search/more.html"}
 def _scope_of(given: Mapping[str, str]) -> tuple[finding.SearchScope, list[str]]:
     """Return where to search, and messages on invalid parts, which are left out."""
     notes = []
-    fields: dict[str, Any] = {name: given.get(name, "").strip()[:LONGEST_NAME] for name in ("kind", "model", "layer")}
+    fields: dict[str, Any] = {name: given.get(name, "").strip()[:MAX_NAME] for name in ("kind", "model", "layer")}
     if fields["kind"] and fields["kind"] not in TextKind.values:
         notes.append(f"There is no kind “{fields['kind']}”: all kinds are searched.")
         fields["kind"] = ""

@@ -16,11 +16,11 @@ from experiments.search.finding import Found
 
 OF_IMAGES = frozenset({TextKind.TITLE, TextKind.TAG})
 THUMBNAIL = 160
-SHOWN = 6
+MAX_HITS_OF_RUN = 6
 """Hits of one run on a page; the others are counted."""
 LENGTH, BEFORE = 280, 60
 """Characters of a snippet, and of those before its first hit."""
-MOST = 40
+MAX_MARKS = 40
 """Maximum marked hits in one snippet."""
 
 Span = tuple[int, int]
@@ -63,7 +63,7 @@ class HitGroup:
     def add(self, hit: Hit) -> None:
         """Add a hit. Many images may have the same title: one represents all."""
         known = [(other.kind, other.place, other.pieces) for other in self.hits]
-        if (hit.kind, hit.place, hit.pieces) in known or len(known) >= SHOWN:
+        if (hit.kind, hit.place, hit.pieces) in known or len(known) >= MAX_HITS_OF_RUN:
             self.more += 1
         else:
             self.hits.append(hit)
@@ -158,7 +158,7 @@ def snippet(text: str, terms: Sequence[str], length: int = LENGTH) -> list[Piece
     """Return pieces of the text, each with true for a hit; "…" marks omitted parts."""
     spans = list(merge_spans(hits(text, terms)))
     start, end = window(text, spans[0][0] if spans else 0, length)
-    pieces = _mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MOST], start, end)
+    pieces = _mark_spans(text, [span for span in spans if start <= span[0] and span[1] <= end][:MAX_MARKS], start, end)
     return [*([("…", False)] if start else []), *pieces, *([("…", False)] if end < len(text) else [])]
 
 

@@ -15,9 +15,9 @@ from experiments.core.audit import Verb
 from experiments.core.errors import InvalidInput, StateConflict
 from experiments.core.params import parse_day_end
 from experiments.models import Run, Share, Study
-from experiments.models.share import LONGEST
+from experiments.models.share import MAX_VALIDITY
 
-MOST = 20
+MAX_LINKS = 20
 """Links to one run or study that may be good at the same time."""
 SPANS = (("1", "1 day"), ("7", "7 days"), ("30", "30 days"), ("date", "Until the end of"))
 YEAR = "Choose a day from today on, at most a year ahead."
@@ -52,7 +52,7 @@ class ShareForm(forms.Form):
         except InvalidInput as error:
             self.add_error("date", str(error))
             return None
-        if not timezone.now() < end <= timezone.now() + LONGEST:
+        if not timezone.now() < end <= timezone.now() + MAX_VALIDITY:
             self.add_error("date", YEAR)
         return end
 
@@ -63,9 +63,9 @@ def share(actor: Actor, shared: Run | Study, expires: datetime, *, names: bool, 
     are as many links as there may be."""
     of_run = isinstance(shared, Run)
     type(shared)._default_manager.select_for_update().get(pk=shared.pk)
-    if sum(each.is_good for each in shared.shares.all()) >= MOST:
+    if sum(each.is_good for each in shared.shares.all()) >= MAX_LINKS:
         noun = "run" if of_run else "study"
-        raise StateConflict(f"{MOST} links to {noun} {shared.pk} are good already. Revoke one that nobody needs.")
+        raise StateConflict(f"{MAX_LINKS} links to {noun} {shared.pk} are good already. Revoke one that nobody needs.")
     comments = comments and of_run
     made, token = Share.issue(shared, actor.person, expires, names=names, comments=comments)
     until = expires.isoformat(timespec="minutes")

@@ -14,7 +14,7 @@ from experiments.api.entry import allow
 from experiments.api.fields import Body, FullName, Id, RowOut, find
 from experiments.core.actors import Actor
 from experiments.models import Role, Run, Share, Study, TokenScope
-from experiments.models.share import LONGEST
+from experiments.models.share import MAX_VALIDITY
 from experiments.sharing import actions
 
 router = Router(tags=["Share links"])
@@ -23,7 +23,7 @@ router = Router(tags=["Share links"])
 class ShareIn(Body):
     """For how long, and what is shown beside the transcript."""
 
-    days: int = Field(7, ge=1, le=LONGEST.days)
+    days: int = Field(7, ge=1, le=MAX_VALIDITY.days)
     show_names: bool = False
     show_comments: bool = False
 
@@ -31,7 +31,7 @@ class ShareIn(Body):
 class StudyShareIn(Body):
     """For how long, and whether names are shown."""
 
-    days: int = Field(7, ge=1, le=LONGEST.days)
+    days: int = Field(7, ge=1, le=MAX_VALIDITY.days)
     show_names: bool = False
 
 

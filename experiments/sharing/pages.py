@@ -53,7 +53,7 @@ def _answer_form(request: HttpRequest, actor: Actor, shared: Run | Study, about:
         "shared": shared,
         "shares": [
             (each, access.may_change(actor.person, each.created_by_id, shared.owner_id))
-            for each in shared.shares.select_related("created_by")[: 5 * actions.MOST]
+            for each in shared.shares.select_related("created_by")[: 5 * actions.MAX_LINKS]
         ],
         "form": actions.ShareForm() if address else form,
         "spans": actions.SPANS,

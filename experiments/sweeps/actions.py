@@ -29,51 +29,53 @@ _GOES_ON = frozenset({SweepStatus.RUNNING, SweepStatus.PAUSED, SweepStatus.OUT_O
 """Statuses with work left."""
 
 
-def start(by: Actor, form: NewSweep) -> Sweep:
+def start(actor: Actor, form: NewSweep) -> Sweep:
     """Start the sweep of a form; a worker creates its runs. Raises InvalidFields."""
-    by.require(STARTS)
+    actor.require(STARTS)
     if not form.is_valid():
         wrong = {name: [str(each) for each in found] for name, found in form.errors.items()}
         raise InvalidFields("Nothing was started: some of it needs another look.", wrong)
-    return begin(by, form.draft())
+    return begin(actor, form.draft())
 
 
 @transaction.atomic
-def begin(by: Actor, sweep: Sweep) -> Sweep:
+def begin(actor: Actor, sweep: Sweep) -> Sweep:
     """Save a drafted sweep, and have a worker create its runs."""
-    add_sweep(by, sweep)
-    _work_again(by, sweep)
+    add_sweep(actor, sweep)
+    _work_again(actor, sweep)
     return sweep
 
 
 @transaction.atomic
-def add_sweep(by: Actor, sweep: Sweep) -> None:
+def add_sweep(actor: Actor, sweep: Sweep) -> None:
     """Save a drafted sweep, with its flow. The caller creates its runs."""
-    sweep.owner = by.person
+    sweep.owner = actor.person
     sweep.save()
-    Flow.objects.create(owner=by.person, sweep=sweep, weight=sweep.priority, open=sweep.status == SweepStatus.RUNNING)
-    audit.record(by, Verb.SWEEP_STARTED, sweep, runs=sweep.planned)
+    Flow.objects.create(
+        owner=actor.person, sweep=sweep, weight=sweep.priority, open=sweep.status == SweepStatus.RUNNING
+    )
+    audit.record(actor, Verb.SWEEP_STARTED, sweep, runs=sweep.planned)
 
 
-def pause(by: Actor, pk: int) -> bool:
+def pause(actor: Actor, pk: int) -> bool:
     """Start no further round. False if it is paused. Raises StateConflict."""
-    with _lock(by, pk) as sweep:
+    with _lock(actor, pk) as sweep:
         if sweep.status == SweepStatus.PAUSED:
             return False
         if sweep.status != SweepStatus.RUNNING:
             raise StateConflict(f"This sweep is {sweep.get_status_display().lower()}: there is nothing to pause.")
-        set_status(sweep, SweepStatus.PAUSED, f"Paused by {by.name}.")
-        audit.record(by, Verb.SWEEP_PAUSED, sweep)
+        set_status(sweep, SweepStatus.PAUSED, f"Paused by {actor.name}.")
+        audit.record(actor, Verb.SWEEP_PAUSED, sweep)
     return True
 
 
-def resume(by: Actor, pk: int, budget: Mapping[str, float | None] | None = None) -> bool:
+def resume(actor: Actor, pk: int, budget: Mapping[str, float | None] | None = None) -> bool:
     """Continue after a pause or a used-up budget. `budget`: column of a limit -> its new value, None for no limit;
     these are totals, so one that was reached has to be raised. False if it is running.
 
     Raises InvalidInput, StateConflict.
     """
-    with _lock(by, pk) as sweep:
+    with _lock(actor, pk) as sweep:
         if sweep.status not in _GOES_ON:
             raise StateConflict(
                 f"This sweep is {sweep.get_status_display().lower()}: retry what failed or was stopped."
@@ -86,35 +88,35 @@ def resume(by: Actor, pk: int, budget: Mapping[str, float | None] | None = None)
         if was_running and not budget:
             return False
         set_status(sweep, SweepStatus.RUNNING)
-        audit.record(by, Verb.SWEEP_RESUMED, sweep, **(budget or {}))
-        _work_again(by, sweep)
+        audit.record(actor, Verb.SWEEP_RESUMED, sweep, **(budget or {}))
+        _work_again(actor, sweep)
     return not was_running
 
 
-def stop(by: Actor, pk: int) -> bool:
+def stop(actor: Actor, pk: int) -> bool:
     """End it: a worker stops unfinished runs, conclusions stay. False if it has ended."""
-    with _lock(by, pk) as sweep:
+    with _lock(actor, pk) as sweep:
         if sweep.status in (SweepStatus.STOPPED, SweepStatus.DONE):
             return False
-        end(by, sweep)
+        end(actor, sweep)
     return True
 
 
-def end(by: Actor, sweep: Sweep) -> None:
+def end(actor: Actor, sweep: Sweep) -> None:
     """Stop a sweep that the caller may stop: a worker ends its runs."""
-    set_status(sweep, SweepStatus.STOPPED, f"Stopped by {by.name}.")
-    audit.record(by, Verb.SWEEP_STOPPED, sweep)
-    _work_again(by, sweep)
+    set_status(sweep, SweepStatus.STOPPED, f"Stopped by {actor.name}.")
+    audit.record(actor, Verb.SWEEP_STOPPED, sweep)
+    _work_again(actor, sweep)
 
 
-def retry(by: Actor, pk: int, what: str = "failed") -> int:
+def retry(actor: Actor, pk: int, what: str = "failed") -> int:
     """Continue failed, or stopped, runs where they were, and no others; return their number.
 
     Raises InvalidInput, StateConflict.
     """
     if what not in RETRIED:
         raise InvalidInput(f"“{what[:40]}” cannot be tried again: write one of {', '.join(RETRIED)}.", "what")
-    with _lock(by, pk) as sweep:
+    with _lock(actor, pk) as sweep:
         count = sweep.runs.filter(status=RETRIED[what]).count()
         if not count:
             raise StateConflict(f"No run of this sweep has {what}." if what == "failed" else "No run was stopped.")
@@ -124,18 +126,18 @@ def retry(by: Actor, pk: int, what: str = "failed") -> int:
         latest = sweep.runs.aggregate(Max("ended"))["ended__max"]  # by the clock of whatever machine executed it
         asked = max(filter(None, (timezone.now(), latest)))
         Sweep.objects.filter(pk=sweep.pk).update(retrying=RETRIED[what], retry_asked=asked)
-        audit.record(by, Verb.SWEEP_RETRIED, sweep, what=what, runs=count)
-        _work_again(by, sweep)
+        audit.record(actor, Verb.SWEEP_RETRIED, sweep, what=what, runs=count)
+        _work_again(actor, sweep)
     return count
 
 
 def change(
-    by: Actor, pk: int, priority: SweepPriority | None = None, budget: Mapping[str, float | None] | None = None
+    actor: Actor, pk: int, priority: SweepPriority | None = None, budget: Mapping[str, float | None] | None = None
 ) -> Sweep:
     """Change priority or budget, running or not. A budget that is already used up ends it; a raised one does not resume
     it.
     """
-    with _lock(by, pk) as sweep:
+    with _lock(actor, pk) as sweep:
         if priority is not None:
             sweep.priority = priority
             sweep.save(update_fields=["priority"])
@@ -144,17 +146,17 @@ def change(
             _set_budget(sweep, budget)
             if sweep.status == SweepStatus.RUNNING and (reached := find_reached(sweep)):
                 set_status(sweep, SweepStatus.OUT_OF_BUDGET, reached)
-        audit.record(by, Verb.SWEEP_CHANGED, sweep, priority=sweep.get_priority_display(), **(budget or {}))
+        audit.record(actor, Verb.SWEEP_CHANGED, sweep, priority=sweep.get_priority_display(), **(budget or {}))
     return sweep
 
 
 @contextmanager
-def _lock(by: Actor, pk: int) -> Iterator[Sweep]:
+def _lock(actor: Actor, pk: int) -> Iterator[Sweep]:
     """Lock the sweep until the step is done: only its creator's, or any for admins."""
-    by.require(STARTS)
+    actor.require(STARTS)
     with transaction.atomic():
         sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
-        by.require_own("started this sweep", sweep.owner_id)
+        actor.require_own("started this sweep", sweep.owner_id)
         if sweep.evaluation_id is not None:
             raise StateConflict(
                 f"This sweep asks for evaluation {sweep.evaluation_id}: stop the evaluation, or go on with it there."
@@ -188,9 +190,9 @@ def _set_budget(sweep: Sweep, budget: Mapping[str, float | None]) -> None:
     sweep.save(update_fields=list(budget))
 
 
-def _work_again(by: Actor, sweep: Sweep) -> None:
+def _work_again(actor: Actor, sweep: Sweep) -> None:
     """Have a worker create missing runs, stop those to stop, retry those to retry."""
-    job = Job.objects.create(kind=JobKind.SWEEP, subject=sweep.name[:500], asked_by=by.person)
+    job = Job.objects.create(kind=JobKind.SWEEP, subject=sweep.name[:500], asked_by=actor.person)
     sweep.job = job
     sweep.save(update_fields=["job"])
     queue.ask_for_work(job.pk)

@@ -34,15 +34,15 @@ from experiments.runs.spread import Spread
 from experiments.sweeps import actions, lists
 from experiments.sweeps.forecast import SweepForecast, predict, predict_rest
 from experiments.sweeps.form import PRIORITIES, NewSweep
-from experiments.sweeps.unit_list import MOST_SENT
+from experiments.sweeps.unit_list import MAX_SENT
 from workers.record import tasks
-from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS
+from workers.record.limits import MAX_EXEMPLARS, MAX_REFLECTIONS, QUESTION_CHARS
 
 router = Router(tags=["Sweeps"])
 Priority = Literal["low", "normal", "high"]
 Choose = Literal["layers", "filter", "sample", "unlabelled", "list"]
 Budget = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-MOST_GROUPS = 200
+MAX_GROUPS = 200
 
 
 class SweepBudgetIn(Body):
@@ -64,19 +64,19 @@ class SweepIn(Body):
     sample: Annotated[int, Field(ge=1, le=10**9)] | None = Field(None, description="sample: how many")
     below: Annotated[float, Field(ge=-1, le=1)] | None = Field(None, description="unlabelled: a good label reaches it")
     units: str = Field(
-        "", max_length=MOST_SENT, pattern=NO_NUL, description="list: CSV of model, layer, unit; a unit may be 8-12"
+        "", max_length=MAX_SENT, pattern=NO_NUL, description="list: CSV of model, layer, unit; a unit may be 8-12"
     )
     name: str = Field("", max_length=120, pattern=NO_NUL)
     question: str = Field(
         "", max_length=QUESTION_CHARS, pattern=NO_NUL, description="with {unit}, {name}, {layer}, {model}; or empty"
     )
-    task: str = Field(tasks.USUAL, json_schema_extra={"enum": list(tasks.TASKS)})
+    task: str = Field(tasks.DEFAULT_TASK, json_schema_extra={"enum": list(tasks.TASKS)})
     agents: list[Words] = Field(min_length=1, max_length=20, examples=[["scripted"], ["openai:gpt-4o"]])
     toolsets: list[Words] = Field([], max_length=20)
     dataset: Words = ""
     surroundings: Literal["", "dim", "dark", "weighted"] = ""
-    exemplars: int = Field(0, ge=0, le=MOST_EXEMPLARS, description="that a run works with; 0 for all that there are")
-    reflections: int = Field(0, ge=0, le=MOST_REFLECTIONS)
+    exemplars: int = Field(0, ge=0, le=MAX_EXEMPLARS, description="that a run works with; 0 for all that there are")
+    reflections: int = Field(0, ge=0, le=MAX_REFLECTIONS)
     ablation: bool = Field(False, description="whether programs may ablate the unit in its model")
     label_check: bool | None = Field(None, description="whether conclusions are checked; null as installed")
     limits: RunLimitsIn = Field(RunLimitsIn(), description="of each run")
@@ -260,7 +260,7 @@ def read_sweep(request: HttpRequest, pk: Id) -> SweepFoundOut:
     user = allow(request)
     row = _find(pk)
     runs = lists.read_runs(row, Names(user))
-    groups = lists.group_runs(runs)[:MOST_GROUPS]
+    groups = lists.group_runs(runs)[:MAX_GROUPS]
     return SweepFoundOut(
         sweep=_shape(row),
         left=_shape_forecast(predict_rest(row, lists.count_left(row))),

@@ -22,9 +22,9 @@ from experiments.runs.asking.form import OPTIONS, SURROUNDINGS, LimitFields, Que
 from experiments.sweeps.questions import fill_in
 from experiments.sweeps.selection import GOOD, Chosen, SelectionKind, UnitChoice, choose_units, keep_choice
 from workers.record import tasks
-from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL, explain_unpriced
+from workers.record.limits import DEFAULT_LIMITS, MAX_EXEMPLARS, MAX_REFLECTIONS, QUESTION_CHARS, explain_unpriced
 
-MOST_RUNS = 100_000
+MAX_RUNS = 100_000
 """Runs of one sweep: units times agents."""
 PRIORITIES = {"low": SweepPriority.LOW, "normal": SweepPriority.NORMAL, "high": SweepPriority.HIGH}
 BUDGETS = {"budget_cost": "cost_limit", "budget_tokens": "token_limit", "budget_seconds": "seconds_limit"}
@@ -36,7 +36,7 @@ class NewSweep(LimitFields):
     """The limits apply to each run, the budget to the whole sweep."""
 
     name = forms.CharField(required=False, max_length=120)
-    task = forms.ChoiceField(choices=tasks.choices(), initial=tasks.USUAL)
+    task = forms.ChoiceField(choices=tasks.choices(), initial=tasks.DEFAULT_TASK)
     question = forms.CharField(required=False, max_length=QUESTION_CHARS)
     model = forms.CharField(max_length=200, error_messages={"required": "Choose a model."})
     layer = forms.MultipleChoiceField(required=False)
@@ -53,8 +53,8 @@ class NewSweep(LimitFields):
     toolset = forms.MultipleChoiceField(required=False)
     dataset = forms.CharField(required=False, max_length=500)
     surroundings = forms.ChoiceField(required=False, choices=SURROUNDINGS)
-    exemplars = forms.IntegerField(required=False, min_value=0, max_value=MOST_EXEMPLARS)
-    reflections = forms.IntegerField(required=False, min_value=0, max_value=MOST_REFLECTIONS)
+    exemplars = forms.IntegerField(required=False, min_value=0, max_value=MAX_EXEMPLARS)
+    reflections = forms.IntegerField(required=False, min_value=0, max_value=MAX_REFLECTIONS)
     ablation = forms.BooleanField(required=False)
     label_check = forms.ChoiceField(required=False, choices=[(each, each) for each in _CHECKS])
     priority = forms.ChoiceField(required=False, choices=[(key, key) for key in PRIORITIES])
@@ -122,8 +122,8 @@ class NewSweep(LimitFields):
             self._look_at_units(given)
         if not self.errors:
             self._look_at_variants(given)
-        if not self.errors and (runs := self.count_runs()) > MOST_RUNS:
-            words = f"These are {runs:,} runs, and a sweep has at most {MOST_RUNS:,}: choose fewer units or agents."
+        if not self.errors and (runs := self.count_runs()) > MAX_RUNS:
+            words = f"These are {runs:,} runs, and a sweep has at most {MAX_RUNS:,}: choose fewer units or agents."
             self.add_error("choose", words)
         return given
 
@@ -179,7 +179,17 @@ class NewSweep(LimitFields):
 
     def _query_of(self, given: dict[str, Any], backbone: str, model: str, toolset: str) -> dict[str, Any]:
         layer, units = next(iter(self._chosen.items()))
-        same = ("task", "model", "dataset", "surroundings", "exemplars", "reflections", "ablation", "unpriced", *USUAL)
+        same = (
+            "task",
+            "model",
+            "dataset",
+            "surroundings",
+            "exemplars",
+            "reflections",
+            "ablation",
+            "unpriced",
+            *DEFAULT_LIMITS,
+        )
         asked = fill_in(given["question"], given["task"], layer, units[0])
         own = {"question": asked, "layer": layer.name, "unit": units[0], "seed": given["seed"] or 0}
         return (
@@ -220,7 +230,7 @@ class NewSweep(LimitFields):
             selection=keep_choice(self._choice, self._chosen),
             variants=self._variants,
             options=options | ({} if checked is None else {"label_check": checked}),
-            limits={name: first.cleaned_data[name] for name in USUAL},
+            limits={name: first.cleaned_data[name] for name in DEFAULT_LIMITS},
             seed=given["seed"] or 0,
             priority=PRIORITIES[given["priority"] or "normal"],
             planned=self.count_runs(),

@@ -69,18 +69,18 @@ def _draft(sweep: Sweep, layer: Layer | None, unit: tuple[str, int], place: int)
     )
 
 
-def stop_some(by: Actor, pk: int) -> int:
+def stop_some(actor: Actor, pk: int) -> int:
     """Stop runs of a stopped sweep; return how many are left to stop."""
     sweep = Sweep.objects.get(pk=pk)
     if sweep.status != SweepStatus.STOPPED:
         return 0
     left = sweep.runs.filter(status__in=ACTIVE | STILL, cancel_requested=False).order_by("pk")
     for run in left.values_list("pk", flat=True)[:CHUNK]:
-        steering.stop(by, run)
+        steering.stop(actor, run)
     return left.count()
 
 
-def retry_some(by: Actor, pk: int, after: int) -> int | None:
+def retry_some(actor: Actor, pk: int, after: int) -> int | None:
     """Resume runs with a higher key that failed, or were stopped, before the retry was requested; return the key of the
     last one, None if there is none. A run whose model or unit no longer exists stays as it is.
     """
@@ -91,7 +91,7 @@ def retry_some(by: Actor, pk: int, after: int) -> int | None:
     keys = list(left.values_list("pk", flat=True)[:CHUNK])
     for run in keys:
         with suppress(StateConflict):
-            steering.resume(by, run)
+            steering.resume(actor, run)
     return keys[-1] if keys else None
 
 

@@ -20,7 +20,7 @@ from experiments.units.label_groups import LabelGroup, group_labels
 from workers.record.estimates import benjamini_hochberg, is_beyond_chance
 from workers.record.statuses import ACTIVE, Status
 
-MOST_REASONS = 20
+MAX_REASONS = 20
 """Reasons of failures that are listed."""
 REASON_CHARS = 300
 STATUSES = dict(SweepStatus.choices)
@@ -127,7 +127,7 @@ def list_failures(sweep: Sweep, examples: int = 5) -> list[FailureReason]:
     for reason, pk in rows:
         runs.setdefault(reason[:REASON_CHARS], []).append(pk)
     found = [FailureReason(reason, len(keys), keys[:examples]) for reason, keys in runs.items()]
-    return sorted(found, key=lambda each: -each.count)[:MOST_REASONS]
+    return sorted(found, key=lambda each: -each.count)[:MAX_REASONS]
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ def hold(evaluation: Evaluation, reason: str) -> None:
         actions.set_status(sweep, SweepStatus.PAUSED, reason)
 
 
-def end(by: Actor, evaluation: Evaluation) -> None:
+def end(actor: Actor, evaluation: Evaluation) -> None:
     """End them for good: a worker stops their runs. The caller checks access."""
     for sweep in list_open(evaluation):
-        actions.end(by, sweep)
+        actions.end(actor, sweep)
 
 
 def keep_within(evaluation: Evaluation, cost: float | None, seconds: float | None, *, by_workers: bool) -> None:

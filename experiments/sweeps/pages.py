@@ -31,7 +31,7 @@ from experiments.units.bands import CheckBand
 from experiments.units.states import UnitState
 from experiments.units.stretches import read_stretches
 from workers.record import tasks
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 PER_PAGE, RUNS_PER_PAGE = 30, 50
 ASKED_EVERY, RUNS_A_SECOND = 4, 1_000
@@ -120,9 +120,9 @@ def _suit(asked: QueryDict) -> QueryDict:
     given = QueryDict(mutable=True)
     model = asked.get("model") or _first_model()
     fitting = compatibility.fitting(model)
-    task = tasks.FUNCTION if compatibility.has_functions(model) else tasks.USUAL
+    task = tasks.FUNCTION if compatibility.has_functions(model) else tasks.DEFAULT_TASK
     given.update({"model": model, "task": task, "choose": SelectionKind.LAYERS.value, "seed": "0"})
-    given.update({name: str(value) for name, value in USUAL.items()})
+    given.update({name: str(value) for name, value in DEFAULT_LIMITS.items()})
     given["agent"] = next((key for key in list_agents() if key.partition(":")[0] == fitting["backbone"]), "")
     given["toolset"] = fitting["toolset"]
     for name, values in asked.lists():

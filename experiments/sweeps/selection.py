@@ -22,7 +22,7 @@ from experiments.units.bands import CheckBand, find_bands
 from experiments.units.states import UnitState, states
 from experiments.units.stretches import format_stretches, read_stretches
 
-MOST_UNITS = 100_000
+MAX_UNITS = 100_000
 """Units of one sweep."""
 GOOD = 0.5
 """Default r of a label's check from which the label is good."""
@@ -72,9 +72,9 @@ def choose_units(choice: UnitChoice, names: Names) -> Chosen:
     count = sum(map(len, chosen.values()))
     if not count:
         raise InvalidInput(_explain_none(choice, every), "choose")
-    if count > MOST_UNITS:
+    if count > MAX_UNITS:
         raise InvalidInput(
-            f"{count:,} units are chosen, and a sweep takes at most {MOST_UNITS:,}. Choose fewer layers, or a random "
+            f"{count:,} units are chosen, and a sweep takes at most {MAX_UNITS:,}. Choose fewer layers, or a random "
             "sample.",
             "choose",
         )

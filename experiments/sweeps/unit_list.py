@@ -13,9 +13,9 @@ from experiments.core.unit_names import unit_numbers
 from experiments.models import Layer
 from workers.errors import UnknownName
 
-MOST_CHARS = 4_000_000
+MAX_CHARS = 4_000_000
 """Of a list in a file."""
-MOST_SENT = 500_000
+MAX_SENT = 500_000
 """Of a list in a request, whose body has at most `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes: a line feed takes two in JSON."""
 _COLUMNS = ("model", "layer", "unit")
 
@@ -26,8 +26,8 @@ def read_unit_list(text: str, layers: Sequence[Layer]) -> dict[Layer, list[int]]
     A first line may name the columns; without one, a line is unit, or layer and unit, or model, layer and unit. A unit
     is a number, a range of numbers as 8-12, or a name. Raises InvalidInput with the number of the line.
     """
-    if len(text) > MOST_CHARS:
-        raise InvalidInput(f"The list has {len(text):,} characters; at most {MOST_CHARS:,} are read.", "units")
+    if len(text) > MAX_CHARS:
+        raise InvalidInput(f"The list has {len(text):,} characters; at most {MAX_CHARS:,} are read.", "units")
     by_name = {layer.name: layer for layer in layers}
     found: dict[Layer, set[int]] = {layer: set() for layer in layers}
     columns: Sequence[str] | None = None

@@ -29,8 +29,10 @@ from workers.record.experiments import ActivationMap
 
 router = Router(tags=["Units"])
 LABELLED = ["Labels"]
-LONGEST = 500
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST, pattern=NO_NUL)]
+MAX_LABEL_CHARS = 500
+Text = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL_CHARS, pattern=NO_NUL)
+]
 
 
 class NamedUnit(Schema):

@@ -72,7 +72,7 @@ def key_of(layer: Layer) -> str:
 def _read_both(request: HttpRequest, both: Sequence[Layer], names: Names) -> dict[str, Any]:
     """Return each side, and what they share."""
     colouring = colour_layers(read_scheme(request.GET.get("colour", "")), both, names)
-    typed = request.GET.get("q", "").strip()[: lists.LONGEST]
+    typed = request.GET.get("q", "").strip()[: lists.MAX_WORDS_CHARS]
     state: Colour | None = next((each for each in colouring.colours if each == request.GET.get("state")), None)
     wanted = UnitSelection(state, lists.find(typed, both, names) if typed else None)
     asked = SheetFilter.of(request.GET.dict())

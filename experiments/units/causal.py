@@ -22,7 +22,7 @@ from experiments.units.stretches import format_stretches
 from workers.record.causal import CausalQuestion, CausalReport, ImageEffect, find_problem, read_causal_report
 from workers.record.estimates import Estimate
 
-SHOWN = 10
+MAX_CHECKS = 10
 """Maximum checks that a page links to, the newest."""
 MAX_TYPED = 2_000
 """Maximum characters of a list of units."""
@@ -120,7 +120,7 @@ def read_section(
     """Return the content of the section; `asked` is the key of a check, `typed` the content of a refused form, with
     its `problem`."""
     rows = CausalCheck.objects.filter(changed_units__layer=layer, changed_units__number=number)
-    checks = list(rows.select_related("layer__model", "dataset", "job")[:SHOWN])
+    checks = list(rows.select_related("layer__model", "dataset", "job")[:MAX_CHECKS])
     shown = next((each for each in checks if each.pk == parse_key(asked)), None) or next(iter(checks), None)
     why_not = explain_unchangeable(layer)
     others = set(shown.units) - {number} if shown else set()

@@ -29,7 +29,7 @@ TALLEST = 64
 """Maximum units in a column."""
 PITCHES = ((400, 18), (1500, 13), (6000, 9))
 """Maximum units of a model -> pixels for each; larger models use the smallest."""
-LEAST_PITCH = 7
+MIN_PITCH = 7
 LINKED = 400
 """Maximum units of a drawing that are links."""
 
@@ -96,7 +96,7 @@ def network(
 ) -> list[Drawing]:
     """Draw all layers of a model to one scale; `rest` is the colour of units that are not in `known`."""
     units = sum(layer.units for layer in layers)
-    pitch = next((pitch for most, pitch in PITCHES if units <= most), LEAST_PITCH)
+    pitch = next((pitch for most, pitch in PITCHES if units <= most), MIN_PITCH)
     left = LINKED
     drawings = []
     for layer in layers:

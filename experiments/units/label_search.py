@@ -24,7 +24,7 @@ from experiments.models import Label, Layer
 from experiments.units.label_groups import read_words
 from experiments.units.tiles import Place, UnitTile, read_tiles
 
-MOST = 60
+MAX_FOUND = 60
 """Maximum units found."""
 COMPARED = 20_000
 """Maximum pairs of unit and label with one of the words that are compared, the newest."""
@@ -45,7 +45,7 @@ class FoundUnit:
     text: str
 
 
-def find_by_words(typed: str, names: Names, most: int = MOST) -> list[FoundUnit]:
+def find_by_words(typed: str, names: Names, most: int = MAX_FOUND) -> list[FoundUnit]:
     """Return the units with the nearest labels, nearest first; equal ones by better check."""
     words = read_words(typed)
     if not words:
@@ -115,7 +115,7 @@ class Meant:
     problem: str = ""
 
 
-def find_by_meaning(typed: str, names: Names, most: int = MOST) -> Meant:
+def find_by_meaning(typed: str, names: Names, most: int = MAX_FOUND) -> Meant:
     """Return the units whose labels are near in meaning; the first call asks a worker."""
     if not typed.strip():
         return Meant()

@@ -31,9 +31,9 @@ from experiments.models import (
     VisionModelRow,
 )
 
-LONGEST = 200
+MAX_WORDS_CHARS = 200
 """Maximum characters of a search."""
-MOST_WORDS = 10
+MAX_WORDS = 10
 SHORT = 60
 """Maximum characters of a label in a drawing."""
 LISTED = 60
@@ -87,7 +87,7 @@ def list_breadcrumbs(
 def find(typed: str, layers: Sequence[Layer], names: Names) -> dict[int, set[int]]:
     """Return the units of these layers with this number, or whose name or one of whose labels contains all the
     words."""
-    words = typed.split()[:MOST_WORDS]
+    words = typed.split()[:MAX_WORDS]
     folded = [word.casefold() for word in words]
     number = parse_number(words[0]) if len(words) == 1 else None
     found: dict[int, set[int]] = {}

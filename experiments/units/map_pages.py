@@ -98,7 +98,7 @@ def layer(request: HtmxRequest, name: str, layer_name: str) -> HttpResponse:
 
 def _read_map(request: HttpRequest, row: VisionModelRow, layers: Sequence[Layer], names: Names) -> dict[str, Any]:
     """Return what all maps share: colours, legend, filter and search."""
-    typed = request.GET.get("q", "").strip()[: lists.LONGEST]
+    typed = request.GET.get("q", "").strip()[: lists.MAX_WORDS_CHARS]
     asked = request.GET.get("state", "")
     colouring = colour_units(read_scheme(request.GET.get("colour", "")), row, layers, names)
     state: Colour | None = next((each for each in colouring.colours if each == asked), None)

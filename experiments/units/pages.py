@@ -34,7 +34,7 @@ from workers.record.statuses import Status
 
 RUNS = 10
 """Newest runs of a unit that its page lists and uses as evidence."""
-LABELS, MOST_LABELS = 10, 1_000
+LABELS, MAX_LABELS = 10, 1_000
 """Newest labels that it lists, and the maximum if the address says `labels=all`."""
 UNSHOWN = ("options", "limits", "versions")
 MEASURED, CAUSAL = "measured", "causal"
@@ -202,7 +202,7 @@ def _read_labels(request: HttpRequest, layer: Layer, number: int, *, without_run
     """Return the newest labels of the unit, and the label that sorts the evidence: the requested one, or the
     current one."""
     every = request.GET.get("labels") == "all"
-    most = MOST_LABELS if every else LABELS
+    most = MAX_LABELS if every else LABELS
     rows = visible_to(Label.objects.filter(units__layer=layer, units__number=number)).order_by("-pk")
     rows = rows.filter(run=None) if without_runs else rows
     rows = rows.select_related("run").only("text", "source", "position", "scores", "label_check", "run__id")

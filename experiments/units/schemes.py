@@ -57,7 +57,7 @@ SCHEMES = {
 }
 """Name in the address -> name on the page."""
 _OF_FUNCTIONS = ("state", "check", "review")
-_LEAST = ((0.5, FrequencyBand.DENSE), (0.1, FrequencyBand.OFTEN), (0.01, FrequencyBand.SOME))
+_BAND_FLOORS = ((0.5, FrequencyBand.DENSE), (0.1, FrequencyBand.OFTEN), (0.01, FrequencyBand.SOME))
 
 
 @dataclass(frozen=True)
@@ -140,5 +140,5 @@ def _find_frequencies(layers: Sequence[Layer]) -> dict[int, dict[int, Colour]]:
 
 
 def _band_of(active: float) -> FrequencyBand:
-    band = next((band for least, band in _LEAST if active >= least), FrequencyBand.RARE)
+    band = next((band for least, band in _BAND_FLOORS if active >= least), FrequencyBand.RARE)
     return band if active > 0 else FrequencyBand.DEAD

@@ -28,7 +28,7 @@ router = Router(tags=["Units"])
 def search(request: HtmxRequest) -> HttpResponse:
     """Show units found by the words of their labels; by meaning once a worker has compared them."""
     names = Names(access.require(request))
-    typed = request.GET.get("q", "").strip()[: label_nearness.LONGEST]
+    typed = request.GET.get("q", "").strip()[: label_nearness.MAX_WORDS_CHARS]
     meant = label_search.find_by_meaning(typed, names)
     context: dict[str, Any] = {"typed": typed, "meant": meant}
     if request.htmx.target == MEANT:

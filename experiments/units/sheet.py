@@ -20,7 +20,7 @@ from workers.record.figures import figure
 
 SORTS = {"number": "Number", "score": "Score, best first", "worst": "Score, worst first", "label": "Label"}
 """Name in the address -> name on the page."""
-LONGEST_LABEL = 90
+MAX_LABEL = 90
 TILE = (
     '<li class="tile {colour}">{box}<a href="{url}" title="{title}">{picture}'
     '<span class="tile-words"><span class="tile-head"><span class="square" aria-hidden="true"></span>{name}{review}'
@@ -117,7 +117,7 @@ def _draw_tile(tile: UnitTile, colouring: Colouring, base: str, near: Mapping[in
         picture=_draw_picture(tile),
         name=f"{tile.number} {tile.name}" if tile.name else f"{tile.number}",
         review=_draw_review(tile.review),
-        label=label[:LONGEST_LABEL],
+        label=label[:MAX_LABEL],
         box=NO_BOX if near is not None else format_html(BOX, number=tile.number),
         near=_draw_near(near.get(tile.number) if near else None),
         score="" if tile.r is None else f"r {figure(tile.r)}",

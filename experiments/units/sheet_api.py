@@ -21,8 +21,8 @@ from experiments.units.stretches import format_stretches
 from experiments.units.tiles import UnitTile, make_tiles, read_layer_facts
 
 router = Router(tags=["Units"])
-MOST = 200
-MOST_REPEATED = 100
+MAX_PAGE_SIZE = 200
+MAX_REPEATED = 100
 
 
 class TileOut(Schema):
@@ -56,7 +56,7 @@ class SheetOut(Schema):
     )
     labels: int = Field(description="units of the whole layer with a label")
     unique_labels: int = Field(description="of these, units whose label no other unit has, whatever its capitals")
-    repeated_labels: list[RepeatedLabelOut] = Field(description=f"the commonest first, {MOST_REPEATED} at most")
+    repeated_labels: list[RepeatedLabelOut] = Field(description=f"the commonest first, {MAX_REPEATED} at most")
 
 
 class SheetFilters(Schema):
@@ -67,7 +67,7 @@ class SheetFilters(Schema):
     high: float | None = Field(None, description="most r")
     sort: Words | None = Field(None, description="number, score, worst or label")
     start: int = Field(0, ge=0, le=10**9)
-    limit: int = Field(100, ge=1, le=MOST)
+    limit: int = Field(100, ge=1, le=MAX_PAGE_SIZE)
 
 
 @router.get("/layers/{pk}/sheet", response=SheetOut, summary="List the units of a layer")
@@ -93,7 +93,7 @@ def list_layer_units(request: HttpRequest, pk: Id, filters: Query[SheetFilters])
         "beyond_chance": facts.beyond_chance,
         "labels": repeats.labels,
         "unique_labels": repeats.unique,
-        "repeated_labels": [{"label": text, "units": count} for text, count in repeats.repeated[:MOST_REPEATED]],
+        "repeated_labels": [{"label": text, "units": count} for text, count in repeats.repeated[:MAX_REPEATED]],
     }
 
 

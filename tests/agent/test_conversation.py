@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workers.agent.conversation import MOST_ERROR_CHARS, messages, result_parts
+from workers.agent.conversation import MAX_ERROR_CHARS, messages, result_parts
 from workers.protocols import ImagePart
 from workers.record.events import (
     Ended,
@@ -253,7 +253,7 @@ def test_output_that_was_cut_says_so():
 
 def test_a_long_error_keeps_its_first_and_last_lines():
     text = result_text(result(status="program_error", error="Traceback\n" + "x" * 50_000 + "\nKeyError: 'y'"))
-    assert len(text) < MOST_ERROR_CHARS + 200
+    assert len(text) < MAX_ERROR_CHARS + 200
     assert "Traceback" in text
     assert "KeyError: 'y'" in text
     assert "left out" in text

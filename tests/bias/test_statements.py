@@ -14,7 +14,7 @@ from workers.record.events import ExperimentEnded, Replied
 from workers.record.experiments import LogEntry, Observation
 from workers.record.origins import Origin
 from workers.record.replies import Conclusion
-from workers.record.stated_biases import MOST, date_statements, find_stated, read_statements
+from workers.record.stated_biases import MAX_STATEMENTS, date_statements, find_stated, read_statements
 
 NIGHT = 'Weaker for balls at night (titles with "ball" and "night"): 0.40 on average, n=20, against 0.80, n=20.'
 SNOW = '- stronger for balls on snow (titles with "ball" and "snow")'
@@ -268,7 +268,7 @@ def test_a_statement_that_is_made_twice_counts_once_and_from_the_first_time():
 def test_neither_thousands_of_lines_nor_numbers_that_are_none_do_harm():
     log = images("ball at night", [*draw(0.4), float("nan")]) + images("ball by day", draw(0.8))
     found = check("\n".join(f'{NIGHT} "word{n}"' for n in range(5_000)) + NIGHT, log)
-    assert len(found) == MOST
+    assert len(found) == MAX_STATEMENTS
     (night,) = check(NIGHT, log)
     assert (night.inside, night.holds) == (20, True)
 

@@ -16,7 +16,7 @@ from experiments.core.system_names import Names
 from experiments.models import AuditEntry, Circuit, Unit, VisionModelRow
 from tests.support.people import member
 from tests.support.unit_pages import RESNET, labelled, layer_of, measured
-from workers.record.circuits import MOST_MEMBERS, CircuitMember
+from workers.record.circuits import MAX_MEMBERS, CircuitMember
 
 SAE = "sae:edges"
 
@@ -97,9 +97,9 @@ def test_a_name_is_short_and_not_empty(actor: Actor, name: str, said: str) -> No
 
 
 def test_members_are_added_once_and_up_to_the_limit(actor: Actor) -> None:
-    row = actions.create_circuit(actor, "grows", layer4(range(MOST_MEMBERS - 1)))
+    row = actions.create_circuit(actor, "grows", layer4(range(MAX_MEMBERS - 1)))
     assert actions.add_members(actor, row.pk, layer4([0, 1])) == 0
-    with pytest.raises(InvalidInput, match=f"not {MOST_MEMBERS + 1}"):
+    with pytest.raises(InvalidInput, match=f"not {MAX_MEMBERS + 1}"):
         actions.add_members(actor, row.pk, layer4([1000, 1001]))
     with pytest.raises(InvalidInput, match="one network"):
         actions.add_members(actor, row.pk, drafts(("toybox", "layer4", 1)))

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.circuits.graph_drawing import judge_effect
 from tests.support.planted_circuits import NumberImages, PlantedGraph
-from workers.circuits.graph import MOST_IMAGES, measure_graph
+from workers.circuits.graph import MAX_IMAGES, measure_graph
 from workers.circuits.tracing import MemberTrace
 from workers.errors import Cancelled, MissingPart, RequestError, UnknownName
 from workers.protocols import no_progress
@@ -50,7 +50,7 @@ def test_an_edge_is_the_weight_times_what_the_earlier_one_has_above_its_mean() -
     report = measure("low 0", "high 0", model=model)
     maps = {name: each.amax((2, 3)).numpy() for name, each in model.maps(IMAGES._images, ["low", "high"]).items()}
     low, high = maps["low"][:, 0].astype(float), maps["high"][:, 0].astype(float)
-    active = np.argsort(-(low / low.std() + high / high.std()), kind="stable")[:MOST_IMAGES]
+    active = np.argsort(-(low / low.std() + high / high.std()), kind="stable")[:MAX_IMAGES]
     above = low[active][low[active] > low.mean()] - low.mean()
     expected = above.mean() / high.std()
     assert edge(report, 0, 1).effect.value == pytest.approx(expected, rel=1e-4)

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from experiments.circuits.graph_drawing import MOST_EDGES
+from experiments.circuits.graph_drawing import MAX_EDGES
 from experiments.models import Circuit, CircuitGraph, Dataset, Job, JobStatus, VisionModelRow
 from tests.support.api_world import Script
 from tests.support.circuit_graphs import make_circuit_graph, make_graph_report
@@ -135,7 +135,7 @@ def test_of_many_edges_the_strongest_are_drawn(
         row.members.create(position=20 + number, unit=unit, model=resnet.name, layer="layer5", number=number)
     make_circuit_graph(row, photos)
     page = read(as_owner, row)
-    assert page.count("data-from=") == MOST_EDGES
+    assert page.count("data-from=") == MAX_EDGES
     assert "The strongest 60 of 81 effects" in page
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.core.search_index.normalize import ngrams, normalize, normalized_with_places
-from experiments.core.search_index.words import LONGEST, parse_words
+from experiments.core.search_index.words import MAX_QUERY_CHARS, parse_words
 from experiments.search.results import LENGTH, snippet
 
 
@@ -72,7 +72,7 @@ def test_what_holds_no_word_gets_a_hint(typed: str) -> None:
 
 def test_too_much_is_refused_with_its_size() -> None:
     assert parse_words("x" * 10_000).refused
-    assert f"10,000 characters, at most {LONGEST}" in parse_words("x" * 10_000).problem
+    assert f"10,000 characters, at most {MAX_QUERY_CHARS}" in parse_words("x" * 10_000).problem
     assert "17 words, at most 16" in parse_words(" ".join("abcdefghijklmnopq")).problem
 
 

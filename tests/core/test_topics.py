@@ -15,7 +15,7 @@ from django.db import transaction
 from redis.asyncio import Redis
 
 from experiments.core import access, notify, sockets
-from experiments.core.sockets import MOST_TOPICS
+from experiments.core.sockets import MAX_TOPICS
 from experiments.models import Member
 from experiments.urls import websocket_urlpatterns
 
@@ -105,7 +105,7 @@ async def test_a_stranger_hears_nothing(redis_url: str, stranger: User, who: str
 
 
 async def test_more_topics_than_a_page_has_are_refused(redis_url: str, owner: User) -> None:
-    async with Page(owner, *(f"comments.run.{n + 1}" for n in range(MOST_TOPICS + 1))) as page:
+    async with Page(owner, *(f"comments.run.{n + 1}" for n in range(MAX_TOPICS + 1))) as page:
         assert await page.next() == sockets.TOO_MUCH
 
 

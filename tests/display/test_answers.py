@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from experiments.core import transcript
 from experiments.core.system_names import Names
-from experiments.display.answers import SHOWN, read_answer, render_answer
+from experiments.display.answers import MAX_IMAGES, read_answer, render_answer
 from experiments.models import Image, Layer, Run, Unit, VisionModelRow
 from tests.support.builders import make_run, replied, started
 from tests.support.pictures import logged, seen
@@ -59,7 +59,7 @@ def test_it_holds_the_labels_one_sentence_and_what_speaks_for_and_against(owner:
     answer = read_answer(play(make_run(owner, exemplar_mean=30.0)), Names(owner))
     assert answer.labels == ["red balls"]
     assert answer.sentence == "It responds to red balls, whatever their size and wherever they stand."
-    assert [each.card.title for each in answer.best] == [f"red ball {place}" for place in range(1, SHOWN + 1)]
+    assert [each.card.title for each in answer.best] == [f"red ball {place}" for place in range(1, MAX_IMAGES + 1)]
     assert answer.against[0].card.title == "red ball 7", "the one that contradicts the label"
     assert answer.auc is not None
     assert 0.9 < answer.auc < 1
@@ -72,7 +72,7 @@ def test_a_run_under_way_says_what_leads_and_keeps_room_for_the_rest(owner: User
     run = make_run(owner, exemplar_mean=30.0, status="running")
     empty = render_answer(run, Names(owner))
     assert "No hypothesis yet" in empty
-    assert empty.count("to-come") == 2 * SHOWN
+    assert empty.count("to-come") == 2 * MAX_IMAGES
     play(run, concluded=False)
     answer = read_answer(run, Names(owner))
     assert [each.text for each in answer.leading] == ["red balls", "cubes"], "no refuted one"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.display.prose import LONGEST_SENTENCE, first_sentence, highlight, prose
+from experiments.display.prose import MAX_SENTENCE, first_sentence, highlight, prose
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_one_sentence_stands_for_a_conclusion_and_is_cut_where_it_does_not_end()
     assert first_sentence("Red balls. Of any size.") == "Red balls. Of any size."
     assert first_sentence("I found two:\n- **Weaker** at night.\n- Stronger by day.") == "I found two: Weaker at night."
     cut = first_sentence("red balls and " * 200)
-    assert len(cut) <= LONGEST_SENTENCE
+    assert len(cut) <= MAX_SENTENCE
     assert cut.endswith("…")
 
 

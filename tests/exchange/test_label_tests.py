@@ -81,7 +81,7 @@ def test_where_the_installation_tests_nothing_by_itself_one_button_does(as_owner
 
 
 def test_no_more_are_begun_at_once_than_is_said(as_owner: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(label_tests, "MOST_TOYS", 1)
+    monkeypatch.setattr(label_tests, "MAX_TOYS", 1)
     assert "of 1 of their 2 units" in bring(as_owner).result
     assert Evaluation.objects.get().options["units"] == 1
 

@@ -124,7 +124,7 @@ def test_both_ways_of_finding_find_the_same(
     as_owner: Client, two_runs: tuple[Run, Run], monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     gathered = titles(page(as_owner, query))
-    monkeypatch.setattr("experiments.gallery.observations.FEW", 0)
+    monkeypatch.setattr("experiments.gallery.observations.MAX_SORTED", 0)
     assert titles(page(as_owner, query)) == gathered != []
 
 

@@ -55,7 +55,7 @@ def test_a_full_disk_and_a_folder_without_the_right_are_named(
 ) -> None:
     monkeypatch.setattr(health, "default_storage", FileSystemStorage(tmp_path))
     assert health.probe()["storage"] == ""
-    monkeypatch.setattr(health, "LEAST_FREE", 1 << 60)
+    monkeypatch.setattr(health, "MIN_FREE", 1 << 60)
     assert health.probe()["storage"].startswith(f"The disk of {tmp_path} has ")
     lost = tmp_path / "file"
     lost.touch()

@@ -214,5 +214,5 @@ def test_an_overview_of_any_size_takes_the_same_number_of_queries(
         conclude(done, "red")
     with django_assert_max_num_queries(24 + dashboard.CONCLUDED):
         text = page(as_owner)
-    assert text.count('class="card active-run"') == min(count, dashboard.SHOWN)
+    assert text.count('class="card active-run"') == min(count, dashboard.MAX_RUNS)
     assert ("All 12" in text) == (count == 12)

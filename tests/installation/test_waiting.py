@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from experiments.core import code_version, queue, worker_status
 from experiments.core.system_names import Names
-from experiments.installation.waiting import MOST_LINES, SYNTHETIC, Waiting, WaitingLine, read_waiting
+from experiments.installation.waiting import MAX_LINES, SYNTHETIC, Waiting, WaitingLine, read_waiting
 from experiments.models import CodeVersion, Evaluation, Flow, ReviewQueue, Run, Sweep, SweepStatus
 from tests.support.builders import make_run
 from tests.support.people import member
@@ -197,10 +197,10 @@ def test_any_number_of_runs_takes_three_queries_and_as_much_html(
 
 
 def test_a_long_queue_is_cut_and_says_so(as_owner: Client, owner: User) -> None:
-    for number in range(MOST_LINES + 2):
+    for number in range(MAX_LINES + 2):
         enqueue(owner, sweep=sweep_of(owner, name=f"sweep {number}"))
     text = page(as_owner)
-    assert text.count('class="quiet">sweep of') == MOST_LINES
+    assert text.count('class="quiet">sweep of') == MAX_LINES
     assert "and 2 others." in text
 
 

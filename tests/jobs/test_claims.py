@@ -14,7 +14,7 @@ from experiments.core import queue
 from experiments.models import Flow, Run, Sweep
 from tests.support.builders import make_run
 from workers.jobs import claims
-from workers.jobs.claims import MOST_ALIKE, Claimer
+from workers.jobs.claims import MAX_ALIKE, Claimer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,10 +120,10 @@ def test_a_sweep_is_asked_in_its_own_order_whatever_was_saved_first(owner: User)
 
 def test_runs_of_a_loaded_model_go_first_but_only_so_many_in_a_row(owner: User) -> None:
     others = [queued(owner, model="other") for _ in range(3)]
-    loaded = [queued(owner, model="loaded") for _ in range(MOST_ALIKE + 5)]
+    loaded = [queued(owner, model="loaded") for _ in range(MAX_ALIKE + 5)]
     claimer = Claimer(lambda: ["nobody's", "loaded"])
     order = [claim(claimer) for _ in range(len(others) + len(loaded))]
-    assert order[: MOST_ALIKE + 2] == [*loaded[:MOST_ALIKE], others[0], loaded[MOST_ALIKE]]
+    assert order[: MAX_ALIKE + 2] == [*loaded[:MAX_ALIKE], others[0], loaded[MAX_ALIKE]]
     assert {run.pk for run in order if run} == {run.pk for run in [*others, *loaded]}
 
 

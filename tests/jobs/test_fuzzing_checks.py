@@ -72,7 +72,7 @@ def test_a_model_is_asked_about_parts_once_and_told_what_counts(provider: Provid
     about_parts = [body for body in provider.asked if "red line" in json.dumps(body["messages"])]
     parts = row.kept["parts"]
     assert 2 * MIN_IMAGES <= len(parts) <= 2 * BACKBONE_PARTS
-    assert len(about_parts) == -(-len(parts) // presence.MOST_IMAGES)
+    assert len(about_parts) == -(-len(parts) // presence.MAX_IMAGES)
     assert len({name.split()[0] for name in parts}) == len(parts), "each image once"
     provider.asked.clear()
     LabelCheck.objects.filter(pk=row.pk).update(status=CheckStatus.QUEUED)

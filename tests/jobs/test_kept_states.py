@@ -21,7 +21,7 @@ from workers.errors import MachineryError
 from workers.jobs import laboratory as place
 from workers.jobs import lease, run_log
 from workers.jobs.images import ImagesInDatabase
-from workers.jobs.kept_states import MOST_RECENT, KeptState, KeptStates
+from workers.jobs.kept_states import MAX_RECENT, KeptState, KeptStates
 from workers.jobs.run_log import DatabaseRunLog
 from workers.jobs.run_round import play as play_round
 from workers.record.events import Event as Recorded
@@ -177,13 +177,13 @@ def test_what_an_experiment_left_is_read_once(owner: User, django_assert_num_que
 
 
 def test_what_is_too_much_is_forgotten_the_oldest_first(owner: User) -> None:
-    runs = [make_run(owner) for _ in range(MOST_RECENT + 1)]
+    runs = [make_run(owner) for _ in range(MAX_RECENT + 1)]
     last = Event(seq=1, kind="started")
     state = fold([Recorded(seq, "note", Note(0, "Ada", "Look.")) for seq in range(1, 5)])
     memory = KeptStates()
     for run in runs:
         memory.put(run, KeptState(state, last))
-    assert [memory.take(run) is None for run in runs] == [True] + [False] * MOST_RECENT
+    assert [memory.take(run) is None for run in runs] == [True] + [False] * MAX_RECENT
     small = KeptStates(most_events=8)
     for run in runs[:3]:
         small.put(run, KeptState(state, last))

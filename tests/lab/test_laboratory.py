@@ -9,7 +9,7 @@ from tests.support.tiny_lab import RED, SPEC, square, tiny_bench
 from workers import registry
 from workers.errors import Cancelled, UnknownName
 from workers.lab.imaging import from_base64, image_key
-from workers.lab.laboratory import MOST_SUBJECTS
+from workers.lab.laboratory import MAX_SUBJECTS
 from workers.record.systems import SystemSpec
 
 
@@ -63,7 +63,7 @@ def test_it_names_what_there_is_instead_of_what_there_is_not(lab, spec, message)
 def test_it_keeps_a_subject_and_forgets_the_oldest_when_there_are_too_many(lab):
     first = lab.subject(SPEC)
     assert lab.subject(SystemSpec("unit", "tiny", "patches", RED, {})) is first
-    for number in range(MOST_SUBJECTS):
+    for number in range(MAX_SUBJECTS):
         lab.subject(SystemSpec("unit", "tiny", "patches", RED, {"note": number}))
     assert lab.subject(SPEC) is not first
 

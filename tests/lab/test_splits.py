@@ -16,7 +16,7 @@ from workers.errors import Cancelled, MissingPart
 from workers.lab.measured_splits import MeasuredSplit
 from workers.lab.memory import ImagesInMemory
 from workers.lab.ordinary import measure_ordinary
-from workers.lab.splits import FEWEST, SHARES, HeldOutSplit, Split, is_split, split_of
+from workers.lab.splits import MIN_SPLIT_IMAGES, SHARES, HeldOutSplit, Split, is_split, split_of
 from workers.protocols import LabSettings
 from workers.systems.unit import Unit
 
@@ -114,7 +114,7 @@ def test_what_was_measured_until_somebody_stops_it_is_kept(tmp_path: Path) -> No
 
 
 def test_a_dataset_of_broken_images_says_so_every_time(tmp_path: Path) -> None:
-    dataset = Unreliable(*["broken"] * (FEWEST + 1))
+    dataset = Unreliable(*["broken"] * (MIN_SPLIT_IMAGES + 1))
     index = index_over(tmp_path, dataset)
     probe = MeasuredSplit(LabSettings(tmp_path, batch_size=64), TinyModel(), dataset, index, "probe")
     for _ in range(2):
@@ -130,13 +130,13 @@ def test_a_longer_dataset_keeps_the_splits_of_what_it_had(tmp_path: Path) -> Non
 
 
 def test_a_small_dataset_is_all_exemplars_and_says_so(tmp_path: Path) -> None:
-    small = draw_pictures(FEWEST - 1)
+    small = draw_pictures(MIN_SPLIT_IMAGES - 1)
     assert not is_split(small)
-    assert is_split(draw_pictures(FEWEST))
+    assert is_split(draw_pictures(MIN_SPLIT_IMAGES))
     exemplars = index_over(tmp_path / "small", small).unit("patches", RED).positions
     assert len(exemplars) > 0
-    with pytest.raises(MissingPart, match=f"squares has {FEWEST - 1} images.*none is held back.*Add images"):
-        measure(tmp_path, "probe", FEWEST - 1).activations("patches")
+    with pytest.raises(MissingPart, match=f"squares has {MIN_SPLIT_IMAGES - 1} images.*none is held back.*Add images"):
+        measure(tmp_path, "probe", MIN_SPLIT_IMAGES - 1).activations("patches")
 
 
 def test_an_index_from_before_datasets_were_split_is_made_anew(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_presence_is_asked_of_a_few_images_at_a_time() -> None:
     assert images(messages) == ["a", "b"]
     assert "red line" not in str(messages)
     assert "red line" in str(presence.ask_for_presence("red balls", ["a"], marked=True))
-    for count in (0, presence.MOST_IMAGES + 1):
+    for count in (0, presence.MAX_IMAGES + 1):
         with pytest.raises(ValueError, match=f"{count} images"):
             presence.ask_for_presence("red balls", ["k"] * count)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.record.grammar.reply import MOST_HYPOTHESES, MOST_LABELS, parse
+from workers.record.grammar.reply import MAX_HYPOTHESES, MAX_LABELS, parse
 from workers.record.replies import Conclusion, Hypothesis
 
 PROGRAM = "def run_experiment(system, tools):\n    pass"
@@ -204,9 +204,9 @@ def test_prose_is_what_stands_outside_the_blocks():
 
 def test_lists_without_end_are_bounded():
     parsed = parse("[HYPOTHESIS LIST]:\n" + "- a\n" * 1000 + "".join(f"[LABEL {n}]: l{n}\n" for n in range(900)))
-    assert len(parsed.hypotheses) == MOST_HYPOTHESES
+    assert len(parsed.hypotheses) == MAX_HYPOTHESES
     assert parsed.conclusion
-    assert len(parsed.conclusion.labels) == MOST_LABELS
+    assert len(parsed.conclusion.labels) == MAX_LABELS
 
 
 HOSTILE = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import ROOT
-from workers.record.titles import LONGEST, read_title
+from workers.record.titles import MAX_TITLE_CHARS, read_title
 from workers.toybox.scientist.replies import EXEMPLARS_PROGRAM
 
 FUNCTION = 'import math\n\n\ndef run_experiment(system, tools) -> None:\n    """{}"""\n    pass\n'
@@ -43,7 +43,7 @@ def test_the_agent_is_asked_for_a_title() -> None:
 
 def test_a_title_is_short_and_holds_nothing_that_cannot_be_seen() -> None:
     title = read_title('"""' + "red\u202e\x1b[31m\tballs and\u200b " * 40 + '"""')
-    assert len(title) <= LONGEST
+    assert len(title) <= MAX_TITLE_CHARS
     assert title.startswith("Red[31m balls and red")
     assert title.endswith("…")
 

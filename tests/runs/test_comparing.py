@@ -14,7 +14,7 @@ from experiments.core import transcript
 from experiments.models import Run
 from experiments.runs.comparing import comparison
 from experiments.runs.comparing.comparison import MINUS
-from experiments.runs.comparing.pages import MOST
+from experiments.runs.comparing.pages import MAX_RUNS
 from tests.support.builders import experiment, make_run, replied
 from tests.support.pictures import logged, seen
 from workers.record.events import Ended
@@ -177,9 +177,9 @@ def test_one_run_asks_for_another(as_owner: Client, owner: User) -> None:
 
 
 def test_of_seven_runs_six_are_shown_and_the_last_is_named(as_owner: Client, owner: User) -> None:
-    runs = [make_run(owner) for _ in range(MOST + 1)]
+    runs = [make_run(owner) for _ in range(MAX_RUNS + 1)]
     text = page(as_owner, *runs)
-    assert columns(text) == [run.pk for run in runs[:MOST]]
+    assert columns(text) == [run.pk for run in runs[:MAX_RUNS]]
     assert f"Left out: {runs[-1].pk}." in problems(text)
     assert "remove one to add another" in text
 
@@ -232,7 +232,7 @@ def test_hostile_words_are_text(as_owner: Client, owner: User) -> None:
 def test_the_number_of_queries_does_not_depend_on_the_runs(
     as_owner: Client, owner: User, django_assert_max_num_queries: Queries
 ) -> None:
-    runs = [ran(owner, rounds=1 + n, unit=n) for n in range(MOST)]
+    runs = [ran(owner, rounds=1 + n, unit=n) for n in range(MAX_RUNS)]
     page(as_owner, *runs[:2])  # what a process reads once is read
     with django_assert_max_num_queries(17) as few:
         page(as_owner, *runs[:2])

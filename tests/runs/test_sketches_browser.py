@@ -14,7 +14,7 @@ from tests.support.browser import needs_chromium, open_page
 from tests.support.long_run import long_run
 
 pytestmark = pytest.mark.django_db
-MOST, MOST_REQUESTS = 150_000, 40
+MOST, MAX_REQUESTS = 150_000, 40
 HEIGHTS = "() => [...document.querySelectorAll('#events > .event')].map((each) => each.offsetHeight)"
 
 
@@ -70,4 +70,4 @@ def test_a_first_visit_to_a_run_of_six_rounds_fetches_little(live_server, as_own
         wire.on("Network.loadingFinished", lambda event: sizes.append(int(event["encodedDataLength"])))
         page.goto(f"{live_server.url}{run.get_absolute_url()}", wait_until="networkidle")
     assert sum(sizes) < MOST
-    assert len(sizes) < MOST_REQUESTS
+    assert len(sizes) < MAX_REQUESTS

@@ -62,26 +62,26 @@ def verbs(run: Run) -> list[str]:
 # --- pause and resume ---------------------------------------------------------------------------------
 
 
-def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, by: Actor) -> None:
+def test_a_run_that_no_worker_holds_is_paused_at_once_and_once(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
-    assert [actions.pause(by, run.pk), actions.pause(by, run.pk)] == [True, False]
+    assert [actions.pause(actor, run.pk), actions.pause(actor, run.pk)] == [True, False]
     run = play(run)
     assert (run.status, kinds(run)) == (Status.PAUSED, ["paused"])
     assert list_queued() == set()
-    assert [actions.resume(by, run.pk), actions.resume(by, run.pk)] == [True, False]
+    assert [actions.resume(actor, run.pk), actions.resume(actor, run.pk)] == [True, False]
     assert list_queued() == {run.pk}
     assert kinds(play(run)) == ["paused", "resumed", "started", "reply", "concluded"]
     assert verbs(run) == ["run.paused", "run.resumed"]
 
 
-def test_a_worker_finishes_its_round_before_the_pause(owner: User, by: Actor) -> None:
+def test_a_worker_finishes_its_round_before_the_pause(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None)
-    backbone = Meanwhile(LOOK, CONCLUSION, in_1=lambda: actions.pause(by, run.pk))
+    backbone = Meanwhile(LOOK, CONCLUSION, in_1=lambda: actions.pause(actor, run.pk))
     run = play(tiny_run_with(run, backbone))
     assert kinds(run) == ["started", "reply", "experiment", "result", "paused"]
     assert run.events.get(kind="paused").payload == {"round": 1, "who": "owner"}
     assert (run.status, run.pause_requested, run.lease_worker) == (Status.PAUSED, "", "")
-    actions.resume(by, run.pk)
+    actions.resume(actor, run.pk)
     assert kinds(play(run))[5:] == ["resumed", "reply", "concluded"]
     assert backbone.asked == [1, 2]
 
@@ -93,44 +93,44 @@ def tiny_run_with(run: Run, backbone: Any) -> Run:
     return run
 
 
-def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: User, by: Actor) -> None:
+def test_a_pause_that_is_taken_back_leaves_no_trace_in_the_transcript(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
     held(run)
-    assert actions.pause(by, run.pk)
+    assert actions.pause(actor, run.pk)
     run.refresh_from_db()
     assert (run.is_pausing, actions.list_moves(run)[0]) == (True, "keep-going")
-    assert actions.resume(by, run.pk)
+    assert actions.resume(actor, run.pk)
     run.refresh_from_db()
     assert (run.is_pausing, actions.list_moves(run)[0], kinds(run)) == (False, "pause", [])
 
 
-def test_a_run_that_ends_before_its_pause_has_ended(owner: User, by: Actor) -> None:
+def test_a_run_that_ends_before_its_pause_has_ended(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None)
-    run = play(tiny_run_with(run, Meanwhile(CONCLUSION, in_1=lambda: actions.pause(by, run.pk))))
+    run = play(tiny_run_with(run, Meanwhile(CONCLUSION, in_1=lambda: actions.pause(actor, run.pk))))
     assert (run.status, run.pause_requested) == (Status.CONCLUDED, "")
     with pytest.raises(ActionRefused, match="has ended"):
-        actions.pause(by, run.pk)
+        actions.pause(actor, run.pk)
     with pytest.raises(ActionRefused, match="fork it"):
-        actions.resume(by, run.pk)
+        actions.resume(actor, run.pk)
 
 
 @pytest.mark.parametrize("kind", ["failed", "cancelled"])
-def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, by: Actor, kind: str) -> None:
+def test_a_run_that_failed_or_was_stopped_goes_on_where_it_was(owner: User, actor: Actor, kind: str) -> None:
     run = tiny_run(owner, Seeing(LOOK, CONCLUSION, sentences=("A red square.", "Nothing.")))
     transcript.append(run.pk, "started", started())
     transcript.append(run.pk, kind, Ended("Why."))
-    assert actions.resume(by, run.pk)
+    assert actions.resume(actor, run.pk)
     run = play(run)
     assert kinds(run) == ["started", kind, "resumed", "reply", "experiment", "result", "reply", "concluded"]
     assert (run.status, run.reason, run.cancel_requested) == (Status.CONCLUDED, "", False)
 
 
-def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: Actor) -> None:
+def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None)
-    assert [actions.stop(by, run.pk), actions.stop(by, run.pk)] == [True, False]
+    assert [actions.stop(actor, run.pk), actions.stop(actor, run.pk)] == [True, False]
     run.refresh_from_db()
     assert (run.status, run.reason) == (Status.CANCELLED, "Stopped by owner.")
-    assert actions.resume(by, run.pk)
+    assert actions.resume(actor, run.pk)
     run.refresh_from_db()
     assert (run.status, run.cancel_requested) == (Status.QUEUED, False)
 
@@ -138,9 +138,9 @@ def test_a_stop_is_done_once_and_can_be_taken_back(owner: User, by: Actor) -> No
 # --- notes ------------------------------------------------------------------------------------------
 
 
-def test_a_note_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, by: Actor) -> None:
+def test_a_note_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None)
-    say = lambda: actions.send_note(by, run.pk, "Experiment 9: ok\n[LABEL]: cats")  # noqa: E731
+    say = lambda: actions.send_note(actor, run.pk, "Experiment 9: ok\n[LABEL]: cats")  # noqa: E731
     backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_1=say)
     run = play(tiny_run_with(run, backbone))
     assert kinds(run)[:3] == ["started", "note", "reply"]
@@ -153,15 +153,15 @@ def test_a_note_is_heard_once_after_the_reply_that_did_not_know_it(owner: User, 
     assert run.labels == ["red squares"]
 
 
-def test_a_note_made_while_the_conclusion_is_written_keeps_the_run_going(owner: User, by: Actor) -> None:
+def test_a_note_made_while_the_conclusion_is_written_keeps_the_run_going(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None)
-    backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: actions.send_note(by, run.pk, "And on snow?"))
+    backbone = Meanwhile(CONCLUSION, LOOK, CONCLUSION, in_1=lambda: actions.send_note(actor, run.pk, "And on snow?"))
     run = play(tiny_run_with(run, backbone))
     assert kinds(run) == ["started", "note", "reply", "reminder", "reply", "experiment", "result", "reply", "concluded"]
     assert "> And on snow?" in backbone.told[2][-1]
 
 
-def test_a_note_between_the_last_look_and_the_conclusion_is_not_lost(owner: User, by: Actor) -> None:
+def test_a_note_between_the_last_look_and_the_conclusion_is_not_lost(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, Seeing(CONCLUSION))
     transcript.append(run.pk, "started", started())
     transcript.append(run.pk, "reply", replied(conclusion=Conclusion("Red."), heard=1))
@@ -169,52 +169,52 @@ def test_a_note_between_the_last_look_and_the_conclusion_is_not_lost(owner: User
     assert claimed
     run_log = DatabaseRunLog(claimed, ImagesInDatabase(), Flag())
     assert len(run_log.read().events) == 2
-    actions.send_note(by, run.pk, "And on snow?")
+    actions.send_note(actor, run.pk, "And on snow?")
     assert run_log.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "note"
     assert kinds(run) == ["started", "reply", "note"]
     assert run_log.append("concluded", Ended(conclusion=Conclusion("Red."))).kind == "concluded"
 
 
-def test_a_note_made_before_the_start_follows_it(owner: User, by: Actor) -> None:
+def test_a_note_made_before_the_start_follows_it(owner: User, actor: Actor) -> None:
     backbone = Meanwhile(CONCLUSION)
     run = tiny_run(owner, backbone)
-    actions.send_note(by, run.pk, "Mind the snow.")
+    actions.send_note(actor, run.pk, "Mind the snow.")
     assert kinds(play(run)) == ["note", "started", "reply", "concluded"]
     assert backbone.heard[0].role == "system"
     assert backbone.told[1][1].endswith("> Mind the snow.")
 
 
-def test_the_same_note_sent_twice_is_said_once(owner: User, by: Actor) -> None:
+def test_the_same_note_sent_twice_is_said_once(owner: User, actor: Actor) -> None:
     run = make_run(owner)
-    assert actions.send_note(by, run.pk, " Look.\r\nNow. ").pk == actions.send_note(by, run.pk, "Look.\nNow.").pk
-    actions.send_note(by, run.pk, "Something else.")
+    assert actions.send_note(actor, run.pk, " Look.\r\nNow. ").pk == actions.send_note(actor, run.pk, "Look.\nNow.").pk
+    actions.send_note(actor, run.pk, "Something else.")
     assert kinds(run) == ["note", "note"]
     assert verbs(run) == ["run.noted", "run.noted"]
 
 
 @pytest.mark.parametrize(("kind", "says"), [("concluded", "Fork it"), ("failed", "Resume the run")])
-def test_a_note_to_a_run_that_has_ended_is_refused(owner: User, by: Actor, kind: str, says: str) -> None:
+def test_a_note_to_a_run_that_has_ended_is_refused(owner: User, actor: Actor, kind: str, says: str) -> None:
     run = make_run(owner)
     transcript.append(run.pk, kind, Ended("Why."))
     with pytest.raises(ActionRefused, match=f"Nobody would hear this. {says}"):
-        actions.send_note(by, run.pk, "And on snow?")
+        actions.send_note(actor, run.pk, "And on snow?")
     assert kinds(run) == [kind]
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "x" * 4_001])
-def test_a_note_has_some_words_and_not_too_many(owner: User, by: Actor, text: str) -> None:
+def test_a_note_has_some_words_and_not_too_many(owner: User, actor: Actor, text: str) -> None:
     with pytest.raises(ActionRefused):
-        actions.send_note(by, make_run(owner).pk, text)
+        actions.send_note(actor, make_run(owner).pk, text)
 
 
 # --- limits -------------------------------------------------------------------------------------------
 
 
-def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: Actor) -> None:
+def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 2})
     more = LIMITS | {"rounds": 4}
     backbone = Meanwhile(
-        LOOK, LOOK, LOOK, CONCLUSION, in_2=lambda: actions.change_limits(by, run.pk, more, "It is close.")
+        LOOK, LOOK, LOOK, CONCLUSION, in_2=lambda: actions.change_limits(actor, run.pk, more, "It is close.")
     )
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds, run.limits) == (Status.CONCLUDED, 4, more)
@@ -226,42 +226,42 @@ def test_raised_limits_let_a_run_go_on_past_its_old_ones(owner: User, by: Actor)
     assert AuditEntry.objects.get(verb="run.limited").details["after"].startswith("rounds 4")
 
 
-def test_limits_raised_while_the_final_answer_are_written_let_the_run_go_on(owner: User, by: Actor) -> None:
+def test_limits_raised_while_the_final_answer_are_written_let_the_run_go_on(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
-    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: actions.change_limits(by, run.pk, LIMITS))
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, in_2=lambda: actions.change_limits(actor, run.pk, LIMITS))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds) == (Status.CONCLUDED, 3)
     assert kinds(run).count("result") == 2
 
 
-def test_limits_below_what_is_used_end_the_run_after_its_final_answer(owner: User, by: Actor) -> None:
+def test_limits_below_what_is_used_end_the_run_after_its_final_answer(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None)
     fewer = LIMITS | {"rounds": 1}
-    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: actions.change_limits(by, run.pk, fewer))
+    backbone = Meanwhile(LOOK, LOOK, CONCLUSION, CONCLUSION, in_2=lambda: actions.change_limits(actor, run.pk, fewer))
     run = play(tiny_run_with(run, backbone))
     assert (run.status, run.rounds, run.labels) == (Status.LIMIT_REACHED, 3, ["red squares"])
     assert "1 rounds is reached: 2 rounds used" in run.events.filter(kind="reminder").latest("seq").payload["text"]
 
 
-def test_no_note_is_taken_for_a_run_that_gives_its_final_answer(owner: User, by: Actor) -> None:
+def test_no_note_is_taken_for_a_run_that_gives_its_final_answer(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None, limits=LIMITS | {"rounds": 1})
     refused: list[str] = []
 
     def say() -> None:
         with pytest.raises(ActionRefused) as caught:
-            actions.send_note(by, run.pk, "And on snow?")
+            actions.send_note(actor, run.pk, "And on snow?")
         refused.append(str(caught.value))
 
     play(tiny_run_with(run, Meanwhile(LOOK, CONCLUSION, in_2=say)))
     assert "giving its final answer" in refused[0]
 
 
-def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, by: Actor) -> None:
+def test_limits_that_somebody_else_changed_are_not_overwritten(owner: User, actor: Actor) -> None:
     run = make_run(owner)
-    assert not actions.change_limits(by, run.pk, LIMITS)
-    assert actions.change_limits(by, run.pk, LIMITS | {"rounds": 30}, seen=LIMITS)
+    assert not actions.change_limits(actor, run.pk, LIMITS)
+    assert actions.change_limits(actor, run.pk, LIMITS | {"rounds": 30}, seen=LIMITS)
     with pytest.raises(OutOfDate, match="They are now: rounds 30"):
-        actions.change_limits(by, run.pk, LIMITS | {"rounds": 40}, seen=LIMITS)
+        actions.change_limits(actor, run.pk, LIMITS | {"rounds": 40}, seen=LIMITS)
     assert kinds(run) == ["limits"]
 
 
@@ -299,7 +299,7 @@ def in_threads(*works: Callable[[], object]) -> list[BaseException]:
     return failures
 
 
-def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: User, by: Actor) -> None:
+def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None)
     claimed = lease.claim(run.pk)
     assert claimed
@@ -315,13 +315,13 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
 
     def steer(most: int) -> None:
         for number in range(5):
-            actions.send_note(by, run.pk, f"Note {number} of {most}")
-            actions.change_limits(by, run.pk, LIMITS | {"rounds": most + number})
+            actions.send_note(actor, run.pk, f"Note {number} of {most}")
+            actions.change_limits(actor, run.pk, LIMITS | {"rounds": most + number})
 
     def pause() -> None:
         for _ in range(5):
-            actions.pause(by, run.pk)
-            actions.resume(by, run.pk)
+            actions.pause(actor, run.pk)
+            actions.resume(actor, run.pk)
 
     assert in_threads(work, partial(steer, 30), partial(steer, 40), pause) == []
     run.refresh_from_db()
@@ -330,22 +330,22 @@ def test_people_and_a_worker_at_the_same_moment_leave_one_whole_story(owner: Use
     assert run.status == Status.RUNNING
 
 
-def test_of_many_who_press_the_same_button_one_does_it(owner: User, by: Actor) -> None:
+def test_of_many_who_press_the_same_button_one_does_it(owner: User, actor: Actor) -> None:
     run = tiny_run(owner, None)
-    assert in_threads(*[lambda: actions.pause(by, run.pk)] * 6) == []
+    assert in_threads(*[lambda: actions.pause(actor, run.pk)] * 6) == []
     assert kinds(run) == ["paused"]
-    assert in_threads(*[lambda: actions.resume(by, run.pk)] * 6) == []
+    assert in_threads(*[lambda: actions.resume(actor, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed"]
     assert list_queued() == {run.pk}
-    assert in_threads(*[lambda: actions.stop(by, run.pk)] * 6) == []
+    assert in_threads(*[lambda: actions.stop(actor, run.pk)] * 6) == []
     assert kinds(run) == ["paused", "resumed", "cancelled"]
     assert verbs(run) == ["run.paused", "run.resumed", "run.stopped"]
 
 
-def test_a_pause_races_with_a_claim_and_one_of_them_wins(owner: User, by: Actor) -> None:
+def test_a_pause_races_with_a_claim_and_one_of_them_wins(owner: User, actor: Actor) -> None:
     for _ in range(5):
         run = make_run(owner)
-        assert in_threads(partial(lease.claim, run.pk), partial(actions.pause, by, run.pk)) == []
+        assert in_threads(partial(lease.claim, run.pk), partial(actions.pause, actor, run.pk)) == []
         run.refresh_from_db()
         paused, asked = run.status == Status.PAUSED, bool(run.pause_requested)
         assert paused != asked, "paused at once, or asked of the worker that was first"

@@ -147,7 +147,7 @@ def test_too_many_images_become_marks_that_open_their_rounds(
     as_owner: Client, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = long_run(owner, 120, 2)
-    monkeypatch.setattr(activations, "MOST", 200)
+    monkeypatch.setattr(activations, "MAX_DOTS", 200)
     page = shown(as_owner, run, "tab=activations")
     assert "Too many for a dot each" in page
     assert 'class="spot' not in page

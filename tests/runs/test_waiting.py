@@ -199,7 +199,7 @@ async def test_a_stream_tells_every_event_once_and_ends(run: Run, token: str, re
 async def test_a_stream_of_many_events_needs_no_bell_for_the_next_ones(
     run: Run, token: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "MOST", 1)
+    monkeypatch.setattr(api, "MAX_PAGE_SIZE", 1)
     monkeypatch.setattr(api, "LOOK_EVERY", PATIENCE * 2)
     await elsewhere(end_of, run)
     asked = await begun(f"/runs/{run.pk}/events/stream", token)

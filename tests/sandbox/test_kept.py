@@ -4,7 +4,7 @@ import pytest
 
 from workers.protocols import Bounds
 from workers.sandbox import program, saved_state, values
-from workers.sandbox.program import MOST_CHARS
+from workers.sandbox.program import MAX_CHARS
 
 
 def test_an_import_of_everything_takes_no_name_that_every_program_has(run):
@@ -135,7 +135,7 @@ def test_a_definition_that_takes_forever_is_given_up_and_none_starts_after_it(mo
 
 
 def test_definitions_too_long_to_keep_are_named(run):
-    huge = "def huge():\n" + "    x = 1\n" * (MOST_CHARS // 10 + 1)
+    huge = "def huge():\n" + "    x = 1\n" * (MAX_CHARS // 10 + 1)
     result = run(f"{huge}\ndef small(): return 1")
     assert "too large to be kept for the next experiment: huge" in result.output
     assert run("print(small())", state=result.state).output == "1\n"

@@ -231,8 +231,8 @@ def test_common_words_come_in_order_of_time(run: Run, monkeypatch: pytest.Monkey
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL bounds its searches otherwise")
 def test_it_says_where_it_gave_up_and_goes_on_from_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding, "WALKED", 1)
-    monkeypatch.setattr(sqlite, "AT_ONCE", 4)
-    monkeypatch.setattr(sqlite, "MOST", 8)
+    monkeypatch.setattr(sqlite, "BATCH_SIZE", 4)
+    monkeypatch.setattr(sqlite, "MAX_CANDIDATES", 8)
     keys = say(run, "red snow", *["red"] * 20, "red snow", *["red"] * 3)
     pages = all_pages(["red", "o"], finding.SearchScope(), 5)
     *before, last = [page.gave_up for page in pages]

@@ -155,7 +155,7 @@ def test_a_span_that_makes_no_sense_makes_no_link(as_researcher: Client, run: Ru
 
 
 def test_there_are_only_so_many(as_researcher: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actions, "MOST", 1)
+    monkeypatch.setattr(actions, "MAX_LINKS", 1)
     assert make(as_researcher, run).status_code == 200
     assert "Revoke one" in make(as_researcher, run).content.decode()
     Share.objects.get().revoke()
@@ -249,6 +249,6 @@ def test_a_script_is_told_what_is_wrong(run: Run, body: dict[str, Any]) -> None:
 
 
 def test_a_script_makes_no_more_links_than_a_person(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actions, "MOST", 1)
+    monkeypatch.setattr(actions, "MAX_LINKS", 1)
     script = Script(run.owner)
     assert [script.post(f"/runs/{run.pk}/shares", {}).status_code for _ in range(2)] == [201, 409]

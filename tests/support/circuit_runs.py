@@ -13,7 +13,7 @@ from experiments.models import Circuit, Run, VisionModelRow
 from experiments.runs import actions as asking
 from experiments.runs.asking.form import QueryForm
 from workers.record.circuits import CircuitMember
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 MEMBERS = [CircuitMember("toybox", "layer4", number) for number in (7, 12, 30)]
 
@@ -33,7 +33,7 @@ def make_toybox_circuit(owner: User, name: str = "round things", members: list[C
 def query_values(circuit: Circuit, **more: Any) -> dict[str, Any]:
     """What the form sends for a run on a circuit."""
     known = {"question": "What is it?", "task": "describe", "toolset": "toybox", "backbone": "scripted"}
-    return known | {"dataset": "toybox", "circuit": circuit.pk, **USUAL} | more
+    return known | {"dataset": "toybox", "circuit": circuit.pk, **DEFAULT_LIMITS} | more
 
 
 def ask_about(owner: User, circuit: Circuit, **more: Any) -> Run:

@@ -14,7 +14,7 @@ from workers.jobs import long, registration
 from workers.lab.exemplars import ExemplarIndex
 from workers.lab.index_files import LayerStatistics
 from workers.lab.running_stats import SAMPLED, RunningStats
-from workers.lab.similar_units import FEWEST, find_similar_units
+from workers.lab.similar_units import MIN_IMAGES, find_similar_units
 from workers.protocols import LabSettings
 
 NAMES = [f"{colour} {corner}" for colour in ("red", "green", "blue", "grey", "black") for corner in range(4)] * 2
@@ -46,7 +46,7 @@ def test_similarity_is_the_correlation_over_the_sampled_images(tmp_path: Path) -
     assert found.same[0].shared == len(set(layer.positions[layer.kept[:, RED], RED]) & set(layer.positions[:, 3]))
 
 
-@pytest.mark.parametrize("names", [NAMES[: FEWEST - 2], ["black 0"] * 30])
+@pytest.mark.parametrize("names", [NAMES[: MIN_IMAGES - 2], ["black 0"] * 30])
 def test_few_images_or_a_unit_that_never_varies_leave_the_overlap_of_exemplars(
     tmp_path: Path, names: list[str]
 ) -> None:

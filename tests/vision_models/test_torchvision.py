@@ -260,7 +260,7 @@ def test_other_files_are_refused(deep, tmp_path, monkeypatch) -> None:
     (tmp_path / "pointer.pth").write_bytes(git_lfs.MARK + b"v1\noid sha256:" + b"a" * 64 + b"\nsize 46830571\n")
     refused(r"pointer of Git LFS .*git lfs pull", name="pointer.pth")
     refused(r"no ResNet of torchvision: layer1\.0\.conv2", deep | {"layer1.0.conv2.weight": torch.zeros(8, 3, 3, 3)})
-    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(files, "MAX_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "bomb.pth", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("archive/data.pkl", bytes(2 << 20))
     refused("more than any ResNet", name="bomb.pth")

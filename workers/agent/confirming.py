@@ -8,7 +8,7 @@ from workers.agent.instructions import quote, render, rounds_told
 from workers.agent.run_state import RunState
 from workers.record.events import Reminder
 from workers.record.replies import Conclusion
-from workers.record.stated_biases import LEAST, date_statements, find_sides
+from workers.record.stated_biases import MIN_PROMPTS, date_statements, find_sides
 from workers.record.tasks import find_task
 
 ASKED = 2
@@ -27,7 +27,7 @@ def ask_to_confirm(state: RunState, conclusion: Conclusion) -> Reminder | None:
         return None
     lacking = _list_lacking(state, conclusion.bias)
     told = rounds_told(reply.round, limits)
-    text = render("confirm", lacking="\n".join(lacking), least=str(LEAST), rounds=told)
+    text = render("confirm", lacking="\n".join(lacking), least=str(MIN_PROMPTS), rounds=told)
     return Reminder(reply.round, "confirm", text) if lacking else None
 
 

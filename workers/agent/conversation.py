@@ -34,7 +34,7 @@ from workers.record.origins import Origin
 
 Part = str | ImagePart
 
-MOST_ERROR_CHARS = 6_000
+MAX_ERROR_CHARS = 6_000
 
 _STATUS: dict[ExperimentStatus, tuple[str, str]] = {
     "ok": ("ok", ""),
@@ -236,7 +236,7 @@ def _line(number: int, observation: Observation, places: dict[str, int]) -> str:
 
 def _shorten(error: str) -> str:
     """Shorten a long error by cutting its middle: the first and last lines say most."""
-    if len(error) <= MOST_ERROR_CHARS:
+    if len(error) <= MAX_ERROR_CHARS:
         return error.strip()
-    half = MOST_ERROR_CHARS // 2
+    half = MAX_ERROR_CHARS // 2
     return f"{error[:half].strip()}\n[… {len(error) - 2 * half:,} characters left out …]\n{error[-half:].strip()}"

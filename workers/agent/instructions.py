@@ -18,8 +18,8 @@ from workers.record.limits import QUESTION_CHARS, Limits
 from workers.record.systems import SystemSpec
 from workers.record.tasks import FUNCTION
 
-MOST_NAME_CHARS = 200
-MOST_NAMED = 12
+MAX_NAME_CHARS = 200
+MAX_NAMED = 12
 """Members of a circuit that are named to its agent."""
 
 _EXAMPLES = {
@@ -116,14 +116,14 @@ def system_name(system: SystemSpec, class_name: str = "") -> str:
     if system.kind == CIRCUIT:
         return f"{_name_circuit(system)} in the model {system.model}"
     where = f"{system.kind} {system.unit} of {system.layer} in the model {system.model}"
-    named = " ".join(class_name.split())[:MOST_NAME_CHARS]
+    named = " ".join(class_name.split())[:MAX_NAME_CHARS]
     return f"the class \u201c{named}\u201d ({where})" if named else where
 
 
 def _name_circuit(system: SystemSpec) -> str:
     """Return the number of members of a circuit and the names of the first."""
     members = decode_members(system.options.get("members", ()))
-    some = "; ".join(map(str, members[:MOST_NAMED])) + ("; and more" if len(members) > MOST_NAMED else "")
+    some = "; ".join(map(str, members[:MAX_NAMED])) + ("; and more" if len(members) > MAX_NAMED else "")
     return f"a circuit of {len(members)} unit{'' if len(members) == 1 else 's'}, studied together ({some}),"
 
 

@@ -13,8 +13,8 @@ from workers.record.events import ExperimentEnded
 from workers.record.experiments import Observation
 from workers.record.figures import format_activation
 
-MOST_MARKED = 5
-MOST_TITLE = 100
+MAX_MARKED = 5
+MAX_TITLE = 100
 ORDINARY_UNKNOWN = "what ordinary images of the dataset get is not known"
 """Shown where the index was published, or made by an older version."""
 _NUMBERED = re.compile(r"[\s:,#(\[-]*\d+(?:\.\d+)?[)\]]?$")
@@ -25,11 +25,11 @@ def lines(result: ExperimentEnded, earlier: Mapping[str, float]) -> Iterator[str
     # Images whose logged activation is not what the system returned, by the numbers under which they are shown
     seen = enumerate(result.observations, 1)
     wrong = [(number, each) for number, each in seen if each.differs and each.claimed is not None]
-    for number, each in wrong[:MOST_MARKED]:
+    for number, each in wrong[:MAX_MARKED]:
         claimed, measured = format_activation(each.claimed or 0.0), format_activation(each.activation)
         yield f"Image {number} was logged with {claimed}; the system returns {measured} for it, and that is recorded."
-    if len(wrong) > MOST_MARKED:
-        yield f"So it is with {len(wrong) - MOST_MARKED} more. Log the activations that system.neuron returned."
+    if len(wrong) > MAX_MARKED:
+        yield f"So it is with {len(wrong) - MAX_MARKED} more. Log the activations that system.neuron returned."
     yield from edits(result.observations, earlier)
     yield from table(result.observations)
     yield from scale(result)
@@ -51,7 +51,7 @@ def edits(observations: Sequence[Observation], earlier: Mapping[str, float]) -> 
         lacking = len(found) - len(compared)
         told = [change(compared)] if compared else []
         told += [f"{lacking} not compared, since the original was never logged"] if lacking else []
-        yield f"- {words[:MOST_TITLE]}: {'; '.join(told)}"
+        yield f"- {words[:MAX_TITLE]}: {'; '.join(told)}"
 
 
 def change(pairs: Sequence[tuple[float, float]]) -> str:
@@ -74,7 +74,7 @@ def table(observations: Sequence[Observation]) -> Iterator[str]:
     groups: dict[str, dict[str, float]] = {}
     for each in (each for each in observations if not _is_edit(each)):
         # The title without the number at its end, on one line
-        title = " ".join(each.title.split())[:MOST_TITLE]
+        title = " ".join(each.title.split())[:MAX_TITLE]
         groups.setdefault(_NUMBERED.sub("", title) or title or "untitled", {})[each.image] = each.activation
     several = [(title, list(found.values())) for title, found in groups.items() if len(found) > 1]
     if several or len(groups) > 1:

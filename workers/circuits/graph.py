@@ -2,7 +2,7 @@
 ablation.
 
 A member is held at its mean over all places of the probe images that are looked at, up to `LOOKED` of them. Figures are
-measured on the `MOST_IMAGES` of these on which the circuit is most active: the sum of its members' activations, each
+measured on the `MAX_IMAGES` of these on which the circuit is most active: the sum of its members' activations, each
 divided by its standard deviation. What one member does is measured on those of them on which it is itself more active
 than on average: over the others too, what it adds above its mean and what it lacks below would cancel, and a member
 that is weak wherever the circuit is strong would be given the wrong sign.
@@ -31,8 +31,8 @@ from workers.record.estimates import Estimate
 
 LOOKED = 500
 """Probe images that are examined."""
-MOST_IMAGES = 200
-_FEWEST = 8
+MAX_IMAGES = 200
+_MIN_IMAGES = 8
 _ROUNDING = 1e-6
 """A change below this share of the largest value is rounding, and counts as 0."""
 _NO_CLASS = Estimate(why="the network knows no classes")
@@ -51,8 +51,10 @@ def measure_graph(
     """
     if problem := find_graph_problem(trace.members):
         raise RequestError(problem)
-    if len(positions) < _FEWEST:
-        raise RequestError(f"{len(positions)} probe images are too few: {_FEWEST} are needed. Name a larger dataset.")
+    if len(positions) < _MIN_IMAGES:
+        raise RequestError(
+            f"{len(positions)} probe images are too few: {_MIN_IMAGES} are needed. Name a larger dataset."
+        )
     number = find_target(trace.network, target) if target else None
     if not trace.places:
         return CircuitGraphReport(
@@ -76,7 +78,7 @@ class _GraphMeasurement:
         seen = self._run("Reading the members", {place: each.read for place, each in means.items()}, self._looked)
         self._means = {place: each.find(range(trace.count_units(place))) for place, each in means.items()}
         self._spread = np.where(np.ptp(seen.activations, axis=0) > 0, seen.activations.std(axis=0), 0.0)
-        chosen = sorted(np.argsort(-sum_activity(seen.activations), kind="stable")[:MOST_IMAGES])
+        chosen = sorted(np.argsort(-sum_activity(seen.activations), kind="stable")[:MAX_IMAGES])
         self._chosen = [self._looked[at] for at in chosen]
         self._is_active = seen.activations[chosen] > seen.activations.mean(axis=0)
         """(chosen images, members)"""

@@ -34,7 +34,7 @@ PAPERS_TWO = "IDEA-Research/grounding-dino-tiny,facebook/sam-vit-huge"
 """Grounding DINO with a Swin-T, and SAM with a ViT-H."""
 
 _DINO_FILES: hub.Groups = (*hub.CHECKPOINT, ("tokenizer.json", "vocab.txt"), ("tokenizer_config.json",))
-_LONGEST = 100
+_MAX_PHRASE_CHARS = 100
 """Characters of a concept."""
 _PROMPTS = 8
 """Prompts that pass through Grounding DINO together."""
@@ -110,7 +110,7 @@ class GroundingDino:
     def detect(self, images: Sequence[Image], concepts: Sequence[str]) -> list[dict[str, list[Detection]]]:
         """See `protocols.Detector.detect`; masks are at the resolution of SAM's, a quarter of its input."""
         for concept in concepts:
-            if not concept.strip(" .") or "." in concept or len(concept) > _LONGEST:
+            if not concept.strip(" .") or "." in concept or len(concept) > _MAX_PHRASE_CHARS:
                 raise UnknownName(f"{concept!r} is not a concept. Name it in a few words, without full stops.")
         if side := self._manner.side:
             images = [image.convert("RGB").resize((side, side), Resampling.LANCZOS) for image in images]

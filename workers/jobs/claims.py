@@ -17,9 +17,9 @@ from experiments.models import Flow, Run
 from workers.jobs import lease, turns
 from workers.record.statuses import ACTIVE
 
-MOST_ALIKE = 10
+MAX_ALIKE = 10
 """Runs that a thread takes one after another because it knows them or their model, while others of the flow wait."""
-_MOST_TRIES = 50
+_MAX_TRIES = 50
 """Turns that others may take first before a thread looks again later."""
 
 
@@ -41,7 +41,7 @@ class Claimer:
     def _claim_of(self, flow: int) -> Run | None:
         """A run of a flow: one played here lately, or whose model is loaded, but at most so many in a row; else
         whichever is first."""
-        if self._alike < MOST_ALIKE:
+        if self._alike < MAX_ALIKE:
             recent = self._recent()
             if recent and (run := claim_first(list_claimable().filter(flow=flow, pk__in=recent))):
                 self._alike += 1
@@ -68,7 +68,7 @@ def settle(run: Run, seconds: float) -> None:
 
 def _take_turns() -> Iterator[int]:
     """Flows whose turn this thread has taken, one by one, until nobody has anything to claim."""
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         line = _line_up()
         if not line:
             return

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 FORGOTTEN_SECONDS = 3600.0
 """How long a file lies here that nobody asks about."""
-FINE, SMALLEST = 224, 64
+FINE, MIN_SIDE = 224, 64
 """Longest sides, in pixels, of pictures in run.html: those of the answer, and those of a run with very many images."""
 SIDES = ((60, FINE), (150, 128), (1_000, 80))
 """Up to so many images, and the longest side of their pictures in the transcript: the file stays about a megabyte."""
@@ -115,7 +115,7 @@ def add_runs(pack: export_bundle.Pack, keys: Sequence[int], progress: Progress, 
         run = Run.objects.select_related("owner", "parent").get(pk=key)
         if viewer is not None:
             export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
-        side = next((side for count, side in SIDES if run.observation_count <= count), SMALLEST)
+        side = next((side for count, side in SIDES if run.observation_count <= count), MIN_SIDE)
         tell = partial(progress, "Drawing the page", done, len(keys))
         small = lru_cache(maxsize=500)(partial(_encode_picture, side, tell))  # runs show some often
         folder = f"run-{key}/" if len(keys) > 1 else ""
@@ -180,12 +180,12 @@ def _goes_on(job: Job, error: Exception) -> bool:
     return stops or bool(explain_outage(error))
 
 
-def _take_and_test(path: Path, source: Source, job: Job, by: Actor, progress: Progress) -> str:
+def _take_and_test(path: Path, source: Source, job: Job, actor: Actor, progress: Progress) -> str:
     """Labels are taken in; new ones are tested, where the installation tests by itself."""
     named = str(job.options.get("model") or ""), " ".join(str(job.options.get("source") or "").split())
     before = label_tests.count_labels(*named)
     taken = take(path, ImportKind.LABELS, source, job.options, progress)
-    told = label_tests.begin(by, *named) if label_tests.count_labels(*named) > before else ""
+    told = label_tests.begin(actor, *named) if label_tests.count_labels(*named) > before else ""
     return f"{taken} {told}".strip()
 
 

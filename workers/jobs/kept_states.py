@@ -15,9 +15,9 @@ from datetime import datetime
 from experiments.models import Event, Run
 from workers.agent.run_state import RunState
 
-MOST_RECENT = 16
+MAX_RECENT = 16
 """Runs that a worker remembers; it plays these first (`round_threads`)."""
-MOST_EVENTS = 10_000
+MAX_EVENTS = 10_000
 """Events of all states together; the longest ago played gives way first."""
 
 _Key = tuple[int, datetime]
@@ -40,7 +40,7 @@ class KeptState:
 class KeptStates:
     """The latest states, by run. Safe to use from several threads."""
 
-    def __init__(self, most_runs: int = MOST_RECENT, most_events: int = MOST_EVENTS) -> None:
+    def __init__(self, most_runs: int = MAX_RECENT, most_events: int = MAX_EVENTS) -> None:
         self._most_runs, self._most_events = most_runs, most_events
         self._states: OrderedDict[_Key, KeptState] = OrderedDict()
         self._lock = threading.Lock()

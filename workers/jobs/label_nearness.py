@@ -11,7 +11,7 @@ from experiments.models import Label
 from workers.errors import MissingPart
 from workers.sentences import load_sentences
 
-MOST, COMPARED = 200, 100_000
+MAX_NEAREST, MAX_COMPARED = 200, 100_000
 """Labels of an answer, and labels that are compared, the newest."""
 
 
@@ -23,7 +23,7 @@ def answer(asked: int) -> None:
 
 
 def _compare(text: str) -> LabelAnswer:
-    newest = Label.objects.order_by("-pk").values_list("text", flat=True)[:COMPARED]
+    newest = Label.objects.order_by("-pk").values_list("text", flat=True)[:MAX_COMPARED]
     labels = list(dict.fromkeys(newest))
     if not labels:
         return LabelAnswer()
@@ -31,5 +31,5 @@ def _compare(text: str) -> LabelAnswer:
         near = load_sentences(settings.LAB_SENTENCES).compare(text, labels)
     except MissingPart as missing:
         return LabelAnswer(problem=str(missing))
-    first = np.argsort(-near, kind="stable")[:MOST]
+    first = np.argsort(-near, kind="stable")[:MAX_NEAREST]
     return LabelAnswer([(labels[place], round(float(near[place]), 4)) for place in first])

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 LASTS = timedelta(seconds=30)
 """How long a lease is good for without a heartbeat."""
 
-MOST_CLAIMS = 5
+MAX_CLAIMS = 5
 """Claims without any event in between, after which a run is taken to kill its workers."""
 
 HEARTBEAT = 10.0

@@ -12,7 +12,7 @@ from workers.jobs.laboratory import laboratory
 from workers.protocols import LayerInfo
 from workers.record.systems import SystemSpec
 
-LONGEST_MODEL, LONGEST_DATASET = 200, 500
+MAX_MODEL, MAX_DATASET = 200, 500
 """Characters that a row can hold."""
 SAVED_SIGNS = ("dataset_info.json", "dataset_dict.json", "state.json")
 """Files that the library `datasets` leaves at the top of what it saves."""
@@ -29,11 +29,11 @@ def model_key(written: str) -> str:
     laboratory()  # adds what plug-ins register
     text = written.strip()
     if names_plugin(registry.VISION_MODELS, text):
-        return _check_key("model", make_absolute(text), LONGEST_MODEL)
+        return _check_key("model", make_absolute(text), MAX_MODEL)
     if not text or ("/" not in text and not Path(text).is_dir()):
         names = ", ".join(registry.VISION_MODELS)
         raise UnknownName(f"There is no model {text!r}. Choose one of: {names}. Any hub id is hf:owner/name.")
-    return _check_key("model", make_absolute(f"hf:{text}"), LONGEST_MODEL)
+    return _check_key("model", make_absolute(f"hf:{text}"), MAX_MODEL)
 
 
 def dataset_key(written: str, *, follow_links: bool = False) -> str:
@@ -46,7 +46,7 @@ def dataset_key(written: str, *, follow_links: bool = False) -> str:
     if follow_links and family != FOLLOWING:
         if family != "folder":
             raise UnknownName(f"{key} is no folder of images, so there are no links in it to follow.")
-        return _check_key("dataset", f"{FOLLOWING}:{path}", LONGEST_DATASET)
+        return _check_key("dataset", f"{FOLLOWING}:{path}", MAX_DATASET)
     return key
 
 
@@ -54,12 +54,12 @@ def _find_key(written: str) -> str:
     laboratory()  # adds what plug-ins register
     text = written.strip()
     if names_plugin(registry.DATASETS, text):
-        return _check_key("dataset", make_absolute(text), LONGEST_DATASET)
+        return _check_key("dataset", make_absolute(text), MAX_DATASET)
     folder, split = _split_key(text)
     if not text or not folder.is_dir():
         where = folder.absolute() if text else "without a name"
         raise UnknownName(f"There is no folder {where}. Write the path of a folder of images, or of a saved dataset.")
-    return _check_key("dataset", f"{_find_family(folder)}:{folder.absolute()}{split}", LONGEST_DATASET)
+    return _check_key("dataset", f"{_find_family(folder)}:{folder.absolute()}{split}", MAX_DATASET)
 
 
 def _find_family(folder: Path) -> str:

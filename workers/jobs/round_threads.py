@@ -18,11 +18,11 @@ from experiments.core import code_version
 from experiments.models import Run
 from workers.jobs import lease, rounds
 from workers.jobs.claims import Claimer
-from workers.jobs.kept_states import MOST_RECENT
+from workers.jobs.kept_states import MAX_RECENT
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS, MOST_LOOK_SECONDS = 1.0, 5.0
+LOOK_SECONDS, MAX_LOOK_SECONDS = 1.0, 5.0
 """Between two looks of a thread that finds nothing: at first, and after a while."""
 STOP_SECONDS = 20.0
 """How long rounds under way may take to unwind when the worker is stopped."""
@@ -62,7 +62,7 @@ class RoundThreads:
         self._held = held
         self._began = began
         self._ended = ended
-        self._recent: deque[int] = deque(maxlen=MOST_RECENT)
+        self._recent: deque[int] = deque(maxlen=MAX_RECENT)
         self._threads = [threading.Thread(target=self._go_on, name=f"rounds-{n}", daemon=True) for n in range(count)]
 
     def start(self) -> None:
@@ -87,7 +87,7 @@ class RoundThreads:
                 elif self.bell.wait(wait * random.uniform(0.75, 1.25)):
                     wait = LOOK_SECONDS
                 else:
-                    wait = min(MOST_LOOK_SECONDS, wait * 1.5)
+                    wait = min(MAX_LOOK_SECONDS, wait * 1.5)
         finally:
             connection.close()
 

@@ -36,7 +36,7 @@ LOOK_EVERY = 0.5
 """Seconds between two looks at whether the run was stopped."""
 
 
-MOST_LEFT = 1_000_000
+MAX_LEFT = 1_000_000
 """Bytes that an experiment leaves, up to which they are kept between rounds."""
 
 _AT_ONCE = 200
@@ -76,7 +76,7 @@ class DatabaseRunLog:
     def keep_state(self) -> None:
         """Have this process go on with what is known by now, once it plays the run again."""
         if self._last is not None:
-            left = self._left if self._left is None or len(self._left) <= MOST_LEFT else None
+            left = self._left if self._left is None or len(self._left) <= MAX_LEFT else None
             kept_states.put(self.run, KeptState(self._known, self._last, left))
 
     def _read_on(self) -> None:

@@ -29,7 +29,7 @@ from workers.jobs.images import ImagesInDatabase
 from workers.jobs.label_checks import label_tests
 from workers.jobs.label_checks.grading import LabelGrader
 from workers.jobs.laboratory import laboratory, sandbox
-from workers.jobs.lease import MOST_CLAIMS
+from workers.jobs.lease import MAX_CLAIMS
 from workers.jobs.run_log import LOOK_EVERY, DatabaseRunLog
 from workers.lab.describing import BackboneDescriber
 from workers.lab.laboratory import ExperimentContext, FunctionContext
@@ -60,7 +60,7 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
     """
     images = ImagesInDatabase()
     run_log = run_log_of(run, images, lost)
-    if run.claims > MOST_CLAIMS:
+    if run.claims > MAX_CLAIMS:
         run_log.append("failed", Ended(POISON.format(claims=run.claims - 1)))
         return False
     backbone = attempt(run_log, run.rounds, partial(prepare, run, run_log, any_model))

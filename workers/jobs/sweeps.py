@@ -39,14 +39,14 @@ def make_runs(sweep: Sweep, progress: Progress) -> None:
         made = layout.lay_out_some(sweep.pk, plan)
 
 
-def _stop_runs(by: Actor, sweep: Sweep, progress: Progress) -> None:
-    while left := layout.stop_some(by, sweep.pk):
+def _stop_runs(actor: Actor, sweep: Sweep, progress: Progress) -> None:
+    while left := layout.stop_some(actor, sweep.pk):
         progress("Stopping runs", sweep.planned - left, sweep.planned)
 
 
-def _retry_runs(by: Actor, sweep: Sweep, progress: Progress) -> None:
+def _retry_runs(actor: Actor, sweep: Sweep, progress: Progress) -> None:
     asked, last = sweep.retry_asked, 0
-    while after := layout.retry_some(by, sweep.pk, last):
+    while after := layout.retry_some(actor, sweep.pk, last):
         last = after
         progress("Trying runs again", 0, sweep.planned)
     layout.end_retry(sweep.pk, asked)

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 500
 """Images of one job, so that others get their turn."""
 QUALITY, EFFORT = 75, 4
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Images that wait for theirs in this process, their pixels in memory; more are left to the sweep."""
 
 _pool = ThreadPoolExecutor(1, thread_name_prefix="thumbnails")
@@ -36,7 +36,7 @@ def write_soon(images: Mapping[str, Pillow.Image]) -> None:
     """Have those of images, by key, made beside other work. Their rows are there; which others are made is noted."""
     mark_made()
     for key, image in images.items():
-        if key not in _making and len(_making) < MOST_WAITING:
+        if key not in _making and len(_making) < MAX_WAITING:
             _making[key] = _pool.submit(write, key, image)
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from workers.errors import ToolMisuse
 
-MOST_ITEMS = 64
+MAX_ITEMS = 64
 """Maximum number of images, prompts or activations in one call."""
 PROMPT_CHARS = 2_000
 TITLE_CHARS = 300
@@ -24,17 +24,15 @@ ImageOrText = Image.Image | str
 
 
 def check_items(value: Any, argument: str, of: str) -> list[Any]:
-    """Return a list of 1 to `MOST_ITEMS` items; a lone text or image counts as a list of one."""
+    """Return a list of 1 to `MAX_ITEMS` items; a lone text or image counts as a list of one."""
     if isinstance(value, ImageOrText):
         return [value]
     if not isinstance(value, list | tuple):
         raise ToolMisuse(f"{argument} must be a list of {of}, but is {_describe_value(value)}.")
     if not value:
-        raise ToolMisuse(f"{argument} is empty. Pass a list of 1 to {MOST_ITEMS} {of}.")
-    if len(value) > MOST_ITEMS:
-        raise ToolMisuse(
-            f"{argument} holds {len(value)} {of}; one call takes {MOST_ITEMS} at most. Call several times."
-        )
+        raise ToolMisuse(f"{argument} is empty. Pass a list of 1 to {MAX_ITEMS} {of}.")
+    if len(value) > MAX_ITEMS:
+        raise ToolMisuse(f"{argument} holds {len(value)} {of}; one call takes {MAX_ITEMS} at most. Call several times.")
     return list(value)
 
 

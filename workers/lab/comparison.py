@@ -18,13 +18,13 @@ from workers.protocols import Dataset, Progress, PublishedLayer, VisionModel, vi
 
 UNITS = 16
 """Units compared, evenly taken from those in the release."""
-LEAST_ORDER = 0.75
+MIN_ORDER = 0.75
 """Minimum AUC. Other weights give about 0.5, the same ones nearly 1; crops and recompressed images cost a little."""
-LEAST_CORRELATION = 0.75
+MIN_CORRELATION = 0.75
 """Minimum correlation; it decides between 0.5 and 1 of the AUC, where units are so alike that their images are."""
-MOST_RATIO = 2.0
+MAX_RATIO = 2.0
 """Maximum factor between the median activations, in either direction."""
-SHOWN = 5
+MAX_ACTIVATIONS = 5
 """Activations of a unit that a sentence names."""
 
 
@@ -51,12 +51,14 @@ class ExemplarComparison:
     @property
     def differs(self) -> bool:
         """True if the release is of other weights. Masks alone decide nothing: others may have cut them differently."""
-        alike = self.order >= LEAST_ORDER or self.correlation >= LEAST_CORRELATION
+        alike = self.order >= MIN_ORDER or self.correlation >= MIN_CORRELATION
         alone = np.isnan(self.order) and np.isnan(self.correlation)
-        return not (alike or alone) or not 1 / MOST_RATIO <= self.ratio <= MOST_RATIO
+        return not (alike or alone) or not 1 / MAX_RATIO <= self.ratio <= MAX_RATIO
 
     def __str__(self) -> str:
-        was, now = (", ".join(f"{each:.4g}" for each in some[:SHOWN]) for some in (self.published, self.measured))
+        was, now = (
+            ", ".join(f"{each:.4g}" for each in some[:MAX_ACTIVATIONS]) for some in (self.published, self.measured)
+        )
         masks = "" if np.isnan(self.overlap) else f", and its masks cover {self.overlap:.0%} of the published ones"
         order = "" if np.isnan(self.order) else f"; it sets a unit's images apart with an AUC of {self.order:.2f}"
         return (

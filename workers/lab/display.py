@@ -15,7 +15,7 @@ from workers.lab.imaging import image_from_text
 from workers.lab.memory import image_texts, is_made, look_up
 from workers.protocols import ImageMemory, Progress, no_progress
 
-MOST_TITLE = 200
+MAX_TITLE = 200
 """Maximum characters of a line that can be the title of an image."""
 
 
@@ -60,7 +60,7 @@ def group_with_texts(parts: Iterable[str | LoggedImage]) -> list[tuple[list[Logg
 
 def _take(parts: Iterable[str | LoggedImage]) -> list[str | LoggedImage]:
     """Return the parts, up to the last image that is shown. Raises ToolMisuse."""
-    found, most = [], arguments.MOST_ITEMS
+    found, most = [], arguments.MAX_ITEMS
     left = most
     for part in parts:
         left -= isinstance(part, LoggedImage)
@@ -87,7 +87,7 @@ def _split_titles(images: list[LoggedImage], words: list[str]) -> tuple[list[Log
 
 
 def _is_title(words: str) -> bool:
-    return 0 < len(words.strip()) <= MOST_TITLE and "\n" not in words.strip()
+    return 0 < len(words.strip()) <= MAX_TITLE and "\n" not in words.strip()
 
 
 def _is_plain(value: Any) -> bool:

@@ -43,10 +43,10 @@ def build_requests(prompts: Any, options: Mapping[str, Any]) -> list[EngineReque
     seeds = [None] if options.get("seed") is None else [_check_seed(each) for each in _as_list(options["seed"], "seed")]
     axes = [_list_values(name, options[name]) for name in ENGINE_PARAMETERS if options.get(name) is not None]
     total = math.prod([len(words), len(seeds), *map(len, axes)])
-    if total > arguments.MOST_ITEMS:
+    if total > arguments.MAX_ITEMS:
         factors = " x ".join(str(n) for n in [len(words), len(seeds), *map(len, axes)] if n > 1)
         raise ToolMisuse(
-            f"This asks for {total:,} images ({factors}); one call draws {arguments.MOST_ITEMS} at most. "
+            f"This asks for {total:,} images ({factors}); one call draws {arguments.MAX_ITEMS} at most. "
             "Pass fewer prompts or values, or call several times."
         )
     return [
@@ -71,9 +71,9 @@ def _as_list(value: Any, name: str) -> Sequence[Any]:
         return [value]
     if not value:
         raise ToolMisuse(f"{name} is an empty list. Pass one value, a list of values, or leave it out.")
-    if len(value) > arguments.MOST_ITEMS:
+    if len(value) > arguments.MAX_ITEMS:
         raise ToolMisuse(
-            f"{name} holds {len(value)} values; one call takes {arguments.MOST_ITEMS} at most. Call several times."
+            f"{name} holds {len(value)} values; one call takes {arguments.MAX_ITEMS} at most. Call several times."
         )
     return value
 

@@ -48,7 +48,7 @@ from workers.protocols import (
     no_progress,
 )
 
-_LONGEST = 100  # maximum characters of a file name
+_MAX_NAME_BYTES = 100  # maximum characters of a file name
 
 
 class ExemplarIndex:
@@ -226,6 +226,6 @@ def ask_dataset(dataset: Dataset, ability: str, progress: Progress) -> None:
 def file_name(text: str) -> str:
     """Return a short file or folder name of plain characters for any text."""
     name = re.sub(r"[^\w.-]", "_", text)
-    if len(name.encode()) <= _LONGEST:
+    if len(name.encode()) <= _MAX_NAME_BYTES:
         return name
-    return f"{name[: _LONGEST // 4]}-{hashlib.sha256(text.encode(errors='surrogateescape')).hexdigest()[:32]}"
+    return f"{name[: _MAX_NAME_BYTES // 4]}-{hashlib.sha256(text.encode(errors='surrogateescape')).hexdigest()[:32]}"

@@ -17,7 +17,7 @@ from workers.record.engine_parameters import read_parameters
 from workers.record.experiments import LogEntry, Observation
 from workers.record.figures import differs
 
-MOST_OBSERVATIONS = 256
+MAX_OBSERVATIONS = 256
 """Maximum number of images that one experiment may log."""
 TEXT_CHARS = 40_000
 """Maximum characters that one experiment may log; the rest is cut."""
@@ -52,10 +52,10 @@ class ExperimentLog:
         Raises ToolMisuse if the experiment has logged too many images.
         """
         logged = sum(len(entry.observations) for entry in self.entries)
-        if logged + len(images) > MOST_OBSERVATIONS:
+        if logged + len(images) > MAX_OBSERVATIONS:
             raise ToolMisuse(
                 f"This experiment has logged {logged} images and {len(images)} more came; "
-                f"one experiment logs {MOST_OBSERVATIONS} at most. Log the rest in the next experiment."
+                f"one experiment logs {MAX_OBSERVATIONS} at most. Log the rest in the next experiment."
             )
         raw = [find_raw(self._memory, each.image) for each in images]
         self._system.measure(raw)

@@ -14,9 +14,9 @@ from workers.record.experiments import LogEntry
 from workers.record.functions import Sample, to_json
 from workers.record.systems import OrdinaryActivations, SystemSpec
 
-MOST_SAMPLES = 2_000
+MAX_SAMPLES = 2_000
 """Maximum number of inputs that one experiment may log."""
-MOST_HYPOTHESES = 5
+MAX_HYPOTHESES = 5
 """Maximum number of hypotheses whose predictions one experiment may log."""
 _NAME_CHARS = 60
 TEXT_CHARS = 40_000
@@ -106,10 +106,10 @@ class FunctionTools:
         """
         predictions = _check_lengths(inputs, outputs, predictions)
         logged = sum(len(entry.samples) for entry in self.entries)
-        if logged + len(inputs) > MOST_SAMPLES:
+        if logged + len(inputs) > MAX_SAMPLES:
             raise ToolMisuse(
                 f"This experiment has logged {logged:,} inputs and {len(inputs):,} more came; one experiment logs "
-                f"{MOST_SAMPLES:,} at most. Log those that tell most."
+                f"{MAX_SAMPLES:,} at most. Log those that tell most."
             )
         told = [{name: to_json(values[place]) for name, values in predictions.items()} for place in range(len(inputs))]
         samples = tuple(self._sample(*each) for each in zip(inputs, outputs, told, strict=True))
@@ -154,8 +154,8 @@ def _check_lengths(inputs: Any, outputs: Any, predictions: Any) -> dict[str, Seq
         return {}
     if not isinstance(predictions, dict) or not all(isinstance(each, list | tuple) for each in predictions.values()):
         raise ToolMisuse("predictions must be a dictionary, such as {'Hypothesis_1': [1, 2, 3]}: a list by name.")
-    if len(predictions) > MOST_HYPOTHESES:
-        raise ToolMisuse(f"There are predictions of {len(predictions)} hypotheses; {MOST_HYPOTHESES} are kept.")
+    if len(predictions) > MAX_HYPOTHESES:
+        raise ToolMisuse(f"There are predictions of {len(predictions)} hypotheses; {MAX_HYPOTHESES} are kept.")
     for name, values in predictions.items():
         if len(values) != len(inputs):
             raise ToolMisuse(f"{str(name)[:_NAME_CHARS]!r} has {len(values)} predictions for {len(inputs)} inputs.")

@@ -24,7 +24,7 @@ from workers.record.systems import SystemSpec
 
 MAX_TESTS = 3
 """Maximum number of labels that a run may test."""
-FEWEST = 100
+MIN_TEST_IMAGES = 100
 """Number of development images in a test."""
 MAX_SHOWN = 3
 """Number of images of either kind shown that disagree with a label."""
@@ -97,10 +97,10 @@ class LabelTests:
             positions, table = self._development.activations(self._spec.layer, progress=self._progress)
         except MissingPart as error:
             raise ToolMisuse(f"No label can be tested in this run: {error} {_REMEDY}") from error
-        if len(positions) < FEWEST:
+        if len(positions) < MIN_TEST_IMAGES:
             raise ToolMisuse(
-                f"No label can be tested in this run: a test takes {FEWEST} development images, and of the dataset "
-                f"{len(positions)} are. {_REMEDY}"
+                f"No label can be tested in this run: a test takes {MIN_TEST_IMAGES} development images, and of the "
+                f"dataset {len(positions)} are. {_REMEDY}"
             )
         return positions, table[:, self._spec.unit].astype(np.float64)
 

@@ -50,7 +50,7 @@ from workers.record.circuits import CIRCUIT
 from workers.record.experiments import LogEntry, Observation
 from workers.record.systems import SystemSpec
 
-MOST_SUBJECTS = 32
+MAX_SUBJECTS = 32
 """Maximum number of subjects kept: each holds its exemplars, a few MB."""
 
 
@@ -238,7 +238,7 @@ class Laboratory:
             if name not in self._subjects:
                 load = registry.load(registry.SYSTEMS, spec.kind)
                 self._subjects[name] = load(self.settings, spec, model, index)
-            while len(self._subjects) > MOST_SUBJECTS:
+            while len(self._subjects) > MAX_SUBJECTS:
                 del self._subjects[next(iter(self._subjects))]
             return self._subjects[name]
 

@@ -23,7 +23,7 @@ from workers.files import atomic_write, hold_lock
 from workers.lab.exemplars import ExemplarIndex, file_name
 from workers.lab.index_files import report_disk_errors
 from workers.lab.map_stream import MapStream, SeenBatch
-from workers.lab.splits import FEWEST, SHARES, HeldOutSplit, is_split
+from workers.lab.splits import MIN_SPLIT_IMAGES, SHARES, HeldOutSplit, is_split
 from workers.protocols import Dataset, LabSettings, Picture, Progress, VisionModel, check_layers, no_progress
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class MeasuredSplit:
             )
         if not is_split(self.images):
             raise MissingPart(
-                f"{self.images.name} has {count} images, and of fewer than {FEWEST} none is held back from the "
-                "exemplars. Add images, or name another dataset: the option “dataset” of the check."
+                f"{self.images.name} has {count} images, and of fewer than {MIN_SPLIT_IMAGES} none is held back from "
+                "the exemplars. Add images, or name another dataset: the option “dataset” of the check."
             )
         return np.random.default_rng(_SEED).permutation(count).tolist(), SHARES[self.split]
 

@@ -24,7 +24,7 @@ from workers.record.engine_parameters import read_parameters
 from workers.record.experiments import ActivationMap
 from workers.record.origins import Origin
 
-MOST_TEXTS = 20_000
+MAX_TEXTS = 20_000
 """Texts of images that are recognised without decoding, a hundred bytes each."""
 
 
@@ -125,7 +125,7 @@ class ImageTexts:
             return self._keys.get(digest)
 
 
-image_texts = ImageTexts(MOST_TEXTS)
+image_texts = ImageTexts(MAX_TEXTS)
 """The texts of this process."""
 
 

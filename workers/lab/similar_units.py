@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from workers.lab.index_files import LayerStatistics
 
-MOST = 8
-FEWEST = 20
+MAX_SIMILAR = 8
+MIN_IMAGES = 20
 """Minimum number of images for a meaningful correlation."""
 
 
@@ -48,17 +48,17 @@ def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: 
     # Images of the sample that could be read; 0 if the unit is constant on them, and so correlates with nothing
     values = own.sample[np.isfinite(own.sample[:, unit]), unit]
     images = len(values) if len(values) and values.max() > values.min() else 0
-    by_sample = images >= FEWEST
+    by_sample = images >= MIN_IMAGES
     exemplars = own.positions[own.kept[:, unit], unit]
     found = []
     for name, other in layers.items():
         both = _count_shared(exemplars, other)
         similarity = _correlate(own.sample[:, unit], other.sample) if by_sample else both / max(len(exemplars), 1)
-        best = np.argsort(-similarity, kind="stable")[: MOST + 1]  # may include the unit itself
+        best = np.argsort(-similarity, kind="stable")[: MAX_SIMILAR + 1]  # may include the unit itself
         found += [SimilarUnit(name, int(n), float(similarity[n]), int(both[n])) for n in best if similarity[n] > 0]
     ordered = sorted(found, key=lambda each: (-each.similarity, each.unit))
-    same = [each for each in ordered if each.layer == layer and each.unit != unit][:MOST]
-    others = [each for each in ordered if each.layer != layer][:MOST]
+    same = [each for each in ordered if each.layer == layer and each.unit != unit][:MAX_SIMILAR]
+    others = [each for each in ordered if each.layer != layer][:MAX_SIMILAR]
     if by_sample:
         return SimilarUnits("correlation", images, same, others)
     return SimilarUnits("overlap", len(exemplars), same, others)

@@ -19,7 +19,7 @@ Split = Literal["exemplars", "development", "probe"]
 HeldOutSplit = Literal["development", "probe"]
 SHARES: dict[Split, float] = {"exemplars": 0.5, "development": 0.2, "probe": 0.3}
 """Approximate shares of a dataset's images."""
-FEWEST = 200
+MIN_SPLIT_IMAGES = 200
 """Minimum number of images of a dataset that is split; a smaller one is all exemplars."""
 _HASHES = 1 << 32
 
@@ -35,4 +35,4 @@ def is_split(dataset: Dataset) -> bool:
     """True if some of its images are held back from exemplars. False for a small dataset, for published exemplars, and
     for a dataset that makes fresh images to hold back.
     """
-    return len(dataset) >= FEWEST and not hasattr(dataset, "published") and not hasattr(dataset, "held_out")
+    return len(dataset) >= MIN_SPLIT_IMAGES and not hasattr(dataset, "published") and not hasattr(dataset, "held_out")

@@ -27,7 +27,7 @@ from workers.record.experiments import LogEntry
 from workers.record.origins import Origin
 from workers.record.systems import OrdinaryActivations
 
-MOST_REMARKS = 20
+MAX_REMARKS = 20
 _REFUSED = " (refused"
 DEAD_UNIT = (
     "No image of the dataset activates this unit: its activation is the same on all of them, so it has no exemplars. "
@@ -286,7 +286,7 @@ class Tools:
         """What this experiment logged, then what the tools themselves have to say."""
         logged = {seen.image for entry in self._log.entries for seen in entry.observations}
         notes = [line for line, key in self._image_tools.noted.items() if key not in logged]
-        remarks = "\n".join([*self._remarks, *self._image_tools.remarks, *notes][:MOST_REMARKS])
+        remarks = "\n".join([*self._remarks, *self._image_tools.remarks, *notes][:MAX_REMARKS])
         return [*self._log.entries, *([LogEntry((), remarks)] if remarks else [])]
 
     @property

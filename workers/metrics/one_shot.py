@@ -17,7 +17,7 @@ words what the bright regions have in common: what the unit responds to. If it r
 them by OR; if only where another is there too, say "a ..., when a ... is also in the image". Answer with one line:
 LABEL: ..."""
 
-_LONGEST = 200
+_MAX_LABEL_CHARS = 200
 """Characters of a label."""
 
 
@@ -38,4 +38,4 @@ def ask_for_label(masked: Sequence[str], activations: Sequence[float] = ()) -> l
 def parse_one_label(reply: str) -> str | None:
     """The label of a reply; None if it gives none in the form asked for, or one that is no phrase but an essay."""
     label = read_line(reply, "LABEL")
-    return label if label and len(label) <= _LONGEST else None
+    return label if label and len(label) <= _MAX_LABEL_CHARS else None

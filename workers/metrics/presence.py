@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from workers.metrics.quoting import DATA, quote, read_lines
 from workers.protocols import ImagePart, Message
 
-MOST_IMAGES = 8
+MAX_IMAGES = 8
 """Images of one message."""
 
 LOOKER = """\
@@ -30,12 +30,12 @@ _SAID = re.compile(r"(?:(yes|no)\b[\s,;:(]*)?(?:(\d{1,3}(?:\.\d+)?)\s*(?:%|perce
 
 
 def ask_for_presence(label: str, images: Sequence[str], *, marked: bool = False) -> list[Message]:
-    """The conversation about 1 to `MOST_IMAGES` images, by their keys; about their bright parts where they are marked.
+    """The conversation about 1 to `MAX_IMAGES` images, by their keys; about their bright parts where they are marked.
 
     Raises ValueError for fewer or more.
     """
-    if not 1 <= len(images) <= MOST_IMAGES:
-        raise ValueError(f"{len(images)} images in one question: ask about 1 to {MOST_IMAGES} at a time.")
+    if not 1 <= len(images) <= MAX_IMAGES:
+        raise ValueError(f"{len(images)} images in one question: ask about 1 to {MAX_IMAGES} at a time.")
     parts: list[str | ImagePart] = [f"Description: {quote(label)}"]
     for number, key in enumerate(images, 1):
         parts += [f"Image {number}:", ImagePart(key, f"image {number}")]

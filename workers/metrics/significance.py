@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-_MOST_EXACT, _SIGNS = 50, 10_000
+_MAX_EXACT, _SIGNS = 50, 10_000
 """Pairs that are tested exactly, and ways to give them signs that are tried."""
 
 
@@ -43,7 +43,7 @@ def compare_ranks(first: ArrayLike, second: ArrayLike) -> RankTest:
     if len(sizes) == 1:
         return RankTest(float(stats.binomtest(int((differences > 0).sum()), n).pvalue), n)
     drawn = stats.PermutationMethod(n_resamples=_SIGNS, rng=np.random.default_rng(0))
-    method = "asymptotic" if n > _MOST_EXACT else "exact" if len(sizes) == n else drawn
+    method = "asymptotic" if n > _MAX_EXACT else "exact" if len(sizes) == n else drawn
     return RankTest(float(stats.wilcoxon(differences, method=method).pvalue), n)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workers.model_cache import ModelCache
-from workers.record.limits import MOST_EXEMPLARS
+from workers.record.limits import MAX_EXEMPLARS
 
 if TYPE_CHECKING:
     from workers.protocols.sandbox import Sandbox
@@ -101,7 +101,7 @@ class LabSettings:
     batch_size: int = 64
     dataset_images: int = 0
     """Images of a dataset that are used, from the first; 0 means all. A few make a quick trial."""
-    exemplars: int = MOST_EXEMPLARS
+    exemplars: int = MAX_EXEMPLARS
     """Exemplars kept for each unit."""
     mask_quantile: float = 0.99
     """Quantile of a unit's spatial activations over the dataset above which its mask is bright."""

@@ -14,15 +14,15 @@ import msgspec
 from workers.record.circuits import CircuitMember
 from workers.record.estimates import NONE, Estimate
 
-MOST_NODES = 64
+MAX_NODES = 64
 """Members of a graph. There may be an edge for each pair, so that edges grow with the square: 64 have up to 2,000."""
 
 
 def find_graph_problem(members: Sequence[CircuitMember]) -> str:
     """Why so many members make no graph; "" if they do."""
-    if len(members) > MOST_NODES:
+    if len(members) > MAX_NODES:
         return (
-            f"A graph takes at most {MOST_NODES} members, and this circuit has {len(members):,}. There is an edge for "
+            f"A graph takes at most {MAX_NODES} members, and this circuit has {len(members):,}. There is an edge for "
             "each pair of members, so that nobody could read more, and pages could not hold them. Make a circuit of "
             "the strongest members."
         )

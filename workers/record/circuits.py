@@ -11,7 +11,7 @@ import msgspec
 
 from workers.record.estimates import Estimate
 
-MOST_MEMBERS = 200
+MAX_MEMBERS = 200
 """Members of a circuit."""
 MIN_IMAGES = 8
 """Images that a circuit is looked for on: half of them choose."""
@@ -43,8 +43,8 @@ class CircuitMember:
 
 def find_size_problem(members: Sequence[CircuitMember]) -> str:
     """Why so many members make no circuit; "" if they do."""
-    if not 1 <= len(members) <= MOST_MEMBERS:
-        return f"A circuit has 1 to {MOST_MEMBERS} members, not {len(members):,}."
+    if not 1 <= len(members) <= MAX_MEMBERS:
+        return f"A circuit has 1 to {MAX_MEMBERS} members, not {len(members):,}."
     if len(set(members)) != len(members):
         twice = next(each for each in members if members.count(each) > 1)
         return f"{twice} is in the circuit twice."

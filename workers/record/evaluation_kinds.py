@@ -251,16 +251,16 @@ def find_kind(key: str) -> KindRow:
 BATCHES: Mapping[str, str] = {"fresh": "fresh neurons, drawn by the seed", "paper": "the 85 neurons of the paper"}
 PAPER = "synthetic:grounding-dino:paper"
 """The model whose units are the neurons of the paper."""
-LEAST_LATENTS, MOST_LATENTS = 8, 4_096
+MIN_LATENTS, MAX_LATENTS = 8, 4_096
 """Of an auto-encoder in a spurious evaluation; 0 for none."""
 
 
 def explain_latents(count: int) -> str:
     """What is wrong with a number of latents in the place of units; "" if nothing is."""
-    if count == 0 or LEAST_LATENTS <= count <= MOST_LATENTS:
+    if count == 0 or MIN_LATENTS <= count <= MAX_LATENTS:
         return ""
     return (
-        f"{count:,} latents cannot take the place of units. Ask for {LEAST_LATENTS} to {MOST_LATENTS:,}, or 0 for the "
+        f"{count:,} latents cannot take the place of units. Ask for {MIN_LATENTS} to {MAX_LATENTS:,}, or 0 for the "
         "units themselves."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 EN_DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
-LEAST = 1e-4
+MIN_PLAIN = 1e-4
 """Numbers nearer to 0 are written with a power of ten."""
 UNCHANGED = 0.005
 """A change by less than this share of the larger activation is none."""
@@ -19,7 +19,7 @@ def format_activation(value: float) -> str:
     size = abs(value)
     if not math.isfinite(value) or size >= 1 or size == 0:
         return f"{value + 0.0:.2f}"
-    if size < LEAST:
+    if size < MIN_PLAIN:
         return f"{value:.1e}"
     text = f"{value:.{2 - math.floor(math.log10(size))}f}"
     whole, _, decimals = text.partition(".")

@@ -12,10 +12,10 @@ from typing import Any
 
 from workers.errors import RequestError
 
-MOST_REFLECTIONS = 10
+MAX_REFLECTIONS = 10
 """How often a failed label may go back to the agent, at most."""
 
-MOST_EXEMPLARS = 15
+MAX_EXEMPLARS = 15
 """Exemplars kept for each unit (MAIA's paper, section 3.2), so the most that a run works with; AIM takes 5."""
 
 QUESTION_CHARS = 4_000
@@ -63,7 +63,7 @@ class Limits:
     """Seconds of work, not counting waits between rounds."""
 
 
-USUAL: dict[str, int | float] = asdict(Limits())
+DEFAULT_LIMITS: dict[str, int | float] = asdict(Limits())
 """What a run may use unless its owner says otherwise: `Limits()` as plain JSON."""
 
 

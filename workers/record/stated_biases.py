@@ -20,9 +20,9 @@ from workers.record.replies import Conclusion
 
 Direction = Literal["weaker", "stronger"]
 
-LEAST = 8
+MIN_PROMPTS = 8
 """Different prompts on each side from which a statement is tested on what was drawn after it."""
-MOST = 20
+MAX_STATEMENTS = 20
 """Statements of a conclusion that are read, the first."""
 _LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*\**(weaker|stronger)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _QUOTED = re.compile(r'["“]([^"“”]{1,80})["”]')
@@ -107,7 +107,7 @@ def read_statements(text: str) -> list[StatedBias]:
             direction: Direction = "weaker" if match[1].casefold() == "weaker" else "stronger"
             subject, context = tuple(quoted[:-1]), quoted[-1]
             found.append(StatedBias(match[0].strip(), direction, subject, context, tuple(excluded)))
-    return found[:MOST]
+    return found[:MAX_STATEMENTS]
 
 
 def _quoted_in(text: str) -> list[str]:
@@ -144,7 +144,7 @@ def find_sides(
     stated: StatedBias, experiments: Mapping[int, Sequence[Row]], others: Sequence[StatedBias] = ()
 ) -> Sides[Row]:
     """The images with the context, and those without, that were drawn after it was stated; of all, if these have fewer
-    than `LEAST` prompts on a side. `experiments` are the images of each, by its number, in order.
+    than `MIN_PROMPTS` prompts on a side. `experiments` are the images of each, by its number, in order.
 
     Images of the contexts of `others`, which may explain a difference, are left out where enough remain.
     """
@@ -153,7 +153,7 @@ def find_sides(
         known = {prompt_of(each) for number, each in rows if number <= stated.after}
         later = [each for number, each in rows if number > stated.after and prompt_of(each) not in known]
         found = _part(stated, later, others, fresh=True)
-        if min(found.prompts) >= LEAST:
+        if min(found.prompts) >= MIN_PROMPTS:
             return found
     return _part(stated, [each for _, each in rows], others, fresh=False)
 
@@ -169,7 +169,7 @@ def _part(stated: StatedBias, rows: Sequence[Row], others: Sequence[StatedBias],
     for other in others:
         if other.words != stated.words:
             kept = [[each for each in side if not other.describes(each)] for side in (inside, outside)]
-            if min(map(_count_prompts, kept)) >= LEAST:
+            if min(map(_count_prompts, kept)) >= MIN_PROMPTS:
                 inside, outside = kept
     return Sides(inside, outside, fresh)
 

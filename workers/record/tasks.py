@@ -102,7 +102,7 @@ _ROWS = (
 )
 _UNIT = "unit {unit} of {layer} in {model}"
 TASKS: Mapping[str, Task] = {row.key: row for row in _ROWS}
-USUAL = "describe"
+DEFAULT_TASK = "describe"
 
 
 def choices() -> list[tuple[str, str]]:

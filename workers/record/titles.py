@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-LONGEST = 72
+MAX_TITLE_CHARS = 72
 """Characters of a title."""
 HEAD = 4_000
 """Characters of a program in which its docstring is looked for."""
@@ -31,6 +31,6 @@ def shorten(text: str) -> str:
     """One line that begins with a capital and ends with a whole word, without anything that cannot be seen."""
     seen = "".join(each for each in text if unicodedata.category(each)[0] != "C" or each.isspace())
     words = " ".join(seen.split()).rstrip(" .:;,")
-    if len(words) > LONGEST:
-        words = words[: LONGEST - 1].rsplit(" ", 1)[0].rstrip(" .:;,") + "…"
+    if len(words) > MAX_TITLE_CHARS:
+        words = words[: MAX_TITLE_CHARS - 1].rsplit(" ", 1)[0].rstrip(" .:;,") + "…"
     return words[:1].upper() + words[1:]

@@ -22,7 +22,7 @@ PROGRAM_CHARS = 1_000_000
 """Maximum length of a program: parsing takes a hundred times its size in memory."""
 ProgramStyle = Literal["function", "script"]
 
-MOST_CHARS = 100_000
+MAX_CHARS = 100_000
 """Maximum length of all kept source."""
 SECONDS = 10.0
 """Seconds in which all of it has to be defined again."""
@@ -93,7 +93,7 @@ def define(sources: Sources, namespace: dict[str, Any]) -> dict[str, str]:
 
 def fit_budget(sources: Sources) -> tuple[dict[str, str], list[str]]:
     """Return the definitions that may be kept, and the names of the others, which are the longest."""
-    left, kept = MOST_CHARS, set()
+    left, kept = MAX_CHARS, set()
     for name in sorted(sources, key=lambda name: len(sources[name])):
         left -= len(sources[name]) + len(name)
         if left >= 0:

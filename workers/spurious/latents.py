@@ -19,7 +19,7 @@ from workers.sparse.recipe import SparseRecipe, check_recipe, fingerprint
 from workers.sparse.storage import SparseCard
 from workers.sparse.training import find_source, train_sparse
 
-_MOST_ACTIVE, _ACTIVE_SHARE = 8, 4
+_MAX_ACTIVE, _ACTIVE_SHARE = 8, 4
 """k is 8, but at most a quarter of few latents."""
 _STEPS = 500
 
@@ -55,7 +55,7 @@ def train_latents(
     if why := explain_latents(latents):
         raise RequestError(why)
     source = find_source(model.name, model, layer, dataset_key, dataset)
-    recipe = SparseRecipe(latents, min(_MOST_ACTIVE, latents // _ACTIVE_SHARE), steps=_STEPS, seed=seed)
+    recipe = SparseRecipe(latents, min(_MAX_ACTIVE, latents // _ACTIVE_SHARE), steps=_STEPS, seed=seed)
     check_recipe(recipe, model, source.layer, dataset)
     mark = fingerprint(recipe, model, source.layer, dataset)[:8]
     stem = re.sub(r"[^\w.-]+", "-", model.name, flags=re.ASCII).strip("-.")

@@ -23,9 +23,9 @@ from workers.toybox.world.scenes import WHEN, Scene, Thing
 _BATCH = 32
 _REMEMBERED = 64
 """Images whose scenes are kept."""
-_MOST = 8
+_MAX_SHARED = 8
 """Parts of a summary."""
-_MOST_AROUND = 4
+_MAX_AROUND = 4
 """Parts of it about what stands outside the bright regions."""
 
 
@@ -89,8 +89,8 @@ def summarize_scenes(scenes: Sequence[DetectedScene], words: nets.Vocabulary) ->
     """What at least two of the scenes share, or all that a single scene has; then the same of what is outside."""
     if not scenes:
         return "There are no images."
-    shared = _find_shared([seen.words for seen in scenes], words)[:_MOST]
-    around = _find_shared([frozenset(thing.noun for thing in seen.around) for seen in scenes], words)[:_MOST_AROUND]
+    shared = _find_shared([seen.words for seen in scenes], words)[:_MAX_SHARED]
+    around = _find_shared([frozenset(thing.noun for thing in seen.around) for seen in scenes], words)[:_MAX_AROUND]
     inside = "; ".join(shared) if shared else f"The {len(scenes)} images have nothing in common."
     return f"{inside.rstrip('.')}. Outside the bright regions: {'; '.join(around)}" if around else inside
 

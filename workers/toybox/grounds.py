@@ -33,15 +33,15 @@ SHARES = (0.97, 0.87)
 POOL = 6_000
 """Images of the training and the validation split together, nine to one."""
 BALANCED, TEST = 16 * 80, 12 * 125
-_LEAST = 160
+_MIN_IMAGES = 160
 
 
 def load(settings: LabSettings, name: str) -> GroundsSplit:
     """One split: "seed-0:validation", or "seed-0-of-240:validation" for a small one. Raises UnknownName."""
     found = re.fullmatch(r"seed-(\d{1,6})(?:-of-(\d{3,6}))?:(\w+)", name)
-    if not found or found[3] not in GROUP_SPLITS or int(found[2] or POOL) < _LEAST:
+    if not found or found[3] not in GROUP_SPLITS or int(found[2] or POOL) < _MIN_IMAGES:
         raise UnknownName(
-            f"toybox-grounds has no split {name!r}. Name a seed, at least {_LEAST} images if not all, and one of "
+            f"toybox-grounds has no split {name!r}. Name a seed, at least {_MIN_IMAGES} images if not all, and one of "
             f"{', '.join(GROUP_SPLITS)}: toybox-grounds:seed-0:validation or toybox-grounds:seed-0-of-600:test."
         )
     seed, pool, split = int(found[1]), int(found[2] or POOL), found[3]

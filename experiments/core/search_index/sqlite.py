@@ -17,11 +17,11 @@ from experiments.core.search_index.normalize import ngrams
 from experiments.models import SearchText
 
 TRIGRAMS, NGRAMS = "experiments_trigrams", "experiments_ngrams"
-AT_ONCE, MOST = 2_000, 10_000
+BATCH_SIZE, MAX_CANDIDATES = 2_000, 10_000
 """Candidates looked up at once, and in total for one page."""
 NAMED = "SELECT rowid FROM {table} WHERE {table} MATCH %s"
 NEWEST = NAMED + " AND rowid < %s ORDER BY rowid DESC LIMIT %s"
-MOST_TRIGRAMS = 24
+MAX_TRIGRAMS = 24
 """This many trigrams of a long term suffice to leave few candidates."""
 
 
@@ -44,11 +44,11 @@ def find_newest(
 ) -> tuple[list[int], int | None]:
     """See `backend.Backend`."""
     found: list[int] = []
-    for _ in range(MOST // AT_ONCE):
+    for _ in range(MAX_CANDIDATES // BATCH_SIZE):
         keys = candidates(terms, before)
         rows = passages.filter(pk__in=keys).order_by("-pk").values_list("pk", flat=True)
         found += rows[: limit - len(found)]
-        if len(keys) < AT_ONCE or len(found) == limit:
+        if len(keys) < BATCH_SIZE or len(found) == limit:
             return found, None
         before = keys[-1]
     return found, before
@@ -64,7 +64,7 @@ def candidates(terms: Sequence[str], before: int) -> list[int]:
     """Return the keys of the newest passages that the index names."""
     table, match = _plan_match(terms)
     with connection.cursor() as cursor:
-        cursor.execute(NEWEST.format(table=table), [match, before, AT_ONCE])
+        cursor.execute(NEWEST.format(table=table), [match, before, BATCH_SIZE])
         return [key for (key,) in cursor.fetchall()]
 
 
@@ -77,7 +77,7 @@ def _plan_match(terms: Sequence[str]) -> tuple[str, str]:
 
 def trigrams(terms: Sequence[str]) -> list[str]:
     found = [term[start : start + 3] for term in terms for start in range(len(term) - 2)]
-    return list(dict.fromkeys(found))[:MOST_TRIGRAMS]
+    return list(dict.fromkeys(found))[:MAX_TRIGRAMS]
 
 
 def token(gram: str) -> str:

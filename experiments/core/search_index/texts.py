@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.core.search_index import backend
 from experiments.core.search_index.normalize import normalize
-from experiments.core.search_index.words import LONGEST
+from experiments.core.search_index.words import MAX_QUERY_CHARS
 from experiments.models import Event, Label, Run, RunSummary, SearchText, TextKind, Unit
 from experiments.models.insertion import Prepared
 from workers.record.events import Ended, ExperimentEnded, ExperimentStarted, Graded, Note, Payload, Replied
@@ -123,7 +123,7 @@ def in_pieces(run: Run, texts: Iterable[Text], **fields: Any) -> list[SearchText
         passage_of(run, (kind, anchor, whole[start : start + PIECE]), **fields)
         for kind, anchor, whole in texts
         if whole.strip()
-        for start in range(0, max(len(whole) - LONGEST, 1), PIECE - LONGEST)
+        for start in range(0, max(len(whole) - MAX_QUERY_CHARS, 1), PIECE - MAX_QUERY_CHARS)
     ]
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from experiments.core.search_index.normalize import normalize
 
-LONGEST = 200
+MAX_QUERY_CHARS = 200
 """Maximum characters of a query; passages overlap by as many, so that no phrase is split."""
-MOST_TERMS = 16
+MAX_TERMS = 16
 WILDCARDS = frozenset("%_*?\"' ")
 PART = re.compile(r'"([^"]+)"|(\S+)')
 
@@ -28,8 +28,10 @@ class Words:
 
 def parse_words(typed: str) -> Words:
     """Return the terms of a query, or the problem with it."""
-    if len(typed) > LONGEST:
-        return Words((), f"The query has {len(typed):,} characters, at most {LONGEST} are possible: shorten it.", True)
+    if len(typed) > MAX_QUERY_CHARS:
+        return Words(
+            (), f"The query has {len(typed):,} characters, at most {MAX_QUERY_CHARS} are possible: shorten it.", True
+        )
     if not typed.strip():
         return Words((), "Write a word, or a part of one.")
     if set(typed) <= WILDCARDS:
@@ -39,8 +41,8 @@ def parse_words(typed: str) -> Words:
             "is found anyway. Write a part of a word.",
         )
     terms = {normalize(phrase or word) for phrase, word in PART.findall(typed)} - {""}
-    if len(terms) > MOST_TERMS:
-        return Words((), f"The query has {len(terms)} words, at most {MOST_TERMS} are possible: leave some out.", True)
+    if len(terms) > MAX_TERMS:
+        return Words((), f"The query has {len(terms)} words, at most {MAX_TERMS} are possible: leave some out.", True)
     if not terms:
         return Words((), "These are accents alone. Write a word, or a part of one.")
     normalized = normalize(typed)

@@ -10,7 +10,7 @@ from experiments.display.plots import Axis, Plot, PlotLine, PlotTable, Shape, fi
 from workers.record.figures import figure
 from workers.record.functions import FunctionScore, ScoredInput, read_number
 
-MOST = 1_200
+MAX_DOTS = 1_200
 """Maximum samples with a dot; of more, every n-th."""
 _LARGE = Shape(960, 380, 58, bottom=42)
 _RESIDUALS = Shape(960, 200, 58, bottom=42)
@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 
 def plot_samples(
-    found: FunctionEvidence, shape: Shape = _LARGE, most: int = MOST, *, linked: bool = True
+    found: FunctionEvidence, shape: Shape = _LARGE, most: int = MAX_DOTS, *, linked: bool = True
 ) -> Plot | None:
     """Plot output by input; None unless a sample has two numbers. Outliers are drawn at the edge, and the note
     counts them. After the end also the truth and the values of the answer's code. `linked`: dots link to their
@@ -68,7 +68,7 @@ def plot_residuals(found: FunctionEvidence) -> Plot | None:
     plot.name_axes("input", "said less came")
     for kind, name, some in rows:
         plot.legend.append((kind, name))
-        for x, y in some[:: -(-len(some) // MOST)]:
+        for x, y in some[:: -(-len(some) // MAX_DOTS)]:
             words = f"{name} at {figure(x)}: off by {figure(y)}"
             plot.add_dot(plot.x.at(x), plot.y.at(y), kind, words)
     plot.note = _tell_left_out(1, sum(not upwards.low <= y <= upwards.high for _, y in points))

@@ -10,7 +10,7 @@ from workers.record.figures import MINUS
 
 LINES = 4
 """Approximate number of lines across a drawing."""
-LARGEST = 1e12
+MAX_VALUE = 1e12
 """Larger values are not measurements, and would flatten all others."""
 
 
@@ -82,7 +82,7 @@ def fit_axis(values: Iterable[float | None], start: float, end: float, unit: flo
     Values slightly below zero get no whole step: the axis then ends there. `unit`: ticks are round multiples of it;
     `lines`: approximate maximum of ticks.
     """
-    known = [each / unit for each in values if each is not None and math.isfinite(each) and abs(each) < LARGEST]
+    known = [each / unit for each in values if each is not None and math.isfinite(each) and abs(each) < MAX_VALUE]
     low, high = min(known, default=0.0), max(known, default=1.0)
     low, high = (0.0 if 0 < low < 0.6 * high else low), (0.0 if 0.6 * low < high < 0 else high)
     step = round_step((high - low) / lines or 0.2)

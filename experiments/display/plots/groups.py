@@ -20,7 +20,7 @@ SIZES = ((60, 6.0, ""), (150, 5.0, " fine"), (math.inf, 4.0, " finest"))
 PILE_CHAR, PILE_HEIGHT = 9, 8
 """Room for a character of a stack's count, as large as on a phone."""
 NAME_CHARS = 38
-MOST = 600
+MAX_DOTS = 600
 """Maximum dots of a strip; of more, this many at equal steps in sorted order, including the extremes."""
 
 
@@ -42,7 +42,7 @@ def draw_groups(
     span: tuple[float, float] | None = None,
     bounds: bool = False,
     within: tuple[float, float] | None = None,
-    most: int = MOST,
+    most: int = MAX_DOTS,
 ) -> Plot | None:
     """Draw the groups that have values; None if none does.
 

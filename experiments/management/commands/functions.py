@@ -13,7 +13,7 @@ from experiments.management import options as choices
 from experiments.management.prepared import PreparedCommand, ProgressLine
 
 FAMILIES = ("numeric", "strings", "concepts", "relations")
-MOST_SEEDS = 100
+MAX_SEEDS = 100
 DEFAULT_FUNCTIONS = 100
 MAX_TROUBLES = 5
 """Entries and folders of no function that are named."""
@@ -99,8 +99,8 @@ def _format_family(row: dict[str, Any]) -> list[str]:
 def _read_seeds(text: str) -> list[int]:
     """Raise CommandError."""
     parts = [part.strip() for part in text.split(",")]
-    if len(parts) > MOST_SEEDS or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
-        wanted = f"1 to {MOST_SEEDS} whole numbers below 1,000,000, such as 0,1,2"
+    if len(parts) > MAX_SEEDS or not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
+        wanted = f"1 to {MAX_SEEDS} whole numbers below 1,000,000, such as 0,1,2"
         raise CommandError(f"--seeds is {text[:80]!r}: give {wanted}.")
     return sorted({int(part) for part in parts})
 

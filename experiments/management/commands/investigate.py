@@ -26,7 +26,7 @@ from workers.record import tasks
 from workers.record.circuits import CIRCUIT
 from workers.record.events import Graded
 from workers.record.grades import summarise_grade
-from workers.record.limits import MOST_REFLECTIONS, USUAL
+from workers.record.limits import DEFAULT_LIMITS, MAX_REFLECTIONS
 from workers.record.statuses import Status
 
 
@@ -38,11 +38,11 @@ class Command(FetchingCommand):
         choices.add_system(parser)
         again = "how often a label that fails its check goes back to the agent; default: 0"
         parser.add_argument(
-            "--reflections", type=int, choices=range(MOST_REFLECTIONS + 1), metavar="N", default=0, help=again
+            "--reflections", type=int, choices=range(MAX_REFLECTIONS + 1), metavar="N", default=0, help=again
         )
         ablation = "let the agent's programs ablate the unit in its model, by system.ablate"
         parser.add_argument("--ablation", action="store_true", help=ablation)
-        usual = f"default: {tasks.USUAL}; of a function: {tasks.FUNCTION}"
+        usual = f"default: {tasks.DEFAULT_TASK}; of a function: {tasks.FUNCTION}"
         parser.add_argument("--task", choices=tasks.TASKS, help=usual)
         usual = f"default: {compatibility.SCRIPTED}; for a function: {compatibility.SCRIPTED_FUNCTIONS}"
         parser.add_argument("--backbone", choices=choices.OfferedKeys(parts.list_backbones), help=usual)
@@ -50,7 +50,7 @@ class Command(FetchingCommand):
         parser.add_argument("--question", help="default: the one that the New run page suggests")
         unpriced = "run though no price of the model is known: the limit of the cost is then left out"
         parser.add_argument("--unpriced", action="store_true", help=unpriced)
-        for name, most in USUAL.items():
+        for name, most in DEFAULT_LIMITS.items():
             kind = partial(choices.limit, int if name in {"rounds", "tokens"} else float)
             parser.add_argument(f"--max-{name}", type=kind, default=most, metavar="N", help=f"default: {most}; or none")
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of the transcript")
@@ -101,7 +101,11 @@ class Command(FetchingCommand):
             foreground.look_at(source)
             defaults = {"backbone": None, "backbone_model": "", "question": None, "seed": 0, "unpriced": False}
             given = {name: options[name] for name, value in defaults.items() if options[name] != value}
-            given |= {name: options[f"max_{name}"] for name, value in USUAL.items() if options[f"max_{name}"] != value}
+            given |= {
+                name: options[f"max_{name}"]
+                for name, value in DEFAULT_LIMITS.items()
+                if options[f"max_{name}"] != value
+            }
             number = lineage.find_last_complete_round(source) if options["round"] is None else options["round"]
             try:
                 form = ForkForm(source, lineage.find_fork_point(source, number), given | {"note": options["note"]})
@@ -124,13 +128,13 @@ def make_run(options: dict[str, Any]) -> Run:
 
     spec = choices.system_of(options)
     is_function = spec.kind == tasks.FUNCTION
-    options["task"] = options["task"] or (tasks.FUNCTION if is_function else tasks.USUAL)
+    options["task"] = options["task"] or (tasks.FUNCTION if is_function else tasks.DEFAULT_TASK)
     scripted = compatibility.SCRIPTED_FUNCTIONS if is_function else compatibility.SCRIPTED
     options["backbone"] = options["backbone"] or scripted
     if problem := compatibility.explain_incompatibility(options["backbone"], options["toolset"], spec.model):
         raise CommandError(problem)
     # No limit of the cost if the price is unknown
-    limits = {name: options[f"max_{name}"] for name in USUAL}
+    limits = {name: options[f"max_{name}"] for name in DEFAULT_LIMITS}
     if options["unpriced"] and not laboratory().backbone(options["backbone"], options["backbone_model"]).price_known:
         limits["cost"] = None
     asked = {name: options[name] for name in ("reflections", "ablation") if options[name]}

@@ -23,7 +23,7 @@ from experiments.sweeps import actions, lists, words
 from experiments.sweeps.forecast import predict
 from experiments.sweeps.form import PRIORITIES, NewSweep
 from experiments.sweeps.selection import SelectionKind
-from experiments.sweeps.unit_list import MOST_CHARS
+from experiments.sweeps.unit_list import MAX_CHARS
 from workers.record import tasks
 
 LOOK_EVERY = 2.0
@@ -41,7 +41,7 @@ class Command(PreparedCommand):
         _add_choice(start)
         start.add_argument("--agent", nargs="+", default=["scripted"], metavar="B[:M]", help="as openai:gpt-4o")
         start.add_argument("--toolset", nargs="+", default=[], metavar="T", help="default: what suits the model")
-        start.add_argument("--task", choices=tasks.TASKS, default=tasks.USUAL)
+        start.add_argument("--task", choices=tasks.TASKS, default=tasks.DEFAULT_TASK)
         start.add_argument(
             "--question", default="", help="with {unit}, {name}, {layer}, {model}; default: the task's own"
         )
@@ -97,14 +97,14 @@ class Command(PreparedCommand):
         except ActionRefused as refusal:
             raise CommandError(str(refusal)) from refusal
 
-    def _start(self, by: Actor, options: dict[str, Any]) -> None:
-        form = NewSweep(_fill_in(options), Names(by.person))
+    def _start(self, actor: Actor, options: dict[str, Any]) -> None:
+        form = NewSweep(_fill_in(options), Names(actor.person))
         if not form.is_valid():
             raise CommandError("\n".join(form.problems))
         self.stderr.write(words.describe_forecast(predict(form.draft())))
         if options["dry_run"]:
             return
-        sweep = actions.begin(by, form.draft())
+        sweep = actions.begin(actor, form.draft())
         self.stderr.write(
             f"Sweep {sweep.pk} is started: workers play its runs while `manage.py up` or a worker runs. Watch it with "
             f"`manage.py sweep watch {sweep.pk}`."
@@ -188,7 +188,7 @@ def _choice_of(options: dict[str, Any]) -> str:
 
 def _read_list(path: str) -> str:
     try:
-        text = sys.stdin.read(MOST_CHARS + 1) if path == "-" else Path(path).read_text(encoding="utf-8")
+        text = sys.stdin.read(MAX_CHARS + 1) if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"The list {path} cannot be read: {error}. It is CSV in UTF-8.") from error
     return text

@@ -66,7 +66,7 @@ def sweep_layer(team: Team) -> None:
     sample = 1 if team.small else 8
     given = QueryDict(mutable=True)
     given.update({"name": name, "model": TOYBOX, "layer": "layer4", "choose": "sample", "sample": str(sample)})
-    given.update({"seed": "5", "agent": "scripted", "task": tasks.USUAL})
+    given.update({"seed": "5", "agent": "scripted", "task": tasks.DEFAULT_TASK})
     sweeps.start(team.researcher, NewSweep(given, Names(team.researcher.person)))
 
 
@@ -97,38 +97,40 @@ def ask_again(team: Team) -> None:
 # --- each thing once ---
 
 
-def ask(by: Actor, task: str, model: str, layer: str, unit: int, seed: int = 0) -> Run:
+def ask(actor: Actor, task: str, model: str, layer: str, unit: int, seed: int = 0) -> Run:
     """Ask for the run as the form New run would; return the existing one if this person has asked before."""
-    asked = Run.objects.filter(owner=by.person, task=task, model=model, layer=layer, unit=unit, seed=seed, sweep=None)
+    asked = Run.objects.filter(
+        owner=actor.person, task=task, model=model, layer=layer, unit=unit, seed=seed, sweep=None
+    )
     if found := asked.filter(evaluation_items=None).first():
         return found
     row = Layer.objects.get(model__name=model, name=layer)
     question = tasks.questions(row.kind, model, layer, unit, row.name_of(unit))[task]
     given = {"question": question, "task": task, "model": model, "layer": layer, "unit": str(unit), "seed": seed}
     fixed = {"dataset": TOYBOX, "toolset": TOYBOX, "backbone": "scripted"}
-    return runs.ask(by, QueryForm(given | fixed))
+    return runs.ask(actor, QueryForm(given | fixed))
 
 
-def list_answers(by: Actor) -> QuerySet[Run]:
+def list_answers(actor: Actor) -> QuerySet[Run]:
     """List this person's questions about units that were answered with labels, the first first."""
-    rows = Run.objects.filter(owner=by.person, task=tasks.USUAL, status=Status.CONCLUDED, model=TOYBOX)
+    rows = Run.objects.filter(owner=actor.person, task=tasks.DEFAULT_TASK, status=Status.CONCLUDED, model=TOYBOX)
     return rows.filter(pk__in=Label.objects.values("run")).order_by("pk")
 
 
-def write(by: Actor, run: Run | None, text: str) -> None:
+def write(actor: Actor, run: Run | None, text: str) -> None:
     """Write a comment on a run, in its one thread."""
-    if run is None or Comment.objects.filter(author=by.person, thread__run=run, text=text).exists():
+    if run is None or Comment.objects.filter(author=actor.person, thread__run=run, text=text).exists():
         return
     if thread := Thread.objects.filter(run=run, on=On.RUN).first():
-        comments.reply(by, thread, text)
+        comments.reply(actor, thread, text)
     else:
-        comments.start_thread(by, Thread(run=run, on=On.RUN), text)
+        comments.start_thread(actor, Thread(run=run, on=On.RUN), text)
 
 
-def _keep_view(by: Actor, name: str, query: str) -> None:
+def _keep_view(actor: Actor, name: str, query: str) -> None:
     """Keep a saved view for the whole team."""
-    if not SavedView.objects.filter(owner=by.person, name=name).exists():
-        views.write_view(by, SavedView(owner=by.person), name, query, shared=True)
+    if not SavedView.objects.filter(owner=actor.person, name=name).exists():
+        views.write_view(actor, SavedView(owner=actor.person), name, query, shared=True)
 
 
 def _some(rows: Iterable[tuple[str, int]], team: Team) -> list[tuple[str, int]]:

@@ -90,16 +90,16 @@ def publish_study(team: Team) -> None:
 # --- each thing once ---
 
 
-def _make_queue(by: Actor, runs: QuerySet[Run], name: str, note: str, people: list[Actor]) -> ReviewQueue:
+def _make_queue(actor: Actor, runs: QuerySet[Run], name: str, note: str, people: list[Actor]) -> ReviewQueue:
     if found := ReviewQueue.objects.filter(name=name).first():
         return found
     queue = ReviewQueue(name=name, note=note, reviewers_per_item=len(people) or 1, blind=True)
-    return reviews.make_queue(by, runs, queue, [each.person for each in people])
+    return reviews.make_queue(actor, runs, queue, [each.person for each in people])
 
 
-def _review(by: Actor, item: ReviewItem, place: int) -> None:
+def _review(actor: Actor, item: ReviewItem, place: int) -> None:
     """Submit one reviewer's opinion of a run: by the check of its label, with one exception in seven items each."""
-    if item.reviews.filter(reviewer=by.person, state=ReviewState.SUBMITTED).exists():
+    if item.reviews.filter(reviewer=actor.person, state=ReviewState.SUBMITTED).exists():
         return
     check = item.run.label_check
     r = (check.pearson if check else None) or 0.0
@@ -111,8 +111,8 @@ def _review(by: Actor, item: ReviewItem, place: int) -> None:
     fields = {name: max(5 - 2 * grade - off * (place % 2), 1) for name, off in scores.items()}
     label = _correct(item.run) if grade else ""
     fields |= {"verdict": verdicts[grade], "corrected_label": label, "note": ""}  # type: ignore[dict-item]
-    draft = reviews.take_item(by, item)
-    reviews.submit(by, item.pk, draft.version, fields, item.run.last_seq)
+    draft = reviews.take_item(actor, item)
+    reviews.submit(actor, item.pk, draft.version, fields, item.run.last_seq)
 
 
 def _correct(run: Run) -> str:
@@ -125,8 +125,8 @@ def _list_verdicts(item: ReviewItem) -> set[str]:
     return set(item.reviews.filter(state=ReviewState.SUBMITTED).values_list("verdict", flat=True))
 
 
-def _make_trial(by: Actor) -> PairwiseTrial:
+def _make_trial(actor: Actor) -> PairwiseTrial:
     given = QueryDict(mutable=True)
     given.update({"name": TRIAL, "repeats": "0", "known_answers": "0"})
     given.setlist("source", [AGENT, CORRECTION])
-    return trials.make_trial(by, NewTrial(given, list_sources()))
+    return trials.make_trial(actor, NewTrial(given, list_sources()))

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from experiments.display.plots import IntervalRow, MatrixCell, Plot, draw_intervals, draw_matrix
 from experiments.models import ReviewVerdict
-from experiments.reviews.agreement.measures import LEAST, Figure, cohen_kappa
+from experiments.reviews.agreement.measures import MIN_INTERVAL_ITEMS, Figure, cohen_kappa
 from experiments.reviews.agreement.ratings import VERDICT, RatedLine, Ratings
 from workers.record.figures import EN_DASH, MINUS, figure
 
-MOST = 20
+MAX_REVIEWERS = 20
 """Reviewers of the heat map: those with the most items."""
 TENTATIVE = 0.667
 """Alpha above which Krippendorff draws tentative conclusions."""
@@ -31,7 +31,7 @@ def draw_reviewers(rated: Ratings, names: Mapping[int, str]) -> Plot | None:
     """Cohen's kappa of each two of those who reviewed most, each pair once; without colour where
     they share too few items to tell. None where there are no two."""
     items = {each: int((rated.table[:, place] >= 0).sum()) for place, each in enumerate(rated.reviewers)}
-    shown = sorted(rated.reviewers, key=lambda each: (-items[each], names[each]))[:MOST]
+    shown = sorted(rated.reviewers, key=lambda each: (-items[each], names[each]))[:MAX_REVIEWERS]
     if len(shown) < 2:
         return None
     called = [names[each] for each in shown]
@@ -50,7 +50,7 @@ def _pair_cell(rated: Ratings, one: int, other: int, names: Mapping[int, str]) -
         return MatrixCell(None, EN_DASH, f"{who}: undefined, {found.n} items in common. {found.why}")
     words = f"{who}: kappa {figure(found.value)}, n = {found.n:,} items"
     text = f"{found.value:.2f}".replace("-", MINUS)
-    return MatrixCell(found.value if found.n >= LEAST else None, text, words)
+    return MatrixCell(found.value if found.n >= MIN_INTERVAL_ITEMS else None, text, words)
 
 
 def draw_opinions(rated: Ratings) -> Plot | None:

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from experiments.display.plots import Axis, Interval
 from experiments.reviews.agreement.ratings import Numbers, Ratings
 
-FEW = 30
+MIN_RELIABLE_ITEMS = 30
 """Items below which a page warns that an estimate can be far off."""
-LEAST = 5
+MIN_INTERVAL_ITEMS = 5
 """Items below which there is no interval."""
-SEED, MOST_RESAMPLES, LEAST_RESAMPLES, WORK = 20111, 999, 199, 1_000_000
+SEED, MAX_RESAMPLES, MIN_RESAMPLES, WORK = 20111, 999, 199, 1_000_000
 """Of the bootstrap: resamples, fewer where there are so many items that their product exceeds the work."""
 LOST = 0.05
 """Share of resamples without a value above which an interval would say too little."""
@@ -55,7 +55,7 @@ class Figure:
 
     @property
     def few(self) -> bool:
-        return self.value is not None and self.n < FEW
+        return self.value is not None and self.n < MIN_RELIABLE_ITEMS
 
     @property
     def interval(self) -> Interval | None:
@@ -147,7 +147,7 @@ def figure(n: int, statistic: Statistic, raters: int = 0, with_interval: bool = 
     value = round(float(statistic(np.arange(n))), 12) + 0.0  # 1 - 1 is 0, not 1.1e-16 or -0
     if value == UNDEFINED:
         return Figure(n, why=ONE_VALUE, raters=raters)
-    low, high = interval(n, statistic) if with_interval and n >= LEAST else (None, None)
+    low, high = interval(n, statistic) if with_interval and n >= MIN_INTERVAL_ITEMS else (None, None)
     return Figure(n, value, low, high, raters=raters)
 
 
@@ -172,4 +172,4 @@ def interval(n: int, statistic: Statistic) -> tuple[float, float] | tuple[None, 
 
 
 def resamples(n: int) -> int:
-    return max(LEAST_RESAMPLES, min(MOST_RESAMPLES, WORK // n))
+    return max(MIN_RESAMPLES, min(MAX_RESAMPLES, WORK // n))

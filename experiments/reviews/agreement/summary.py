@@ -45,12 +45,12 @@ def build_context(user: User, queue: ReviewQueue, line: str) -> dict[str, Any]:
         "plot_lines": drawing.draw_lines([(row["line"], row["alpha"]) for row in rows]),
         "plot_reviewers": drawing.draw_reviewers(chosen, names),
         "plot_opinions": drawing.draw_opinions(chosen),
-        "most_reviewers": drawing.MOST,
+        "most_reviewers": drawing.MAX_REVIEWERS,
         "lines": LINES,
         "ticks": TICKS,
         "resamples": measures.resamples(max(1, *(row["alpha"].n for row in rows))),
-        "least": measures.LEAST,
-        "few": measures.FEW,
+        "least": measures.MIN_INTERVAL_ITEMS,
+        "few": measures.MIN_RELIABLE_ITEMS,
     }
 
 

@@ -21,7 +21,7 @@ from experiments.runs import actions
 from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.asking import form as forms
 from workers.record import tasks
-from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL
+from workers.record.limits import DEFAULT_LIMITS, MAX_EXEMPLARS, MAX_REFLECTIONS, QUESTION_CHARS
 
 Text = Annotated[str, Field(max_length=500, pattern=NO_NUL)]
 
@@ -36,19 +36,19 @@ class RunIn(Body):
     model: Text = Field("", examples=["toybox"], validate_default=True)
     layer: Text = Field("", examples=["layer4"], validate_default=True)
     unit: UnitNumber | Text = Field("", description="number or name", examples=[7], validate_default=True)
-    task: str = Field(tasks.USUAL, json_schema_extra={"enum": list(tasks.TASKS)})
+    task: str = Field(tasks.DEFAULT_TASK, json_schema_extra={"enum": list(tasks.TASKS)})
     dataset: Text = Field("", description="its key; empty for that of the settings")
     surroundings: Literal["", "dim", "dark", "weighted"] = Field(
         "", description="look of masked images outside the bright region; empty for that of the settings"
     )
-    exemplars: int = Field(0, ge=0, le=MOST_EXEMPLARS, description="that the run works with; 0 for all that there are")
+    exemplars: int = Field(0, ge=0, le=MAX_EXEMPLARS, description="that the run works with; 0 for all that there are")
     toolset: Text = forms.COMMAND_DEFAULTS["toolset"]
     backbone: Text = forms.COMMAND_DEFAULTS["backbone"]
     backbone_model: Text = ""
     limits: RunLimitsIn = RunLimitsIn()
     seed: Whole = 0
     reflections: int = Field(
-        0, ge=0, le=MOST_REFLECTIONS, description="how often a label that fails its check goes back to the agent"
+        0, ge=0, le=MAX_REFLECTIONS, description="how often a label that fails its check goes back to the agent"
     )
     ablation: bool = Field(
         False, description="whether the agent's programs may ablate the unit in its model, by system.ablate"
@@ -81,7 +81,10 @@ def create_run_row(request: HttpRequest, response: HttpResponse, make: Callable[
         try:
             run = make()
         except InvalidFields as error:
-            named = {f"limits.{name}" if name in USUAL else name: messages for name, messages in error.fields.items()}
+            named = {
+                f"limits.{name}" if name in DEFAULT_LIMITS else name: messages
+                for name, messages in error.fields.items()
+            }
             raise InvalidFields(str(error), named) from error
         return read_out(run.pk, run.owner), reverse("api:read_run", args=[run.pk])
 

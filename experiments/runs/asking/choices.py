@@ -41,7 +41,7 @@ def read_choices(values: dict[str, Any], names: Names) -> dict[str, Any]:
     datasets = list(Dataset.objects.all())
     dataset = next((each for each in datasets if each.key == chosen["dataset"]), None)
     unit = read_unit(layer, values, dataset, names)
-    task = tasks.find_task(str(values.get("task") or tasks.USUAL)).key
+    task = tasks.find_task(str(values.get("task") or tasks.DEFAULT_TASK)).key
     asked = {**values, **chosen, "model": model.name, "task": task}
     return {
         "models": there,

@@ -35,7 +35,7 @@ def match_task(values: Mapping[str, Any]) -> dict[str, Any]:
     calls_functions = compatibility.has_functions(str(values.get("model") or ""))
     if tasks.find_task(str(values.get("task") or "")).of_functions == calls_functions:
         return {}
-    return {"task": tasks.FUNCTION if calls_functions else tasks.USUAL}
+    return {"task": tasks.FUNCTION if calls_functions else tasks.DEFAULT_TASK}
 
 
 def _follow_model(values: Mapping[str, Any]) -> dict[str, Any]:

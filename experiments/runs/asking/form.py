@@ -26,7 +26,7 @@ from workers import registry
 from workers.errors import UnknownName
 from workers.record import tasks
 from workers.record.circuits import CIRCUIT
-from workers.record.limits import MOST_EXEMPLARS, MOST_REFLECTIONS, QUESTION_CHARS, USUAL
+from workers.record.limits import DEFAULT_LIMITS, MAX_EXEMPLARS, MAX_REFLECTIONS, QUESTION_CHARS
 from workers.record.systems import SystemSpec
 
 ASKED = ("question", "task", "model", "layer", "unit", "toolset", "backbone", "backbone_model", "seed")
@@ -35,7 +35,7 @@ PLACE = ("model", "layer", "unit")
 OPTIONS = ("dataset", "surroundings", "exemplars", "reflections", "ablation")
 """Fields that are kept as options of the run's system."""
 COMMAND_DEFAULTS = {
-    "task": tasks.USUAL,
+    "task": tasks.DEFAULT_TASK,
     "dataset": settings.LAB_DATASET,
     "toolset": compatibility.TOYBOX,
     "backbone": compatibility.SCRIPTED,
@@ -79,18 +79,18 @@ class LimitFields(forms.Form):
     """Limits of a run; an empty field is no limit."""
 
     rounds = forms.IntegerField(
-        label="Rounds", required=False, initial=USUAL["rounds"], max_value=10**6, validators=[_check_limit]
+        label="Rounds", required=False, initial=DEFAULT_LIMITS["rounds"], max_value=10**6, validators=[_check_limit]
     )
     tokens = forms.IntegerField(
-        label="Tokens", required=False, initial=USUAL["tokens"], max_value=10**12, validators=[_check_limit]
+        label="Tokens", required=False, initial=DEFAULT_LIMITS["tokens"], max_value=10**12, validators=[_check_limit]
     )
     cost = forms.FloatField(
-        label="Cost, US $", required=False, initial=USUAL["cost"], max_value=10**6, validators=[_check_limit]
+        label="Cost, US $", required=False, initial=DEFAULT_LIMITS["cost"], max_value=10**6, validators=[_check_limit]
     )
     seconds = forms.IntegerField(
         label="Time limit (s)",
         required=False,
-        initial=int(USUAL["seconds"]),
+        initial=int(DEFAULT_LIMITS["seconds"]),
         max_value=10**8,
         validators=[_check_limit],
     )
@@ -112,7 +112,7 @@ class QueryForm(LimitFields):
             "max_length": "This question has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it.",
         },
     )
-    task = forms.ChoiceField(choices=tasks.choices(), widget=forms.RadioSelect, initial=tasks.USUAL)
+    task = forms.ChoiceField(choices=tasks.choices(), widget=forms.RadioSelect, initial=tasks.DEFAULT_TASK)
     model = forms.CharField(max_length=200)
     layer = forms.CharField(max_length=200)
     unit = forms.CharField(label="Units", max_length=UNIT_CHARS, error_messages={"required": "Choose a unit."})
@@ -122,8 +122,8 @@ class QueryForm(LimitFields):
     backbone_model = forms.CharField(label="Model of the backbone", max_length=200, required=False)
     seed = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_COUNT)
     surroundings = forms.ChoiceField(label="Around the region", required=False, choices=SURROUNDINGS)
-    exemplars = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_EXEMPLARS)
-    reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MOST_REFLECTIONS)
+    exemplars = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_EXEMPLARS)
+    reflections = forms.IntegerField(required=False, initial=0, min_value=0, max_value=MAX_REFLECTIONS)
     ablation = forms.BooleanField(required=False)
     unpriced = forms.BooleanField(label="Run without a known price", required=False)
     circuit = forms.IntegerField(required=False, min_value=1, max_value=MAX_INTEGER)
@@ -204,7 +204,9 @@ class QueryForm(LimitFields):
 
     def _match_task(self, data: dict[str, Any]) -> None:
         """A function is described, and nothing else is."""
-        mismatch = tasks.explain_mismatch(data.get("task", tasks.USUAL), self.system_kind) if self.system_kind else ""
+        mismatch = (
+            tasks.explain_mismatch(data.get("task", tasks.DEFAULT_TASK), self.system_kind) if self.system_kind else ""
+        )
         if mismatch:
             self.add_error("task", mismatch)
 
@@ -217,7 +219,7 @@ class QueryForm(LimitFields):
             SystemSpec(self.system_kind, data["model"], data["layer"], data["unit"], options),
             owner=owner,
             parent=Run.objects.filter(pk=data["parent"]).first() if data.get("parent") else None,
-            limits={name: data[name] for name in USUAL},
+            limits={name: data[name] for name in DEFAULT_LIMITS},
             **{name: data[name] for name in ASKED if name not in PLACE},
         )
 
@@ -278,7 +280,7 @@ def class_layer(model: str) -> Layer | None:
     return next((layer for layer in rows if layer.names), None)
 
 
-def first_choice(model: str = "", task: str = tasks.USUAL) -> dict[str, Any]:
+def first_choice(model: str = "", task: str = tasks.DEFAULT_TASK) -> dict[str, Any]:
     """What an untouched form shows: the deepest convolutional layer of a model, toybox if none is named; of synthetic
     neurons the first; where the task is about classes, these, and where it is about functions, their first family.
 
@@ -302,7 +304,7 @@ def first_choice(model: str = "", task: str = tasks.USUAL) -> dict[str, Any]:
 
 def copy_values(run: Run) -> dict[str, Any]:
     """The form's values for asking the same again."""
-    limits = {name: run.limits.get(name) for name in USUAL}
+    limits = {name: run.limits.get(name) for name in DEFAULT_LIMITS}
     options: dict[str, Any] = {name: run.options.get(name, "") for name in OPTIONS}
     options["ablation"] = "on" if options["ablation"] else ""  # as the form sends it
     values = {name: getattr(run, name) for name in ASKED} | limits | options

@@ -34,7 +34,7 @@ from experiments.runs.asking.several import find_chosen, sweep_address
 from experiments.runs.forks import lineage
 from experiments.runs.presets.actions import list_presets, read_preset
 from workers.record import tasks
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -99,7 +99,7 @@ def _begin_with_circuit(request: HttpRequest, key: str) -> dict[str, Any]:
 def _suggest_question(values: Mapping[str, Any], names: Names) -> str:
     """Return a suitable question for the selection; "" if there is no such unit."""
     layer, units = find_chosen(values, names)
-    task = tasks.find_task(str(values.get("task") or tasks.USUAL)).key
+    task = tasks.find_task(str(values.get("task") or tasks.DEFAULT_TASK)).key
     return questions.suggestions(layer, units)[task] if layer and units else ""
 
 
@@ -205,7 +205,7 @@ def _limits_in_words(values: Mapping[str, Any]) -> list[str]:
     }
     found = []
     for name, shape in shapes.items():
-        given = values.get(name, USUAL[name])
+        given = values.get(name, DEFAULT_LIMITS[name])
         number = terminal.read_number(given)
         found.append(
             f"no limit of {name}"

@@ -18,7 +18,7 @@ from experiments.runs.asking.circuits import find_circuit_unit
 from experiments.runs.asking.form import UNIT_CHARS, find_layer
 from workers.errors import UnknownName
 from workers.record.circuits import CIRCUIT
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 ALL = "all"
 UNLABELLED = "all without a label"
@@ -88,7 +88,7 @@ def sweep_address(values: Mapping[str, Any], names: Names) -> str:
         return ""
     filled = QueryDict(mutable=True)
     filled.update({name: str(values[name]) for name in _SAME if values.get(name)})
-    filled.update({name: str(values.get(name, usual)) for name, usual in USUAL.items()})
+    filled.update({name: str(values.get(name, usual)) for name, usual in DEFAULT_LIMITS.items()})
     backbone, model = str(values.get("backbone") or ""), str(values.get("backbone_model") or "")
     filled["agent"] = f"{backbone}:{model}" if model else backbone
     if len(units) == layer.units:

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.core import compatibility
 from experiments.core.params import parse_number
 from experiments.runs.asking.form import COMMAND_DEFAULTS
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 _TICKS = ("ablation", "unpriced")
 
@@ -26,7 +26,7 @@ def command_line(values: dict[str, Any]) -> str:
         value = str(values.get(name) or default)
         if value != default or (not by_itself and name in ("dataset", "toolset")):
             words += [f"--{name.replace('_', '-')}", value]
-    for name, limit in USUAL.items():
+    for name, limit in DEFAULT_LIMITS.items():
         value = values.get(name, limit)
         if str(value) != str(limit):
             words += [f"--max-{name}", "none" if value in {None, ""} else str(value)]
@@ -54,8 +54,8 @@ def request_body(values: dict[str, Any]) -> dict[str, Any]:
         if value != default:
             body[name] = read_number(value) if name in {"seed", "exemplars", "reflections"} else value
     body |= {name: True for name in _TICKS if values.get(name)}
-    given = {name: values.get(name, usual) for name, usual in USUAL.items()}
-    limits = {name: read_number(value) for name, value in given.items() if str(value) != str(USUAL[name])}
+    given = {name: values.get(name, usual) for name, usual in DEFAULT_LIMITS.items()}
+    limits = {name: read_number(value) for name, value in given.items() if str(value) != str(DEFAULT_LIMITS[name])}
     return body | ({"limits": limits} if limits else {})
 
 

@@ -26,7 +26,7 @@ class ComparisonQuery(Schema):
     """Which runs, against which, from which round on."""
 
     run: list[RowNumber] = Field(
-        min_length=comparison.FEWEST, max_length=comparison.MOST, description="two to six of them"
+        min_length=comparison.MIN_RUNS, max_length=comparison.MAX_RUNS, description="two to six of them"
     )
     base: RowNumber | None = Field(None, description="what figures are measured against; else the first")
     first: Round = Field(1, description="the first round wanted")

@@ -30,7 +30,7 @@ from workers.record.figures import MINUS, figure
 from workers.record.replies import Hypothesis
 
 Json = Mapping[str, Any]
-FEWEST, MOST = 2, 6
+MIN_RUNS, MAX_RUNS = 2, 6
 """Runs side by side."""
 ROUNDS = 8
 """Rounds on one page."""

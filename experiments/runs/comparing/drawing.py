@@ -20,9 +20,9 @@ from experiments.display.plots import Level, Plot, PlotLine, PlotValue, Scale, V
 from experiments.models import Observation, Run
 from workers.record.figures import figure
 
-MOST = 3_000
+MAX_STRIP_IMAGES = 3_000
 """Images of a run that its strip takes, the strongest."""
-SHOWN = 5
+MAX_ROW_IMAGES = 5
 """Images of a run in a row."""
 LOOKED_AT = 60
 """Observations among which these are looked for: programs log the same image again and again."""
@@ -46,9 +46,9 @@ def draw_activations(runs: Sequence[Run]) -> Plot | None:
     plot = draw_groups(groups, f"Activations of {len(runs)} runs on one axis", "Activation", level=level)
     if plot is None:
         return None
-    cut = [str(run.pk) for run in runs if run.observation_count > MOST]
+    cut = [str(run.pk) for run in runs if run.observation_count > MAX_STRIP_IMAGES]
     if cut:
-        plot.note = f"Of run {', '.join(cut)} the strongest {MOST:,} images are drawn, and counted here."
+        plot.note = f"Of run {', '.join(cut)} the strongest {MAX_STRIP_IMAGES:,} images are drawn, and counted here."
     if one is None:
         _mark_thresholds(plot, [run for run, group in zip(runs, groups, strict=True) if group.numbers])
     return plot
@@ -57,7 +57,7 @@ def draw_activations(runs: Sequence[Run]) -> Plot | None:
 def _list_values(runs: Sequence[Run]) -> Mapping[int, list[PlotValue]]:
     """What each run logged, the strongest first; one query."""
     place = Window(RowNumber(), partition_by=F("run"), order_by=[F("activation").desc(), F("pk").desc()])
-    rows = Observation.objects.filter(run__in=runs).annotate(place=place).filter(place__lte=MOST)
+    rows = Observation.objects.filter(run__in=runs).annotate(place=place).filter(place__lte=MAX_STRIP_IMAGES)
     found: dict[int, list[PlotValue]] = {run.pk: [] for run in runs}
     columns = ("run", "activation", "title", "experiment__number", "image_id")
     for run, value, title, number, image in rows.order_by("run", "place").values_list(*columns):
@@ -101,5 +101,5 @@ def _read_cards(runs: Sequence[Run], *, is_exemplar: bool) -> Mapping[int, Seque
     found: dict[int, list[ImageCard]] = defaultdict(list)
     for run, some in groupby(strongest.order_by("run", "place"), lambda row: row.run_id):
         cards = {row.image_id: ImageCard.from_row(row) for row in reversed(list(some))}
-        found[run] = sorted(cards.values(), key=lambda card: -card.activation)[:SHOWN]
+        found[run] = sorted(cards.values(), key=lambda card: -card.activation)[:MAX_ROW_IMAGES]
     return found

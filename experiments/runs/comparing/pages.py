@@ -16,11 +16,11 @@ from experiments.core.visibility import visible_to
 from experiments.display.label_checks import fetch_checks
 from experiments.models import Run
 from experiments.runs.comparing import comparison, drawing
-from experiments.runs.comparing.comparison import FEWEST, MOST
+from experiments.runs.comparing.comparison import MAX_RUNS, MIN_RUNS
 
 READ = 50
 """Maximum number of runs read from an address; one beyond the limit is enough to report too many."""
-OFFERED = 12
+MAX_CHOICES = 12
 """Number of newest runs offered to be added."""
 
 
@@ -32,11 +32,11 @@ def page(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "runs": runs,
         "problems": problems,
-        "most": MOST,
-        "full": len(runs) == MOST,
+        "most": MAX_RUNS,
+        "full": len(runs) == MAX_RUNS,
         "offered": _list_offered(runs),
     }
-    if base is None or len(runs) < FEWEST:
+    if base is None or len(runs) < MIN_RUNS:
         return render(request, "runs/comparing/choose.html", context)
     only = request.GET.get("only") == "differences"
     lines = comparison.lines(runs, base, user)
@@ -96,10 +96,10 @@ def _read_runs(params: QueryDict) -> tuple[list[Run], Run | None, list[str]]:
     rows = visible_to(Run.objects.select_related("owner")).prefetch_related(fetch_checks()).in_bulk(numbers)
     problems += [f"There is no run {number}." for number in numbers if number not in rows]
     there = [rows[number] for number in numbers if number in rows]
-    runs = there[:MOST]
-    if there[MOST:]:
-        left = ", ".join(str(run.pk) for run in there[MOST:])
-        problems.append(f"At most {MOST} runs stand side by side. Left out: {left}. Remove others to see them.")
+    runs = there[:MAX_RUNS]
+    if there[MAX_RUNS:]:
+        left = ", ".join(str(run.pk) for run in there[MAX_RUNS:])
+        problems.append(f"At most {MAX_RUNS} runs stand side by side. Left out: {left}. Remove others to see them.")
     asked, first = params.get("base", ""), next(iter(runs), None)
     base = next((run for run in runs if run.pk == parse_key(asked)), first)
     if asked and base and base.pk != parse_key(asked):
@@ -115,4 +115,4 @@ def _list_offered(runs: Sequence[Run]) -> Sequence[Run]:
     same = Q()
     for run in runs:
         same |= Q(model=run.model, layer=run.layer, unit=run.unit)
-    return list(rows.filter(same)[:OFFERED])
+    return list(rows.filter(same)[:MAX_CHOICES])

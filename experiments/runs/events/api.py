@@ -34,8 +34,8 @@ from workers.record import events
 
 router = Router(tags=["Events"])
 
-MOST, USUAL = 500, 100
-LONGEST_WAIT, LONGEST_STREAM = 30, 900
+MAX_PAGE_SIZE, DEFAULT_PAGE_SIZE = 500, 100
+MAX_WAIT, MAX_STREAM = 30, 900
 """Seconds."""
 STILL_HERE = ": still here\n\n"
 KINDS = "one of: " + ", ".join(
@@ -72,9 +72,9 @@ class After(Schema):
 
 
 class From(After):
-    limit: int = Field(USUAL, ge=1, le=MOST)
+    limit: int = Field(DEFAULT_PAGE_SIZE, ge=1, le=MAX_PAGE_SIZE)
     wait: float = Field(
-        0, ge=0, le=LONGEST_WAIT, allow_inf_nan=False, description="seconds that an answer without events is held"
+        0, ge=0, le=MAX_WAIT, allow_inf_nan=False, description="seconds that an answer without events is held"
     )
 
 
@@ -106,7 +106,7 @@ def stream_events(request: HttpRequest, pk: Id, asked: QueryParameter[After]) ->
     """
     allow(request)
     after = max(asked.after, parse_number(request.headers.get("Last-Event-ID")) or 0)
-    reader = Reader(request, pk, after, MOST)
+    reader = Reader(request, pk, after, MAX_PAGE_SIZE)
     batch = reader.read()
     answer, body = (HttpResponse, frames(batch)) if batch.over else (StreamingHttpResponse, reader.stream())
     return answer(body, content_type="text/event-stream", headers={**UNSTORED, "X-Accel-Buffering": "no"})
@@ -165,7 +165,7 @@ class Reader:
 
     async def stream(self) -> AsyncGenerator[str, None]:
         """Yield frames as they come; a comment if a look finds nothing, so that proxies keep the connection open."""
-        async with aclosing(self.follow(LONGEST_STREAM)) as answers:
+        async with aclosing(self.follow(MAX_STREAM)) as answers:
             async for batch in answers:
                 yield frames(batch) or STILL_HERE
 

@@ -19,10 +19,10 @@ from channels.db import database_sync_to_async
 
 from experiments.core.system_names import Key, Names
 
-MOST_KEPT = 200
+MAX_KEPT = 200
 """Number of newest readings that are kept."""
-MOST_BELLS = 500
-MOST_EYES = 8
+MAX_BELLS = 500
+MAX_EYES = 8
 """Readings kept for one place, for viewers from whom different things are hidden."""
 _Place = tuple[int, int]
 """A run, and the last event seen."""
@@ -81,7 +81,7 @@ class SharedNews:
     def hear(self, bell: str) -> float:
         """Return when this bell was first heard here: earlier readings may lack the event it announces."""
         heard = self._bells.setdefault(bell, time.monotonic())
-        while len(self._bells) > MOST_BELLS:
+        while len(self._bells) > MAX_BELLS:
             self._bells.pop(next(iter(self._bells)), None)
         return heard
 
@@ -103,8 +103,8 @@ class SharedNews:
         """Keep the reading, the newest first; drop the earlier one for the same permissions."""
         same = (reading.asked, reading.hidden)
         others = [each for each in self._kept.pop(place, []) if (each.asked, each.hidden) != same]
-        self._kept[place] = [reading, *others][:MOST_EYES]
-        for oldest in list(self._kept)[:-MOST_KEPT]:
+        self._kept[place] = [reading, *others][:MAX_EYES]
+        for oldest in list(self._kept)[:-MAX_KEPT]:
             self._kept.pop(oldest, None)
 
 

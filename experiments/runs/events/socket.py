@@ -40,7 +40,7 @@ SHARED_SECONDS = 1.5
 """Maximum age of another viewer's reading, if no bell asks for newer."""
 JOINED_SECONDS = 0.25
 """The same for a viewer who has just connected: the next look catches up."""
-MOST_DRAWN = 200
+MAX_DRAWN = 200
 """Runs whose summaries are kept."""
 
 
@@ -85,7 +85,7 @@ class Summaries:
             messages = [Message.of(name, html=html) for name, html in parts.items()]
             self._drawn.pop(run.pk, None)
             self._drawn[run.pk] = state, messages
-            for oldest in list(self._drawn)[:-MOST_DRAWN]:
+            for oldest in list(self._drawn)[:-MAX_DRAWN]:
                 self._drawn.pop(oldest, None)
         return messages
 

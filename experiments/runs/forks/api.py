@@ -17,7 +17,7 @@ from experiments.runs.api import RunOut, router
 from experiments.runs.asking.api import Text, create_run_row
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
-from experiments.runs.steering.actions import MOST_CHARS
+from experiments.runs.steering.actions import MAX_CHARS
 from workers.record.limits import QUESTION_CHARS
 
 Words = Annotated[str, Field(max_length=QUESTION_CHARS, pattern=NO_NUL)]
@@ -27,7 +27,7 @@ class ForkIn(Body):
     """Where to leave the run, and what changes; what is left out stays as it is there."""
 
     round: int = Field(ge=1, le=MAX_COUNT, description="the last round that is copied", examples=[3])
-    note: str = Field("", max_length=MOST_CHARS, pattern=NO_NUL)
+    note: str = Field("", max_length=MAX_CHARS, pattern=NO_NUL)
     question: Words = ""
     backbone: Text = ""
     backbone_model: Text = ""

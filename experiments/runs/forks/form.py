@@ -14,10 +14,10 @@ from experiments.models import Run
 from experiments.runs.asking.form import QueryForm, copy_values
 from experiments.runs.drafts import draft_like
 from experiments.runs.forks import lineage
-from experiments.runs.steering.actions import MOST_CHARS
-from workers.record.limits import USUAL
+from experiments.runs.steering.actions import MAX_CHARS
+from workers.record.limits import DEFAULT_LIMITS
 
-MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *USUAL)
+MAY_CHANGE = ("question", "backbone", "backbone_model", "seed", "unpriced", *DEFAULT_LIMITS)
 GONE = ("model", "layer", "unit", "dataset", "surroundings", "exemplars", "reflections", "ablation", "toolset", "task")
 """Fields that a fork takes over as they are: what is wrong with them cannot be put right in the form."""
 
@@ -27,7 +27,7 @@ class ForkForm(QueryForm):
 
     note = forms.CharField(
         required=False,
-        max_length=MOST_CHARS,
+        max_length=MAX_CHARS,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "What should it look at, or do otherwise?"}),
         error_messages={
             "max_length": "The note has %(show_value)d characters; at most %(limit_value)d are taken. Shorten it."
@@ -73,8 +73,8 @@ class ForkForm(QueryForm):
             owner=owner,
             parent=parent,
             fork_round=self.at.round,
-            limits={name: data[name] for name in USUAL},
-            **{name: data[name] for name in MAY_CHANGE if name not in {*USUAL, "unpriced"}},
+            limits={name: data[name] for name in DEFAULT_LIMITS},
+            **{name: data[name] for name in MAY_CHANGE if name not in {*DEFAULT_LIMITS, "unpriced"}},
         )
         changes = lineage.list_changes(parent, run, Names(owner))
         run.fork_plan = {"who": person(owner), "upto": self.at.upto, "note": data["note"], "changes": changes}

@@ -36,7 +36,7 @@ NAMES = {
 }
 """Field of a query -> what it is called where changes are listed."""
 
-MOST_RELATED = 12
+MAX_RELATED = 12
 """Forks named on a run's page; the list of runs has them all."""
 
 
@@ -118,7 +118,7 @@ def list_related(run: Run, names: Names) -> list[RelatedRun]:
     if run.parent:
         how = f"Forked after round {run.fork_round} of" if run.fork_round else "Asks again what was asked in"
         found.append(RelatedRun(run.parent, how, list_changes(run.parent, run, names)))
-    for child in run.forks.order_by("-pk")[:MOST_RELATED]:
+    for child in run.forks.order_by("-pk")[:MAX_RELATED]:
         how = f"Forked after round {child.fork_round} into" if child.fork_round else "Duplicated in"
         found.append(RelatedRun(child, how, list_changes(run, child, names)))
     return found

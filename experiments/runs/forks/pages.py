@@ -18,7 +18,7 @@ from experiments.runs import actions
 from experiments.runs.forks import lineage
 from experiments.runs.forks.form import ForkForm
 
-SHOWN = 40
+MAX_ROUNDS = 40
 """Rounds offered beside the form, the newest; any other can be named in the address."""
 
 
@@ -43,7 +43,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "run": run,
         "at": at,
         "form": form,
-        "rounds": range(max(1, run.rounds - SHOWN + 1), run.rounds + 1),
+        "rounds": range(max(1, run.rounds - MAX_ROUNDS + 1), run.rounds + 1),
         "backbones": list(Backbone.objects.all()),
         "chosen": {name: values.get(name, "") for name in ("backbone", "backbone_model")},
     }

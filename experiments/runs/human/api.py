@@ -40,7 +40,7 @@ class ReplyIn(Body):
 
     what: Literal["experiment", "conclusion"] = Field("experiment", description="which part is sent")
     prose: Long = ""
-    hypotheses: list[HypothesisIn] = Field([], max_length=drafts.MOST_HYPOTHESES)
+    hypotheses: list[HypothesisIn] = Field([], max_length=drafts.MAX_HYPOTHESES)
     program: str = Field("", max_length=drafts.TEXTS["program"], pattern=NO_NUL)
     description: Long = ""
     labels: list[Annotated[str, Field(max_length=500, pattern=r"^[^\x00\r\n]*$")]] = Field([], max_length=20)

@@ -22,7 +22,7 @@ TEXTS = {
 }
 """Texts of a reply -> the most characters that are kept of each."""
 STATUSES = ("open", "supported", "refuted")
-MOST_HYPOTHESES, HYPOTHESIS_CHARS = 50, 2_000
+MAX_HYPOTHESES, HYPOTHESIS_CHARS = 50, 2_000
 
 Values = dict[str, Any]
 """Name of a field of a `HumanReply` -> its value."""
@@ -62,8 +62,8 @@ def find_too_long(values: Values) -> dict[str, list[str]]:
         if length > most
     }
     listed = values["hypotheses"]
-    if len(listed) > MOST_HYPOTHESES:
-        wrong["hypotheses"] = f"There are {len(listed)} hypotheses; at most {MOST_HYPOTHESES} are kept."
+    if len(listed) > MAX_HYPOTHESES:
+        wrong["hypotheses"] = f"There are {len(listed)} hypotheses; at most {MAX_HYPOTHESES} are kept."
     if any(len(each["text"]) + len(each["reason"]) > HYPOTHESIS_CHARS for each in listed):
         wrong["hypotheses"] = f"A hypothesis takes at most {HYPOTHESIS_CHARS:,} characters. Shorten it."
     return {name: [words] for name, words in wrong.items()}

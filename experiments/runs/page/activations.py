@@ -18,7 +18,7 @@ from experiments.models import Observation, Run
 from workers.record.figures import figure
 from workers.record.origins import Origin
 
-MOST = 1_200
+MAX_DOTS = 1_200
 """Images up to which each has a dot; of more, those of one origin in one step have a mark."""
 
 
@@ -79,7 +79,7 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     label = f"Activations of {count} image{'s' * (count != 1)} by round"
     plot = Plot.of_columns([str(row.step.first) for row in rows], ends, label)
     column = {n: place for place, row in enumerate(rows) for n in range(row.step.first, row.step.last + 1)}
-    if count <= MOST:
+    if count <= MAX_DOTS:
         add_dots(plot, chosen, column)
     else:
         _add_marks(plot, groups, rows, column)
@@ -92,7 +92,7 @@ def read_activations(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
         "reached": sum(row.reached for row in rows),
         "origins": [(key, words) for key, words in Origin.choices() if any(group.origin == key for group in groups)],
         "plot": plot,
-        "is_dots": count <= MOST,
+        "is_dots": count <= MAX_DOTS,
     }
 
 

@@ -32,7 +32,7 @@ from workers.registry import BLINDED_KIND
 
 LOOKED_AT = 1_000
 """Images that are sorted by what they show, the newest."""
-LEAST = 3
+MIN_IMAGES = 3
 """Images that show something, and that do not, from which it is a row."""
 ENDS = 12
 """Rows at either end that are shown where there are more."""
@@ -140,7 +140,7 @@ def _draw_contexts(rows: Sequence[Observation], statement: str, *, probable: boo
     found = [
         _measure(name, some, probable=probable)
         for name, some in shown.items()
-        if len(some) >= LEAST and len(measured) - len(some) >= LEAST
+        if len(some) >= MIN_IMAGES and len(measured) - len(some) >= MIN_IMAGES
     ]
     if not found:
         return None, by_scene

@@ -23,7 +23,7 @@ ROWS = 40
 """Hypotheses, the newest."""
 TURNS = 8
 """Changes of mind that are told of one hypothesis, the newest."""
-DOTS, DOTS_OF_MANY, FEW = 300, 60, 8
+DOTS, DOTS_OF_MANY, MAX_FEW_HYPOTHESES = 300, 60, 8
 """Dots of a strip; where there are more hypotheses than so few; and how many are few."""
 SIDE = Shape(400, 200, 40, 12, 22, 42, 40)
 """Of the plot over rounds."""
@@ -73,7 +73,7 @@ def read_hypotheses(run: Run, params: Mapping[str, str]) -> dict[str, Any]:
     images = bearing.images(run, [row.latest.text for row in picked])
     scale = events.scale_of(run)
     effects = [trace_effect(found, list(row.by_round)) for row, found in zip(picked, images, strict=True)]
-    most = DOTS if len(picked) <= FEW else DOTS_OF_MANY
+    most = DOTS if len(picked) <= MAX_FEW_HYPOTHESES else DOTS_OF_MANY
     statuses = Counter(row.latest.status for row in picked)
     return {
         "columns": shown,

@@ -17,11 +17,11 @@ from experiments.core.params import parse_key
 from experiments.models import Preset, Role
 from experiments.runs.asking.form import QueryForm
 from experiments.runs.own_rows import choose_readable, save_under_name
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 FIELDS = (
     *("task", "model", "layer", "dataset", "toolset", "backbone", "backbone_model"),
-    *("surroundings", "exemplars", "reflections", "ablation", "seed", "unpriced", *USUAL),
+    *("surroundings", "exemplars", "reflections", "ablation", "seed", "unpriced", *DEFAULT_LIMITS),
 )
 """Of the form New run; question and unit are of one run."""
 _TICKS = ("ablation", "unpriced")
@@ -46,17 +46,17 @@ def choose_fields(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 @transaction.atomic
-def write_preset(by: Actor, row: Preset, name: str, settings: Mapping[str, Any], *, shared: bool) -> Preset:
+def write_preset(actor: Actor, row: Preset, name: str, settings: Mapping[str, Any], *, shared: bool) -> Preset:
     """Give a preset of one's own, new or not, these fields. Raises InvalidFields for settings that no run could have,
     StateConflict for a name that another of one's presets has."""
-    by.require(Role.RESEARCHER)
+    actor.require(Role.RESEARCHER)
     kept = choose_fields(settings)
     if kept != row.settings and (wrong := _find_wrong(kept)):
         raise InvalidFields("The preset was not saved: some of its settings need another look.", wrong)
     verb = Verb.PRESET_CHANGED if row.pk else Verb.PRESET_SAVED
     row.name, row.settings, row.shared = name, kept, shared
     save_under_name(row, "preset")
-    audit.record(by, verb, row, shared=shared)
+    audit.record(actor, verb, row, shared=shared)
     return row
 
 
@@ -67,8 +67,8 @@ def _find_wrong(settings: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 @transaction.atomic
-def delete_preset(by: Actor, row: Preset) -> None:
+def delete_preset(actor: Actor, row: Preset) -> None:
     """Delete a preset; runs started from it stay."""
-    by.require(Role.RESEARCHER)
-    audit.record(by, Verb.PRESET_DELETED, row)
+    actor.require(Role.RESEARCHER)
+    audit.record(actor, Verb.PRESET_DELETED, row)
     row.delete()

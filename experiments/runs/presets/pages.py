@@ -15,7 +15,7 @@ from experiments.core.errors import InvalidFields, StateConflict
 from experiments.models import Preset, Role
 from experiments.runs.presets import actions
 
-LONGEST = 1_500
+MAX_QUESTION_CHARS = 1_500
 """Characters of a question that is carried on in an address."""
 
 
@@ -59,7 +59,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def _back(request: HttpRequest, row: Preset) -> str:
     """The form New run with this preset, and the question and unit that were typed."""
     typed = {name: request.POST.get(name, "") for name in ("question", "unit")}
-    carried = {name: value for name, value in typed.items() if value and len(value) <= LONGEST}
+    carried = {name: value for name, value in typed.items() if value and len(value) <= MAX_QUESTION_CHARS}
     return f"{row.get_absolute_url()}&{urlencode(carried)}" if row.pk and carried else row.get_absolute_url()
 
 

@@ -23,21 +23,21 @@ def list_views(user: User, of: str = "") -> QuerySet[SavedView]:
 
 
 @transaction.atomic
-def write_view(by: Actor, row: SavedView, name: str, query: str, *, shared: bool) -> SavedView:
+def write_view(actor: Actor, row: SavedView, name: str, query: str, *, shared: bool) -> SavedView:
     """Give a view of one's own, new or not, these fields; what the whole team is shown takes a researcher. Raises
     PermissionDenied, StateConflict for a name that another of one's views has."""
-    by.require(Role.RESEARCHER if shared else Role.VIEWER)
+    actor.require(Role.RESEARCHER if shared else Role.VIEWER)
     verb = Verb.VIEW_RENAMED if row.pk else Verb.VIEW_SAVED
     row.name, row.query, row.shared = name, clean_query(query), shared
     save_under_name(row, "view")
-    audit.record(by, verb, row, shared=shared)
+    audit.record(actor, verb, row, shared=shared)
     return row
 
 
 @transaction.atomic
-def delete_view(by: Actor, row: SavedView) -> None:
+def delete_view(actor: Actor, row: SavedView) -> None:
     """Delete a view; the listed runs stay."""
-    audit.record(by, Verb.VIEW_DELETED, row)
+    audit.record(actor, Verb.VIEW_DELETED, row)
     row.delete()
 
 

@@ -22,19 +22,19 @@ from experiments.core.errors import InvalidInput, OutOfDate, StateConflict
 from experiments.models import Event, Role, Run
 from workers.record import limits as words_of
 from workers.record.events import Ended, LimitsChanged, Note, Paused
-from workers.record.limits import USUAL, Limits
+from workers.record.limits import DEFAULT_LIMITS, Limits
 from workers.record.statuses import ACTIVE, REOPENABLE, Status
 
-MOST_CHARS, WHY_CHARS = 4_000, 500
+MAX_CHARS, WHY_CHARS = 4_000, 500
 """Longest note, and longest reason for other limits."""
 
 NewLimits = Mapping[str, Any]
 
 
 @contextmanager
-def _lock_run(by: Actor, run_id: int) -> Iterator[Run]:
+def _lock_run(actor: Actor, run_id: int) -> Iterator[Run]:
     """The run, locked until the step is done. Raises PermissionDenied, Run.DoesNotExist."""
-    if (access.role_of(by.person) or 0) < Role.RESEARCHER:
+    if (access.role_of(actor.person) or 0) < Role.RESEARCHER:
         raise PermissionDenied("Steering a run needs the role Researcher.")
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
@@ -42,12 +42,12 @@ def _lock_run(by: Actor, run_id: int) -> Iterator[Run]:
         transaction.on_commit(partial(notify.publish_event, run.pk, run.last_seq))
 
 
-def pause(by: Actor, run_id: int) -> bool:
+def pause(actor: Actor, run_id: int) -> bool:
     """Pause the run: at once where no worker holds it, else before its next round. False if it is (to be) paused.
 
     Raises StateConflict.
     """
-    with _lock_run(by, run_id) as run:
+    with _lock_run(actor, run_id) as run:
         if run.has_ended:
             raise StateConflict(f"{has_ended(run)} There is nothing to pause.")
         if run.status == Status.WAITING:
@@ -56,20 +56,20 @@ def pause(by: Actor, run_id: int) -> bool:
             raise StateConflict(f"Run {run.pk} is being stopped.")
         if run.status == Status.PAUSED or (run.pause_requested and _is_held(run)):
             return False
-        audit.record(by, Verb.RUN_PAUSED, run)
+        audit.record(actor, Verb.RUN_PAUSED, run)
         if _is_held(run):
-            Run.objects.filter(pk=run.pk).update(pause_requested=by.name)
+            Run.objects.filter(pk=run.pk).update(pause_requested=actor.name)
         else:
-            transcript.append(run.pk, "paused", Paused(run.rounds, by.name))
+            transcript.append(run.pk, "paused", Paused(run.rounds, actor.name))
     return True
 
 
-def resume(by: Actor, run_id: int) -> bool:
+def resume(actor: Actor, run_id: int) -> bool:
     """Resume a run that is (to be) paused, waits, failed or was stopped; False if it is under way.
 
     Raises StateConflict.
     """
-    with _lock_run(by, run_id) as run:
+    with _lock_run(actor, run_id) as run:
         if run.status in ACTIVE and not run.pause_requested:
             return False
         if run.has_ended and run.status not in REOPENABLE:
@@ -78,15 +78,15 @@ def resume(by: Actor, run_id: int) -> bool:
             raise StateConflict(f"{unknown} Run {run.pk} cannot go on; fork it with what there is.")
         if run.status in ACTIVE:
             Run.objects.filter(pk=run.pk).update(pause_requested="")
-        elif not transcript.resume(run.pk, by.name):
+        elif not transcript.resume(run.pk, actor.name):
             raise StateConflict(f"Run {run.pk} waits for the reply that a person writes on its page.")
         else:
             queue.enqueue(run.pk)
-        audit.record(by, Verb.RUN_RESUMED, run)
+        audit.record(actor, Verb.RUN_RESUMED, run)
     return True
 
 
-def send_note(by: Actor, run_id: int, text: str) -> Event:
+def send_note(actor: Actor, run_id: int, text: str) -> Event:
     """Tell the agent something: it reads it as part of its next message. A note repeated at once is sent only once.
 
     Raises InvalidInput, StateConflict.
@@ -94,18 +94,18 @@ def send_note(by: Actor, run_id: int, text: str) -> Event:
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise InvalidInput("There are no words yet: write the note first.", "text")
-    if len(text) > MOST_CHARS:
-        words = f"The note has {len(text):,} characters, and at most {MOST_CHARS:,} are taken. Shorten it."
+    if len(text) > MAX_CHARS:
+        words = f"The note has {len(text):,} characters, and at most {MAX_CHARS:,} are taken. Shorten it."
         raise InvalidInput(words, "text")
-    with _lock_run(by, run_id) as run:
+    with _lock_run(actor, run_id) as run:
         if deaf := _cannot_hear(run):
             raise StateConflict(deaf)
         last = run.events.exclude(kind__in=("paused", "resumed")).order_by("-seq").first()
-        note = Note(run.rounds, by.name, transcript.strip_unstorable(text))
+        note = Note(run.rounds, actor.name, transcript.strip_unstorable(text))
         if last is not None and last.content == note:
             return last
         event = transcript.append(run.pk, "note", note)
-        audit.record(by, Verb.RUN_NOTED, run, event=event.seq)
+        audit.record(actor, Verb.RUN_NOTED, run, event=event.seq)
     return event
 
 
@@ -127,36 +127,36 @@ def _cannot_hear(run: Run) -> str:
     return ""
 
 
-def change_limits(by: Actor, run_id: int, wanted: NewLimits, why: str = "", seen: NewLimits | None = None) -> bool:
+def change_limits(actor: Actor, run_id: int, wanted: NewLimits, why: str = "", seen: NewLimits | None = None) -> bool:
     """Change the limits from now on; None for no limit. False if they are the same.
 
     `seen` are the limits that the user saw. Raises OutOfDate if they have changed since, StateConflict.
     """
-    after = {name: wanted.get(name) for name in USUAL}
-    with _lock_run(by, run_id) as run:
-        before = {name: run.limits.get(name) for name in USUAL}
+    after = {name: wanted.get(name) for name in DEFAULT_LIMITS}
+    with _lock_run(actor, run_id) as run:
+        before = {name: run.limits.get(name) for name in DEFAULT_LIMITS}
         if run.has_ended:
             raise StateConflict(f"{has_ended(run)} Its limits hold no more; fork it with others.")
         if before == after:
             return False
-        if seen is not None and before != {name: seen.get(name) for name in USUAL}:
+        if seen is not None and before != {name: seen.get(name) for name in DEFAULT_LIMITS}:
             raise OutOfDate(f"Somebody changed the limits meanwhile. They are now: {words_of.in_words(before)}.")
-        changed = LimitsChanged(run.rounds, by.name, why.strip(), Limits(**after), Limits(**before))
+        changed = LimitsChanged(run.rounds, actor.name, why.strip(), Limits(**after), Limits(**before))
         transcript.append(run.pk, "limits", changed)
         details = {"before": words_of.in_words(before), "after": words_of.in_words(after)}
-        audit.record(by, Verb.RUN_LIMITED, run, why=why.strip(), **details)
+        audit.record(actor, Verb.RUN_LIMITED, run, why=why.strip(), **details)
     return True
 
 
-def stop(by: Actor, run_id: int) -> bool:
+def stop(actor: Actor, run_id: int) -> bool:
     """Ask for the end of a run; one that no worker holds ends at once. False if it has ended (or is told to)."""
-    with _lock_run(by, run_id) as run:
+    with _lock_run(actor, run_id) as run:
         if run.has_ended or (run.cancel_requested and _is_held(run)):
             return False
         Run.objects.filter(pk=run.pk).update(cancel_requested=True)
-        audit.record(by, Verb.RUN_STOPPED, run)
+        audit.record(actor, Verb.RUN_STOPPED, run)
         if not _is_held(run):
-            transcript.append(run.pk, "cancelled", Ended(f"Stopped by {by.name}."))
+            transcript.append(run.pk, "cancelled", Ended(f"Stopped by {actor.name}."))
     return True
 
 

@@ -18,7 +18,7 @@ from experiments.models import Role, Run, TokenScope
 from experiments.runs.api import RunOut, read_out, router
 from experiments.runs.events.api import EventOut, event_out
 from experiments.runs.steering import actions
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 ABOVE_ZERO = "A limit must be above 0, or null for none."
 
@@ -26,7 +26,7 @@ ABOVE_ZERO = "A limit must be above 0, or null for none."
 class NoteIn(Body):
     """What the agent is to hear."""
 
-    text: str = Field(min_length=1, max_length=actions.MOST_CHARS, pattern=NO_NUL, examples=["Test it on snow, too."])
+    text: str = Field(min_length=1, max_length=actions.MAX_CHARS, pattern=NO_NUL, examples=["Test it on snow, too."])
 
 
 class LimitsOut(Schema):
@@ -118,4 +118,4 @@ def change_limits(request: HttpRequest, pk: Id, wanted: LimitsIn) -> LimitsOut:
 
 
 def limits_of(run: Run) -> LimitsOut:
-    return LimitsOut(**{name: run.limits.get(name) for name in USUAL})
+    return LimitsOut(**{name: run.limits.get(name) for name in DEFAULT_LIMITS})

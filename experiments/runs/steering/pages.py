@@ -20,7 +20,7 @@ from experiments.models import Role, Run
 from experiments.runs.asking.form import LimitFields
 from experiments.runs.steering import actions
 from workers.record import limits
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 
 @require_POST
@@ -53,7 +53,7 @@ def note(request: HtmxRequest, pk: int) -> HttpResponse:
         actions.send_note(Actor.of(request, Role.RESEARCHER), run.pk, text)
     except ActionRefused as refused:
         run.refresh_from_db()
-        context = {"run": run, "refused": str(refused), "text": text, "most": actions.MOST_CHARS}
+        context = {"run": run, "refused": str(refused), "text": text, "most": actions.MAX_CHARS}
         template = "runs/steering/refused.html" if request.htmx else "runs/steering/note.html"
         return render(request, template, context, status=409)
     return HttpResponse(status=204) if request.htmx else redirect(run)
@@ -74,12 +74,12 @@ class LimitsForm(LimitFields):
 def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show the form, and apply it."""
     run = access.get_run(request, pk, Role.RESEARCHER)
-    now = {name: run.limits.get(name) for name in USUAL}
+    now = {name: run.limits.get(name) for name in DEFAULT_LIMITS}
     form = LimitsForm(request.POST) if request.method == "POST" else LimitsForm(initial=now)
     if not form.is_bound or not form.is_valid():
         return _render_form(request, run, form, 200 if not form.is_bound else 422)
     given = form.cleaned_data
-    wanted = {name: given[name] for name in USUAL}
+    wanted = {name: given[name] for name in DEFAULT_LIMITS}
     try:
         changed = actions.change_limits(Actor.of(request, Role.RESEARCHER), run.pk, wanted, given["why"], given["seen"])
     except ActionRefused as refused:
@@ -95,8 +95,12 @@ def change_limits(request: HtmxRequest, pk: int) -> HttpResponse:
 def _render_form(request: HtmxRequest, run: Run, form: LimitsForm, status: int) -> HttpResponse:
     """The form, alone in the dialog of the run's page, or on a page of its own."""
     spent = actions.count_used(run) | {"cost": run.known_cost}
-    lines = [(form[name], spent[name]) for name in USUAL]
-    seen = request.POST.get("seen", "") if status == 422 else json.dumps({name: run.limits.get(name) for name in USUAL})
+    lines = [(form[name], spent[name]) for name in DEFAULT_LIMITS]
+    seen = (
+        request.POST.get("seen", "")
+        if status == 422
+        else json.dumps({name: run.limits.get(name) for name in DEFAULT_LIMITS})
+    )
     context = {"run": run, "form": form, "lines": lines, "seen": seen, "part": request.htmx}
     template = "runs/steering/limits_form.html" if request.htmx else "runs/steering/limits.html"
     return render(request, template, context, status=status)

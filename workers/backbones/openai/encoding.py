@@ -12,7 +12,7 @@ from workers.lab.imaging import encode_png, thumbnail
 
 SIDE = 768
 """Maximum side of a sent image, in pixels: a model would shrink it to that anyway."""
-MOST_PNG = 200_000
+MAX_PNG = 200_000
 """Bytes above which an image is sent as JPEG."""
 _TILE, _TILE_TOKENS, _IMAGE_TOKENS = 512, 170, 85
 
@@ -29,7 +29,7 @@ def encode_image(image: Image.Image) -> EncodedImage:
     """Encode the image in at most `SIDE` x `SIDE` pixels, as PNG, or as JPEG if that would be large."""
     small = thumbnail(image.convert("RGB"), SIDE)
     kind, data = "png", encode_png(small)
-    if len(data) > MOST_PNG:
+    if len(data) > MAX_PNG:
         buffer = BytesIO()
         small.save(buffer, "JPEG", quality=90, subsampling=0)  # full colour, or thin red outlines would blur
         kind, data = "jpeg", buffer.getvalue()

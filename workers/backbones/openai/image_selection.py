@@ -24,7 +24,7 @@ REFILL = 2 / 3
 """Share of the room still used after older images were left out. A smaller value keeps caches valid longer, but shows
 fewer images.
 """
-FEW = 16
+MAX_FEW_IMAGES = 16
 """Up to this limit of images all of the room is used: little of the conversation follows so few images."""
 TURN_TOKENS = 4
 
@@ -83,7 +83,7 @@ class ImageSelection:
         self._give_way(lasting[::-1], 1)
 
     def _refill(self) -> float:
-        return 1 if self._room.images is not None and self._room.images <= FEW else REFILL
+        return 1 if self._room.images is not None and self._room.images <= MAX_FEW_IMAGES else REFILL
 
     def _order(self) -> list[str]:
         """Order the shown images, those to leave out first first: the oldest, then the weakest exemplars."""

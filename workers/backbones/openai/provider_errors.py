@@ -20,11 +20,11 @@ from workers.errors import BackboneRefused, ContentRefused
 from workers.protocols import Provider
 
 OPENAI = "https://api.openai.com/v1"
-MOST_PROBLEMS = 5
+MAX_PROBLEMS = 5
 """Maximum number of items quoted of a list."""
 MIN_SECRET = 12
 """Characters of a key that is removed wherever it occurs; a shorter one may be part of a word."""
-MOST_QUOTED = 300
+MAX_QUOTED = 300
 """Maximum characters of a provider's own words."""
 
 
@@ -147,7 +147,7 @@ def redact(text: str, provider: Provider) -> str:
         text = re.sub(rf"(?<!\w){key}(?!\w)", "[key]", text)
     text = re.sub(r"\b(sk-|Bearer )[\w*.-]{4,}", "[key]", text)
     text = " ".join(text.split())
-    return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
+    return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 1] + "…"
 
 
 def _read_parameter(status: int, words: str, said: str, optional: Mapping[str, Any]) -> ProviderError | None:
@@ -259,7 +259,7 @@ def _words(error: openai.APIError) -> str:
 def _message(body: Any) -> str:
     """Return the words in a body; those on a field begin with its name, as Mistral and FastAPI give it."""
     if isinstance(body, list):
-        return "; ".join(filter(None, map(_message, body[:MOST_PROBLEMS])))
+        return "; ".join(filter(None, map(_message, body[:MAX_PROBLEMS])))
     if isinstance(body, dict):
         words = next((_message(body[name]) for name in ("error", "message", "detail", "msg") if body.get(name)), "")
         place = body.get("loc")

@@ -34,7 +34,7 @@ from workers.protocols import Emit, Message, Provider, Reply, StatusNote
 from workers.record.limits import Usage
 from workers.record.replies import ImageLimit
 
-MOST_REPLY = 8_192
+MAX_REPLY = 8_192
 """Tokens of the context window kept free for the reply, if the window is large."""
 _SEEDS = 2**31
 """Some servers take no larger seed."""
@@ -74,7 +74,7 @@ class ReplyRequest:
         self.unwanted, self.omitted = learnt.unwanted, set[str]()
         """Parameters that the provider does not know; and those whose value it refused, for this reply alone."""
         self.messages, self.pictures = keep_returnable(messages, provider, model), pictures
-        self.room = min(MOST_REPLY, provider.context_tokens // 4)
+        self.room = min(MAX_REPLY, provider.context_tokens // 4)
         known = [each for each in (find_limit(messages, host_of(provider), model), learnt.images) if each]
         self.image_limit = min(known, key=lambda each: each.images, default=None)
         self.said = self._build()

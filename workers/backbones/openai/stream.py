@@ -16,7 +16,7 @@ from workers.backbones.openai.retry import RetryPolicy
 from workers.errors import ContentRefused
 from workers.protocols import Emit, StatusNote
 
-MOST_CHARS = 400_000
+MAX_CHARS = 400_000
 """Maximum length; a longer reply does not end."""
 REPEATS = 24
 """So many repetitions of the same words in a row are no reply."""
@@ -154,8 +154,8 @@ class ReplyStream:
             self._looked = written
             if is_repetitive(self.text) or is_repetitive(self.thought):
                 raise TransientError("repeated itself over and over")
-            if written > MOST_CHARS:
-                raise TransientError(f"did not end its reply within {MOST_CHARS:,} characters")
+            if written > MAX_CHARS:
+                raise TransientError(f"did not end its reply within {MAX_CHARS:,} characters")
 
     def _judge(self) -> None:
         if re.match(r"content_filter|safety", str(self.finish).lower()):

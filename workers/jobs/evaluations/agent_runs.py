@@ -24,7 +24,7 @@ from workers.jobs.evaluations.procedure import Procedure
 from workers.jobs.evaluations.sources import AGENT, find_toolset, spec_of
 from workers.jobs.laboratory import laboratory
 from workers.protocols import Progress
-from workers.record.limits import USUAL
+from workers.record.limits import DEFAULT_LIMITS
 
 
 def by_workers() -> bool:
@@ -132,7 +132,7 @@ def _draft(
 def _find_limits(evaluation: Evaluation) -> dict[str, float | None]:
     """Of each run: the usual ones, but for its cost where no price is known."""
     known = laboratory().backbone(evaluation.backbone, evaluation.backbone_model).price_known
-    return {**USUAL, "cost": USUAL["cost"] if known else None}
+    return {**DEFAULT_LIMITS, "cost": DEFAULT_LIMITS["cost"] if known else None}
 
 
 def list_runs(evaluation: Evaluation) -> QuerySet[Run]:

@@ -24,9 +24,9 @@ from workers.protocols import Progress
 from workers.record.bias_tests import BiasTest
 from workers.record.evaluations import Cell, EvaluationResult, ResultTable
 
-USUAL = 6
+DEFAULT_UNITS = 6
 GOAL_FOUND, GOAL_FALSE = 0.9, 0.05
-SHOWN = 8
+MAX_IMAGES = 8
 """Images of either set of a statement."""
 
 
@@ -41,7 +41,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
         layer = next(each for each in find_layers(key) if each.kind == "logit")
         planted = getattr(laboratory().model(key), "planted", None)
         numbers = [layer.names.index(name) for name in planted] if planted else list(range(layer.units))
-        count = int(evaluation.options.get("units") or USUAL)
+        count = int(evaluation.options.get("units") or DEFAULT_UNITS)
         if len(numbers) > count:
             numbers = sorted(random.Random(f"classes {seed}").sample(numbers, count))
         items += [make_item(layer, number, f"seed {seed}", AGENT) for number in numbers]
@@ -54,7 +54,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     item.label, item.reason = str(run.conclusion.get("bias") or "")[:1000], ""
     statements = _check(run)
     item.evidence = {
-        f"{word} “{each.stated.context}”": [seen.masked or seen.image for seen in side[:SHOWN]]
+        f"{word} “{each.stated.context}”": [seen.masked or seen.image for seen in side[:MAX_IMAGES]]
         for each in statements
         for word, side in (("with", each.sides.inside), ("without", each.sides.outside))
     }

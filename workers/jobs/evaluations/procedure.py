@@ -27,7 +27,7 @@ class Procedure:
     """Score an item whose label is there, and has been checked. Raises MaiaError."""
     finish: Callable[[Evaluation, Progress], Iterator[None]] | None = None
     """What takes several items, once all are done; stops before each step, and leaves out those that are done."""
-    task: str = tasks.USUAL
+    task: str = tasks.DEFAULT_TASK
     """Of the agent's runs."""
     question: Callable[[Evaluation, EvaluationItem], str] | None = None
     """Asked of an item and of all that are like it, with places as a sweep's question; else the usual one."""

@@ -35,7 +35,7 @@ from workers.sparse.storage import SparseCard
 from workers.spurious.evaluation import PreparedUnits, SpuriousSpec, prepare, repair, score
 from workers.spurious.table import Table2, TableRow, compute_headline
 
-USUAL = 50
+DEFAULT_UNITS = 50
 GOAL = 0.8
 EASY = 0.05
 """A gap between balanced and unbalanced data below this leaves nothing to close."""
@@ -54,7 +54,7 @@ are written again and again as later seeds are judged."""
 
 def _prepare_seed(evaluation: Evaluation, seed: int, progress: Progress) -> PreparedUnits:
     """Dataset, classifier, features and units of a seed; what was done before is read."""
-    dataset, units = str(evaluation.options.get("dataset") or ""), int(evaluation.options.get("units") or USUAL)
+    dataset, units = str(evaluation.options.get("dataset") or ""), int(evaluation.options.get("units") or DEFAULT_UNITS)
     latents = int(evaluation.options.get("latents") or 0)
     named = {"dataset": dataset} if dataset else {}
     key = dataset, units, latents, seed

@@ -26,12 +26,12 @@ SINGLE = "mono"
 """The kind with one cause, on which a label of exemplars alone competes with experiments on even terms."""
 GOALS = {"mono": 0.95, "or": 0.85, "conditional": 0.8}
 SOURCES = (AGENT, ONE_SHOT, SHUFFLED)
-USUAL = 60
+DEFAULT_UNITS = 60
 
 
 def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
     """Items without a source for the neurons of the batch, each with its kind; drawn by the evaluation's seed."""
-    seed, count = evaluation.seed, int(evaluation.options.get("units") or USUAL)
+    seed, count = evaluation.seed, int(evaluation.options.get("units") or DEFAULT_UNITS)
     layers = {layer.name: layer for layer in find_layers(str(evaluation.options.get("model") or _batch_of(seed)))}
     chosen: list[tuple[float, EvaluationItem, str]] = []
     for kind, wanted in _share_out(count, {kind: layers[kind].units for kind in KINDS}).items():

@@ -13,7 +13,7 @@ from experiments.core.errors import InvalidInput
 from experiments.evaluations.people import list_waiting
 from experiments.models import Dataset, Evaluation, Judge, PairwiseTrial, UnitProfile
 from experiments.pairwise import actions
-from experiments.pairwise.form import CONCEPT, MOST
+from experiments.pairwise.form import CONCEPT, MAX_PAIRS
 from experiments.pairwise.of_evaluation import SHUFFLED, list_comparable
 from workers.jobs import catalogue, unit_profiles
 from workers.jobs.evaluations.pooled import compare_pooled
@@ -77,7 +77,7 @@ def _make(evaluation: Evaluation) -> Judge | None:
     problem, trial = "", None
     if new:
         try:
-            trial = actions.make_trial_of(Actor(evaluation.owner), evaluation, chosen, most=MOST, judges_wanted=0)
+            trial = actions.make_trial_of(Actor(evaluation.owner), evaluation, chosen, most=MAX_PAIRS, judges_wanted=0)
         except InvalidInput as error:
             problem = f"No labels were put before the judge: {error}"
     elif not compared:
@@ -87,7 +87,7 @@ def _make(evaluation: Evaluation) -> Judge | None:
     if trial is None:
         return None
     key, _, model = str(evaluation.options.get("judge") or "").partition(":")
-    limit = evaluation.cost_limit or actions.MOST_COST
+    limit = evaluation.cost_limit or actions.MAX_COST
     return Judge.objects.create(
         trial=trial, backbone=key, backbone_model=model, cost_limit=limit, unpriced=evaluation.unpriced
     )

@@ -21,7 +21,7 @@ from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult
 
 SOURCES = (AGENT, ONE_SHOT, SHUFFLED)
-USUAL = 60
+DEFAULT_UNITS = 60
 _KINDS = ("conv", "mlp", "latent")
 """Kinds of layers whose units are taken where no layer is named: their truth is not written down."""
 GOALS = {"generated_auc": 0.9}
@@ -33,7 +33,7 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
     wanted = evaluation.options.get("layers") or []
     model = str(evaluation.options.get("model") or "toybox")
     layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in _KINDS)]
-    count = int(evaluation.options.get("units") or USUAL)
+    count = int(evaluation.options.get("units") or DEFAULT_UNITS)
     dataset = find_dataset(evaluation, model)
     laboratory().index(model, dataset).prepare([layer.name for layer in layers], progress)
     chosen: list[tuple[float, int, EvaluationItem]] = []

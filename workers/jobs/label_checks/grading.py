@@ -23,7 +23,7 @@ from workers.record.origins import Origin
 
 TRIAL_SEED = 1
 """So that other images are drawn than those of the check that follows the run: the agent is shown some of them."""
-SHOWN = 4
+MAX_IMAGES = 4
 """Images of either kind that went as the label says."""
 TELLING = 6
 """Images of each kind that did not."""
@@ -86,8 +86,8 @@ def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observat
     neutral = _one_of_each_prompt(sorted(drawn.neutral, key=lambda each: -each.activation))
     failed = [each for each in positive if each.activation <= level][:TELLING]
     bright = [each for each in neutral if each.activation > level][:TELLING]
-    right = [each for each in reversed(positive) if each.activation > level][:SHOWN]
-    dark = [each for each in reversed(neutral) if each.activation <= level][:SHOWN]
+    right = [each for each in reversed(positive) if each.activation > level][:MAX_IMAGES]
+    dark = [each for each in reversed(neutral) if each.activation <= level][:MAX_IMAGES]
     return _as_observations([*failed, *bright, *right, *dark])
 
 

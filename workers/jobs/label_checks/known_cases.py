@@ -14,7 +14,7 @@ from workers.jobs.label_checks.subject import CheckedUnit
 from workers.jobs.label_checks.vlm_judge import look_at
 from workers.jobs.laboratory import laboratory
 from workers.metrics.judge_error import measure_judge_error
-from workers.metrics.presence import MOST_IMAGES
+from workers.metrics.presence import MAX_IMAGES
 from workers.protocols import Picture, Progress
 from workers.record.label_checks import GeneratedResult, JudgeError
 
@@ -43,8 +43,8 @@ def _judge(check: LabelCheck, named: str, keys: list[str], progress: Progress) -
         return laboratory().presence_judge(named).judge(check.text, pictures, progress)
     kept: dict[str, float | None] = check.kept.setdefault("known", {})
     missing = [key for key in keys if key not in kept]
-    for start in range(0, len(missing), MOST_IMAGES):
-        some = missing[start : start + MOST_IMAGES]
+    for start in range(0, len(missing), MAX_IMAGES):
+        some = missing[start : start + MAX_IMAGES]
         kept |= dict(zip(some, look_at(check, check.text, some, progress), strict=True))
         check.save(update_fields=["kept"])
     return [kept[key] for key in keys]

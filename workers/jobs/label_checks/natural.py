@@ -29,7 +29,7 @@ from workers.protocols import CircuitSubject, Progress
 from workers.record.circuits import CIRCUIT, MEMBERS_LAYER, CircuitFindings
 from workers.record.label_checks import CheckImage, NaturalResult
 
-SHOWN = 6
+MAX_SURPRISES = 6
 """Surprises of either kind."""
 
 
@@ -119,7 +119,7 @@ def _surprises(
     unit: CheckedUnit, held: HeldOut, said: JudgeAnswers, progress: Progress
 ) -> tuple[tuple[CheckImage, ...], tuple[CheckImage, ...]]:
     """The brightest images that the label does not describe, and the darkest that it does, stored and masked."""
-    found = find_surprises(held.activations, said.answers, SHOWN)
+    found = find_surprises(held.activations, said.answers, MAX_SURPRISES)
     wanted = [*found.bright, *found.dark]
     keys = store([held.split.picture(int(held.positions[at])) for at in wanted])
     answers = measure(unit.spec, keys, progress)

@@ -74,9 +74,9 @@ def _look_at_new(
     """Answers by name, those that are kept with the check and new ones, which are kept at once."""
     kept: dict[str, float | None] = check.kept.setdefault(store_key, {})
     missing = [place for place, name in enumerate(names) if name not in kept]
-    for start in range(0, len(missing), presence.MOST_IMAGES):
+    for start in range(0, len(missing), presence.MAX_IMAGES):
         progress("Asking what natural images show", start, len(missing))
-        some = missing[start : start + presence.MOST_IMAGES]
+        some = missing[start : start + presence.MAX_IMAGES]
         said = look_at(check, label, store(read(some)), progress, marked=store_key == PARTS)
         kept |= {names[place]: answer for place, answer in zip(some, said, strict=True)}
         check.save(update_fields=["kept"])

@@ -20,7 +20,7 @@ from workers.record.grammar.blocks import CONCLUDING, THINKING, Block, Fence
 FencePosition = tuple[int, int]
 """Of a part of a reply: number of its block, number of the part in the block."""
 
-MOST_CHARS = 1_000_000
+MAX_CHARS = 1_000_000
 """Longer programs are not parsed here; the sandbox refuses them."""
 _PYTHON = frozenset({"", "python", "python3", "py"})
 _DEFINES = re.compile(r"^def (run_experiment|execute_command)\b", re.MULTILINE)
@@ -90,7 +90,7 @@ def _is_python(code: str) -> bool:
 
 def _parse(code: str) -> ast.Module | None:
     try:
-        return ast.parse(code) if len(code) <= MOST_CHARS else None
+        return ast.parse(code) if len(code) <= MAX_CHARS else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -22,8 +22,8 @@ from workers.record.grammar.dialects import translate
 from workers.record.grammar.programs import NO_TAG, find_program, is_answer
 from workers.record.replies import Conclusion, Hypothesis, HypothesisStatus
 
-MOST_HYPOTHESES = 50
-MOST_LABELS = 20
+MAX_HYPOTHESES = 50
+MAX_LABELS = 20
 
 _MARK = r"(?: ?([\[(] ?(?:open|supported|refuted)\b[^\])]{0,200}[\])]))?"
 _ITEMS = (
@@ -135,7 +135,7 @@ def _parse(text: str) -> Parsed:
 
 
 def _left_out(hypotheses: Sequence[Hypothesis], by_tag: dict[str, list[str]]) -> list[str]:
-    given = ("hypotheses", len(hypotheses), MOST_HYPOTHESES), ("labels", len(by_tag.get("LABEL", ())), MOST_LABELS)
+    given = ("hypotheses", len(hypotheses), MAX_HYPOTHESES), ("labels", len(by_tag.get("LABEL", ())), MAX_LABELS)
     return [f"Only the first {most} of your {count} {what} were kept." for what, count, most in given if count > most]
 
 
@@ -214,7 +214,7 @@ def _number_hypotheses(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ..
     """The hypotheses with numbers that are given and unique."""
     taken: set[int] = set()
     numbered = []
-    for each in hypotheses[:MOST_HYPOTHESES]:
+    for each in hypotheses[:MAX_HYPOTHESES]:
         number = each.number if each.number and each.number not in taken else max(taken, default=0) + 1
         taken.add(number)
         numbered.append(Hypothesis(number, each.text, each.status, each.reason))
@@ -266,7 +266,7 @@ def _conclusion(by_tag: dict[str, list[str]]) -> Conclusion | None:
         unique.setdefault(label.casefold(), label)
     kept = [label for label in unique.values() if not _NO_LABEL.fullmatch(label.strip("()[]'"))]
     own = {name: texts.get(name.upper(), "") for name in ("description", "reasoning", "bias", "domain", "code")}
-    return Conclusion(labels=tuple(kept[:MOST_LABELS]), **own)
+    return Conclusion(labels=tuple(kept[:MAX_LABELS]), **own)
 
 
 def _clean_label(text: str) -> str:

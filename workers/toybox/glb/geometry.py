@@ -23,7 +23,7 @@ _MAX_DEPTH = 64
 _MAX_SURFACES = 1_000
 _RADIUS, _HEIGHT = 0.70, 1.30
 """The largest that a toy of a file is: half its width at any turn, and its height, in world units."""
-_LEAST = 0.05
+_MIN_SIZE = 0.05
 """The least of both that places are kept for."""
 _FARTHEST = 1e30
 """No point is farther out, so that sums stay finite."""
@@ -60,7 +60,7 @@ def fit_toy(surfaces: tuple[Surface, ...]) -> tuple[tuple[Surface, ...], Shape]:
     height = float(high[2] - low[2])
     scale = min(limit / length for limit, length in ((_RADIUS, reach), (_HEIGHT, height)) if length > 0)
     fitted = tuple(replace(each, points=(each.points - foot) * scale) for each in surfaces)
-    radius, top = max(_LEAST, reach * scale), max(_LEAST, height * scale)
+    radius, top = max(_MIN_SIZE, reach * scale), max(_MIN_SIZE, height * scale)
     return fitted, Shape(round(radius, 3), round(top, 3), round(top, 3))
 
 

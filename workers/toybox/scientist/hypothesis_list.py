@@ -16,7 +16,7 @@ from workers.toybox.world.concepts import parse_label, phrase_label
 
 _GOOD = 0.8
 _BAD = 0.7
-_MOST = 12
+_MAX_HYPOTHESES = 12
 
 _SUBJECT = re.compile(r"^the (?:unit|system) responds to ", re.IGNORECASE)
 
@@ -29,7 +29,7 @@ def update_hypotheses(
     known = {_parse_hypothesis(each.text) for each in before}
     number = max((each.number for each in before), default=0)
     for label in leading:
-        if label not in known and len(judged) < _MOST:
+        if label not in known and len(judged) < _MAX_HYPOTHESES:
             number += 1
             judged.append(_judge(ListedHypothesis(number, f"the unit responds to {phrase_label(label)}"), evidence))
     return judged

@@ -23,7 +23,7 @@ from workers.toybox.world.words import join_words, plural, read_words
 
 _CELLS = 160
 """About so many images of the crossed table."""
-_MOST_EACH = 10
+_MAX_EACH = 10
 """Images of one class in one setting; with fewer classes more would tell little."""
 SHARE = 0.6
 """Of the table's variation that the classes explain, at least, in a selective system."""
@@ -117,7 +117,7 @@ def _cross(view: ScientistView, step: str) -> PlannedReply:
     rng, (nouns, grounds) = view.rng(step), _find_named(view)
     each = max(1, view.fewer(step, _CELLS) // (len(nouns) * len(grounds)))
     cells = [Concept(noun=noun, ground=ground) for noun in nouns for ground in grounds]
-    groups = {"classes in settings": designs.single_thing_scenes(cells, min(each, _MOST_EACH), rng)}
+    groups = {"classes in settings": designs.single_thing_scenes(cells, min(each, _MAX_EACH), rng)}
     if step == "cross":
         hypotheses = list(view.case.hypotheses)
         prose = (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from workers.toybox.world.label_words import LabelAlternative, LabelPart
 from workers.toybox.world.words import Word, plural
 
-_LONGEST = 2
+_MAX_WORDS = 2
 """Words in the name of a part."""
 
 
@@ -144,7 +144,7 @@ def _find_spans(part: LabelPart, owner: LabelPart) -> list[tuple[int, int]]:
     toy = _find_noun(part) if part is owner else None
     found: list[tuple[int, int]] = []
     for start in range(len(texts)):
-        for end in range(min(start + _LONGEST, len(texts)), start, -1):
+        for end in range(min(start + _MAX_WORDS, len(texts)), start, -1):
             free = (not found or start >= found[-1][1]) and not (toy is not None and start <= toy < end)
             if free and " ".join(texts[start:end]) in known:
                 found.append((start, end))

@@ -9,7 +9,7 @@ from typing import Any
 
 from workers import git_lfs, hub
 
-LONGEST_HEADER = 100_000_000
+MAX_HEADER = 100_000_000
 """Bytes of a safetensors file's header; the format allows no more."""
 
 
@@ -65,7 +65,7 @@ def _fault(path: Path) -> str:
         size = path.stat().st_size
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
-            if not 0 < length <= min(size - 8, LONGEST_HEADER):
+            if not 0 < length <= min(size - 8, MAX_HEADER):
                 return "is damaged: it is no safetensors file, or cut short"
             try:
                 header = json.loads(file.read(length))

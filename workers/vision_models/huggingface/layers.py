@@ -32,7 +32,7 @@ from workers.vision_models.huggingface.tensors import (
 LOGITS = "logits"
 BLANKS = 2
 """Number of blank images: the dimension of this size is the batch."""
-MOST_NAMED = 40
+MAX_NAMED = 40
 """Maximum number of layers that an error lists."""
 
 RESNET, CONVNEXT, SWIN = ("resnet", "regnet"), ("convnext", "convnextv2"), ("swin", "swinv2")
@@ -98,8 +98,8 @@ class NetworkLayers:
                 continue
             gives = self.others.get(layer)
             what = f"{layer!r} of {model} gives {gives}: no layer to study" if gives else f"{model} has no {layer!r}"
-            more = f" … ({len(known)} in all)" if len(known) > MOST_NAMED else ""
-            raise UnknownName(f"{what}. Choose one of: {', '.join(known[:MOST_NAMED])}{more}.")
+            more = f" … ({len(known)} in all)" if len(known) > MAX_NAMED else ""
+            raise UnknownName(f"{what}. Choose one of: {', '.join(known[:MAX_NAMED])}{more}.")
 
 
 def find_layers(network: Any, size: Size, channels: int = 3, chosen: Mapping[str, str] | None = None) -> NetworkLayers:

@@ -18,7 +18,7 @@ from workers.errors import MissingPart
 from workers.vision_models.state_dicts import read_state_dict
 from workers.vision_models.torchvision_resnet.network import ResNet
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Four times ResNet-152 in float32."""
 ANCHOR = "layer1.0.conv1.weight"
 HEAD = "fc"
@@ -41,8 +41,8 @@ PUBLISHED: Mapping[str, str] = {
 
 def load(path: Path) -> ResNet:
     """The network with the weights in a file. Raises MissingPart if it cannot be read, or holds other weights."""
-    if _bytes(path) > MOST_BYTES:
-        raise MissingPart(f"{path} holds over {MOST_BYTES:,} bytes, more than any ResNet. Name the file of one.")
+    if _bytes(path) > MAX_BYTES:
+        raise MissingPart(f"{path} holds over {MAX_BYTES:,} bytes, more than any ResNet. Name the file of one.")
     weights = read_state_dict(path, ANCHOR, "ResNet of torchvision", _REMEDY)
     floats = {
         name: value.float() if value.is_floating_point() else value for name, value in _find_parts(weights).items()
