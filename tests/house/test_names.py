@@ -53,6 +53,23 @@ def test_a_public_class_name_stands_once_in_each_half() -> None:
         assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+def test_limits_are_called_max_min_and_default() -> None:
+    """As in every library: MAX_RUNS, not MOST_RUNS; the first parameter of an action is `actor`.
+
+    The bytes of `render.py` are part of the revision of toybox's pictures, so it keeps its constant.
+    """
+    retired = re.compile(r"_?(MOST|LEAST|FEWEST|SMALLEST|LARGEST|LONGEST|USUAL)(_[A-Z_]+)?")
+    named = [
+        f"{where(path)}: {node.id}"
+        for path in sources(*HALVES, "maia_web")
+        if path.name != "render.py"
+        for node in nodes(path)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and retired.fullmatch(node.id)
+    ]
+    by = [where(path) for path in sources(*HALVES) if re.search(r"\bby: Actor\b", path.read_text())]
+    assert (named, by) == ([], [])
+
+
 def test_functions_are_called_by_verbs() -> None:
     """A property may be an adjective of what it belongs to."""
     named = [

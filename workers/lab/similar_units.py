@@ -41,9 +41,7 @@ class SimilarUnits:
 
 
 def find_similar_units(layers: Mapping[str, LayerStatistics], layer: str, unit: int) -> SimilarUnits:
-    """Return the units of these layers that are most similar to one of them; at most `MOST` of its own layer and of the
-    others.
-    """
+    """Return the units that are most similar to one of them: at most `MAX_SIMILAR` of its layer and of others."""
     own = layers[layer]
     # Images of the sample that could be read; 0 if the unit is constant on them, and so correlates with nothing
     values = own.sample[np.isfinite(own.sample[:, unit]), unit]

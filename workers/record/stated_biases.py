@@ -95,8 +95,10 @@ class Sides(Generic[Row]):
 
 
 def read_statements(text: str) -> list[StatedBias]:
-    """The first `MOST` statements in a conclusion; lines without quoted words cannot be counted again and are left
-    out."""
+    """Return the first `MAX_STATEMENTS` statements of a conclusion.
+
+    Lines without quoted words cannot be counted again and are left out.
+    """
     found = []
     for match in _LINE.finditer(text):
         parted = _NOT.search(match[2])

@@ -63,11 +63,11 @@ def fuzz(check: LabelCheck, unit: CheckedUnit, held: HeldOut, threshold: float, 
 
     most = BACKBONE_PARTS if by_backbone else MAX_PARTS
     subject, seed = unit.lab.subject(unit.spec), int(check.key[:8], 16)
-    found = fuzz_parts(subject, held, threshold, ask, most=most, seed=seed, progress=progress)
+    found = _fuzz_parts(subject, held, threshold, ask, most=most, seed=seed, progress=progress)
     return replace(found, dimmed=by_backbone or laboratory().presence_judge(named).kind != "exact")
 
 
-def fuzz_parts(
+def _fuzz_parts(
     subject: Subject,
     held: HeldOut,
     threshold: float,

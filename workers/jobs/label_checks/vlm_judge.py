@@ -86,7 +86,7 @@ def _look_at_new(
 def look_at(
     check: LabelCheck, label: str, keys: Sequence[str], progress: Progress, *, marked: bool = False
 ) -> list[float | None]:
-    """What the check's backbone says of stored images, `presence.MOST_IMAGES` at most; None where it cannot be read."""
+    """What the check's backbone says of stored images, `presence.MAX_IMAGES` at most; None where it cannot be read."""
     request = presence.ask_for_presence(label, keys, marked=marked)
     parse = partial(presence.parse_presence, count=len(keys))
     found = ask(_backbone_of(check, sees=True), request, parse, partial(_spend, check), progress)
