@@ -99,5 +99,5 @@ def test_formats_follow_what_is_exported(live_server: Any, owner: User, client: 
         page.get_by_role("radio", name="Labels", exact=True).check()
         expect(formats.locator("option[value=cosy]")).to_have_count(1)
         page.goto(f"{address}/exports/?what=runs&format=dataset-runs", wait_until="load")
-        expect(page.get_by_text("an import brings the runs back")).to_be_visible()
+        expect(page.get_by_text("an import restores the runs")).to_be_visible()
         assert_fits(page, width)

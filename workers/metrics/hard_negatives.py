@@ -13,7 +13,7 @@ Activating images are detection's. The hardest tenth, rather than so many images
 20,000; where a sample was asked about, it is at least `MIN_IMAGES` of it.
 
 Sanity tests (NeuronEval, 2506.05774; `tests/support/layer_sanity.py`), the share of 200 simulated units whose balanced
-accuracy falls when half of the label is missing, when as much is added by lot, and when it is added among images akin
+accuracy falls when half of the label is missing, when as much is added at random, and when it is added among images akin
 to those of the concept; 90 % or more passes. A tenth of the images activates the unit, and in brackets three tenths:
 
     base rate    0.1                                      0.01
@@ -27,7 +27,7 @@ broad anywhere else. At 0.01 only 38 of the 200 units have neighbours, and the o
 
 Of 13 units of toybox's layer4 with labels of the scripted scientist, medians of the label, of the label OR that of
 another unit, and of that alone: alike .67, .67, .51 and neighbours .67, .65, .50, beside .67, .66, .51 of detection
-itself. So there the hard images are hardly harder, by -.01 to .01: these units tell what is alike.
+itself. On these units the hard images add nothing to detection (differences of -.01 to .01).
 """
 
 from __future__ import annotations
