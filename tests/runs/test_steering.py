@@ -45,7 +45,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def by(owner: User) -> Actor:
+def actor(owner: User) -> Actor:
     return Actor(owner)
 
 
