@@ -13,8 +13,9 @@ Activating images are detection's. The hardest tenth, rather than so many images
 20,000; where a sample was asked about, it is at least `MIN_IMAGES` of it.
 
 Sanity tests (NeuronEval, 2506.05774; `tests/support/layer_sanity.py`), the share of 200 simulated units whose balanced
-accuracy falls when half of the label is missing, when as much is added at random, and when it is added among images akin
-to those of the concept; 90 % or more passes. A tenth of the images activates the unit, and in brackets three tenths:
+accuracy falls when half of the label is missing, when as much is added at random, and when it is added among images
+akin to those of the concept; 90 % or more passes. A tenth of the images activates the unit, and in brackets three
+tenths:
 
     base rate    0.1                                      0.01
                  missing     extra       extra, akin      missing     extra       extra, akin
