@@ -1,4 +1,4 @@
-"""What people do with files: have one written, let it go, bring others. A worker reads and writes them."""
+"""Actions on exports and imports: create, delete, start. A worker reads and writes the files."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from experiments.models.exchange import list_formats
 from experiments.models.job import MOVING, JobKind, JobStatus
 
 MAX_EXPORTS = 5
-"""Exports of one person that may be under way."""
+"""Maximum number of queued and running exports per person."""
 QUERY_CHARS = 20_000
-"""Characters of a filter: a thousand ticked runs fit."""
+"""Maximum length of a filter; a thousand selected runs fit."""
 
 
 @transaction.atomic
 def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # noqa: A002 - the API's word
-    """Have a worker write a file; a bundle is a zip unless it is to be a log of Inspect, a study always. Raises
-    InvalidInput, also where nothing matches."""
+    """Queue an export and return its row. An unknown format becomes a zip where the subject's first format is zip
+    (bundles and studies). Raises InvalidInput, also if no row matches."""
     if what not in ExportSubject.values:
         raise InvalidInput("Choose what to export.", "what")
     subject = ExportSubject(what)
@@ -65,8 +65,9 @@ def make_export(actor: Actor, what: str, format: str, query: str) -> Export:  # 
 
 @transaction.atomic
 def discard_export(actor: Actor, export: Export) -> None:
-    """Stop what is being written; remove what is whole, and the file once its row is gone."""
+    """Stop a running export; delete any other, with its file after the commit."""
     audit.record(actor, Verb.EXPORT_DELETED, export)
+    # A running worker deletes its own unfinished file, so it is only asked to stop
     moving = Job.objects.filter(pk=export.job_id, status=JobStatus.RUNNING)
     if not moving.update(stop_requested=True):
         export.job.delete()
@@ -76,9 +77,8 @@ def discard_export(actor: Actor, export: Export) -> None:
 def bring_files(
     actor: Actor, kind: str, typed: Mapping[str, str], files: Sequence[UploadedFile[Any]]
 ) -> tuple[list[Import], list[tuple[str, str]]]:
-    """Have a worker read files, each by itself: one that cannot be taken does not keep the others. `typed` holds for
-    all. Returns what is being read, and the names of what cannot be, each with the reason. Raises InvalidInput if none
-    can be taken."""
+    """Queue one import per file and return (imports, refused files as (name, reason)). `typed` applies to all files; a
+    refused file does not block the others. Raises InvalidInput if every file is refused."""
     if problem := form.problem_with(kind, typed, actor.person):
         raise InvalidInput(problem)
     if not files:
@@ -88,13 +88,13 @@ def bring_files(
     looked = [(each, form.problem_of(kind, each.name or "file", each.size or 0, typed)) for each in files]
     left = [(each.name or "file", refused) for each, refused in looked if refused]
     if len(left) == len(files):
-        # Of a single one its name goes without saying
+        # With a single file the reason needs no name
         raise InvalidInput(left[0][1] if len(left) == 1 else " ".join(f"{name}: {why}" for name, why in left[:5]))
     return [_keep_file(actor, each, kind, typed) for each, refused in looked if not refused], left
 
 
 def _keep_file(actor: Actor, given: UploadedFile[Any], kind: str, typed: Mapping[str, str]) -> Import:
-    """Lay the file where a worker finds it, and ask for the work."""
+    """Store an uploaded file where workers find it, and queue its import."""
     options = form.complete_fields(kind, given.name or "", typed)
     name = clean_text(Path(given.name or "file").name, 200)
     handle, waiting = tempfile.mkstemp(dir=transfers.waiting_folder())

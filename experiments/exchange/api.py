@@ -1,5 +1,4 @@
-"""Exports: files of runs, experiments, observations and labels, written in the background; and imports of such from
-elsewhere, read there."""
+"""API of exports (files written in the background) and imports (files read in the background)."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ FormatName = Literal[
 
 
 class ExportIn(Body):
-    """What a file is to hold."""
+    """What to export."""
 
     what: Literal[
         "bundle",
@@ -60,7 +59,7 @@ class ExportIn(Body):
 
 
 class ExportOut(RowOut):
-    """A file that you asked for."""
+    """An export that you created."""
 
     id: int
     what: str
@@ -83,14 +82,14 @@ def _export_out(row: Export) -> ExportOut:
 
 @router.get("/exports", response=ListPage[ExportOut], summary="List your exports")
 def list_exports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ExportOut]:
-    """The newest first."""
+    """Newest first."""
     user = allow(request)
     return page(request, own_exports(user), ["-pk"], paging, _export_out)
 
 
 @router.post("/exports", response={202: ExportOut}, summary="Start an export")
 def create_export(request: HttpRequest, asked: ExportIn, response: HttpResponse) -> Status[dict[str, Any]]:
-    """In the background: read the export until its `file` is there."""
+    """The export is written in the background. Read it until `file` is set."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
 
     def make() -> tuple[ExportOut, str]:
@@ -111,7 +110,7 @@ FILE = binary("application/octet-stream")
 
 @router.get("/exports/{pk}/file", response=None, openapi_extra=FILE, summary="Fetch the file of an export")
 def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
-    """For a week."""
+    """Files are kept for one week."""
     row = find(own_exports(allow(request)), pk=pk)
     try:
         return send_file(request, row)
@@ -121,7 +120,7 @@ def fetch_export(request: HttpRequest, pk: Id) -> HttpResponseBase:
 
 @router.delete("/exports/{pk}", response={204: None}, summary="Remove an export")
 def delete_export(request: HttpRequest, pk: Id) -> Status[None]:
-    """One that is being written is stopped first."""
+    """A running export is stopped first."""
     user = allow(request, Role.VIEWER, TokenScope.WRITE)
     actions.discard_export(Actor.behind(request, user), find(own_exports(user), pk=pk))
     return Status(204, None)
@@ -133,7 +132,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000,
 
 
 class About(Schema):
-    """What the file is, and what has to be said beside it."""
+    """What the file is, and the fields that it does not contain."""
 
     kind: Literal["bundle", "history", "labels"]
     model: Text = Field("", description="of a history or labels")
@@ -147,7 +146,7 @@ class About(Schema):
 
 
 class ImportOut(RowOut):
-    """A file that somebody brought."""
+    """An imported file."""
 
     id: int
     kind: str
@@ -164,14 +163,14 @@ class ImportOut(RowOut):
 
 
 class LeftOut(Schema):
-    """A file of several that was not taken."""
+    """A file of a batch that was refused."""
 
     name: str
     problem: str
 
 
 class BatchOut(Schema):
-    """What was begun of several files, in their order, and what was not."""
+    """The imports that were started, in the order of the files, and the files that were refused."""
 
     imports: list[ImportOut]
     left_out: list[LeftOut]
@@ -182,7 +181,7 @@ ROWS = Import.objects.select_related("job__asked_by").prefetch_related("imported
 
 @router.get("/imports", response=ListPage[ImportOut], summary="List imports", tags=IMPORTS)
 def list_imports(request: HttpRequest, paging: Query[Paging]) -> ListPage[ImportOut]:
-    """The team's, the newest first."""
+    """The whole team's imports, newest first."""
     allow(request)
     return page(request, ROWS.all(), ["-pk"], paging, ImportOut.from_orm)
 
@@ -191,7 +190,7 @@ def list_imports(request: HttpRequest, paging: Query[Paging]) -> ListPage[Import
 def create_import(
     request: HttpRequest, about: Form[About], file: File[UploadedFile], response: HttpResponse
 ) -> Status[ImportOut]:
-    """As a form with a file (multipart/form-data). A run that is here already is recognised, so twice is harmless."""
+    """Sent as multipart/form-data. Runs that already exist are recognized, so repeating an import is harmless."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     (row,), _ = bring_files(request, user, about, [file])
     response["Location"] = reverse("api:read_import", args=[row.pk])
@@ -200,9 +199,8 @@ def create_import(
 
 @router.post("/imports/batch", response={202: BatchOut}, summary="Start several imports", tags=IMPORTS)
 def create_imports(request: HttpRequest, about: Form[About], file: File[list[UploadedFile]]) -> Status[BatchOut]:
-    """The same with the field `file` as often as you like. Each becomes an import of its own; what is said beside them
-    holds for all. Files that cannot be taken are named and do not keep the others; if none can, nothing is begun.
-    """
+    """As for one import, with the field `file` repeated. Each file becomes its own import; the other fields apply to
+    all. Files that are refused are listed and do not block the others. If every file is refused, nothing starts."""
     user = allow(request, Role.RESEARCHER, TokenScope.WRITE)
     taken, refused = bring_files(request, user, about, file)
     rows = ROWS.filter(pk__in=[row.pk for row in taken]).order_by("pk")

@@ -1,4 +1,4 @@
-"""The file of an export, sent in pieces to whoever asked for it."""
+"""Send the file of an export, in pieces, to the person who created it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ CHUNK = 1 << 18
 
 
 def own_exports(user: User) -> QuerySet[Export]:
-    """Those that this person asked for: nobody else sees them."""
+    """Return the exports that this person created. No other user may see them."""
     return Export.objects.filter(job__asked_by=user).select_related("job")
 
 
 def send_file(request: HttpRequest, export: Export) -> HttpResponseBase:
-    """Raises Http404 if it is not there (yet, or any more)."""
+    """Return the file as a download. Raises Http404 if it is not ready or has expired."""
     if export.size is None or export.expires < timezone.now() or not transfers.exists(export.place):
         raise Http404("The file of this export is not there: it is not ready yet, or it has expired.")
     response: HttpResponseBase
-    if isinstance(request, ASGIRequest):  # the server would read it whole if it were given a plain iterator
+    if isinstance(request, ASGIRequest):  # Django reads a synchronous iterator into memory under ASGI
         response = StreamingHttpResponse(_read_pieces(export.place), content_type="application/octet-stream")
     else:
         response = FileResponse(transfers.stream(export.place), content_type="application/octet-stream")

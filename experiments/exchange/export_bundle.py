@@ -1,7 +1,8 @@
-"""Writes runs as a bundle: run.json, people.json, events.jsonl, images.jsonl, images/, run.html, the SHA-256 of each.
+"""Write runs as a bundle: run.json, people.json, events.jsonl, images.jsonl, images/, run.html, and a manifest of
+SHA-256.
 
-One run lies at the top of the archive; each of several in a folder of its own. Everything is streamed, and the same run
-gives the same bytes. How pictures are made small is not known here: the worker says.
+A single run is at the top of the archive; several runs have one folder each. Everything is streamed. The same run gives
+the same bytes. The worker passes the functions that scale images down.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from experiments.exchange.validate_bundle import shown_in
 from experiments.models import Event, Image, Run
 
 KNOWN = ("key", "width", "height", "origin", "prompt", "seed", "scene", "raw", "original")
-"""What is remembered of an image."""
+"""Fields of an image that a bundle stores."""
 AT_ONCE = 500
+# A fixed date, the earliest that zip can store: the same run gives the same bytes
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Pack:
-    """An archive being written, or a folder of one: `top` ends in "/" or is empty."""
+    """An archive being written, or one folder of it. `top` is empty or ends in "/"."""
 
     def __init__(self, packed: zipfile.ZipFile, top: str = "") -> None:
         self.packed = packed
@@ -39,10 +41,11 @@ class Pack:
         self.hashes: dict[str, str] = {}
 
     def add(self, name: str, chunks: Iterable[bytes], *, deflated: bool = True, listed: bool = True) -> None:
-        """Write a member; one that is not `listed` in the manifest is not ours to read again."""
+        """Write a member. A member that is not `listed` in the manifest is ignored by imports."""
         info = zipfile.ZipInfo(f"{self.top}{name}", EPOCH)
         info.compress_type = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
         info.external_attr = 0o644 << 16
+        # Regular permissions for unpacked files, in the upper half as Unix zips store them
         digest = hashlib.sha256()
         with self.packed.open(info, "w", force_zip64=True) as member:
             for chunk in chunks:
@@ -52,7 +55,7 @@ class Pack:
             self.hashes[name] = digest.hexdigest()
 
     def add_manifest(self) -> None:
-        """The last member: the SHA-256 of each other."""
+        """Write the manifest as last member: the SHA-256 of every other listed member."""
         self.add(MANIFEST, [dump_json({"schema": SCHEMA, "files": dict(self.hashes)})])
 
 
@@ -67,7 +70,7 @@ def packing(target: IO[bytes]) -> Iterator[Pack]:
 
 @contextmanager
 def packing_log(target: IO[bytes]) -> Iterator[Pack]:
-    """An archive without a manifest, which nothing of ours reads again."""
+    """Yield an archive without a manifest. Imports never read it."""
     with zipfile.ZipFile(target, "w") as packed:
         yield Pack(packed)
 
@@ -81,9 +84,10 @@ def write(
     *,
     fine: Small | None = None,
 ) -> None:
-    """Add one run as it is at this moment, with what this person may see that people said of it.
+    """Add one run in its current state, with the comments and reviews that `viewer` may see.
 
-    `folder` ends in "/" or is empty; `small` and `fine` draw the pictures of run.html, which is left out without.
+    `folder` is empty or ends in "/". `small` and `fine` return the pictures of run.html; without `small` there is no
+    run.html.
     """
     keys: set[str] = set()
     pack.add(f"{folder}run.json", [dump_json(to_json(run))])
@@ -103,22 +107,23 @@ def lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
 
 
 def _events_of(run: Run) -> Iterator[Event]:
-    """As many as the row knows of: a run that is under way goes on meanwhile."""
+    """Yield the events up to the run's `last_seq`. A running run adds more in the meantime."""
     return run.events.filter(seq__lte=run.last_seq).order_by("seq").iterator(AT_ONCE)
 
 
 def _event_json(event: Event, run: Run, keys: set[str]) -> dict[str, Any]:
-    """A line of events.jsonl; the keys of the images it shows are added to `keys`."""
+    """Return a line of events.jsonl, and add the keys of its images to `keys`."""
     data = {"seq": event.seq, "kind": event.kind, "time": event.time.isoformat(), "payload": event.payload}
     if event.kind != "result":
         return data
+    # Shown images are exported; the saved program state lets the run be forked after import
     keys.update(shown_in(event.content))
     left = run.experiments.filter(number=event.number).values_list("state", flat=True).first()
     return data | ({"state": b64encode(bytes(left)).decode()} if left else {})
 
 
 def _images_of(keys: set[str]) -> list[Image]:
-    """These images, and those that they were masked or edited from."""
+    """Return these images and, recursively, those they were masked or edited from."""
     found: dict[str, Image] = {}
     wanted = set(keys)
     while wanted:
@@ -129,7 +134,7 @@ def _images_of(keys: set[str]) -> list[Image]:
 
 
 def pixels(key: str) -> Iterator[bytes]:
-    """The file of an image. Raises ExchangeError if the store has lost it."""
+    """Yield the bytes of an image file. Raises ExchangeError if the file is missing."""
     try:
         file = default_storage.open(Image.path_of(key))
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""What an export holds: the filter of an address as rows, read as the pages read it.
+"""Select the rows of an export by the query string of a page.
 
-A page leaves out what makes no sense in a filter, and says so beside it. A file has no place to say so: it is refused.
+Pages ignore invalid filters and show a notice. An export has no place for a notice, so it raises ExchangeError.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ KNOWN: Mapping[ExportSubject, frozenset[str]] = {
     ExportSubject.SWEEPS: frozenset({"status", "owner"}),
     ExportSubject.STUDY: frozenset({"study", "names"}),
 }
-"""Words of a filter by what is exported."""
+"""Allowed filter fields of each export subject."""
 NAMES = "yes"
 NAMED = 10
-"""Runs that are named of those which cannot go out whole."""
+"""Maximum number of runs that an error message lists."""
 LOOKS = frozenset({"sort", "page", "view", "col", "cursor"})
-"""What an address says of how a page looks, which is nothing to a file."""
+"""Query fields that concern only the look of a page. Exports ignore them."""
 
 
 def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> Any:
-    """The rows, oldest first; of opinions those that this person may read, by their system those of which they may know
-    it. Raises ExchangeError for what makes no sense."""
+    """Return the rows, oldest first, limited to the reviews and hidden systems that `viewer` may see. Raises
+    ExchangeError for an invalid filter."""
     given = _parse_query(what, query)
     rows: Any
     match what:
@@ -92,6 +92,7 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
             rows = _select_listed(what, given, viewer)
         case ExportSubject.CHECKS:
             rows = _select_checks(given, viewer)
+        # Unknown pairs of filter and person give no row rather than an error: a list of ids must not leak
         case ExportSubject.EVALUATIONS:
             rows = visible_to(EvaluationItem.objects.filter(_filter_items(given)))
         case ExportSubject.LABELS:
@@ -100,20 +101,20 @@ def select_rows(what: ExportSubject, query: str, viewer: User | None = None) -> 
 
 
 def check_log(what: ExportSubject, rows: QuerySet[Any]) -> None:
-    """Raises ExchangeError where the rows do not make one log of Inspect."""
+    """Raise ExchangeError if the items belong to more than one evaluation: an Inspect log holds one."""
     if what == ExportSubject.EVALUATIONS and rows.order_by().values("evaluation").distinct().count() > 1:
         raise ExchangeError("An Inspect log holds one evaluation: choose it by its number.")
 
 
 def _select_study(given: Mapping[str, str]) -> QuerySet[Study]:
-    """The one that is named. Raises ExchangeError for what makes no sense."""
+    """Return the study named by the filter. Raises ExchangeError for an invalid filter."""
     if given.get("names", NAMES) != NAMES:
         raise ExchangeError(f"names: “{given['names'][:40]}” is none. Say {NAMES}, or leave it out.")
     return Study.objects.filter(pk=_number_in(given, "study", " of a study") if "study" in given else 0)
 
 
 def shows_names(query: str) -> bool:
-    """Whether names of people were asked for."""
+    """True if the query asks for names of people."""
     return QueryDict(query).get("names") == NAMES
 
 
@@ -124,15 +125,15 @@ def _select_checks(given: Mapping[str, str], viewer: User | None) -> QuerySet[An
 
 
 def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
-    """Queues, trials or sweeps, as their lists count them, or one study. Raises ExchangeError with the sentence that
-    the page would show."""
+    """Return queues, trials or sweeps as their lists show them, or one study. Raises ExchangeError with the message of
+    the page."""
     if what == ExportSubject.STUDY:
         return _select_study(given)
     if what == ExportSubject.SWEEPS:
         if (status := given.get("status", "")) and status not in sweep_lists.STATUSES:
             raise ExchangeError(f"status: “{status[:40]}” is none. Possible are: {', '.join(sweep_lists.STATUSES)}.")
         return sweep_lists.list_sweeps(given)
-    if viewer is None:  # what waits for somebody, and what they have judged, is of a person
+    if viewer is None:  # Queues and trials are lists of one person's own work
         return ReviewQueue.objects.none() if what == ExportSubject.QUEUES else PairwiseTrial.objects.none()
     choose = queue_lists.queues_from if what == ExportSubject.QUEUES else trial_lists.trials_from
     found = choose(given, viewer)
@@ -142,7 +143,7 @@ def _select_listed(what: ExportSubject, given: Mapping[str, str], viewer: User |
 
 
 def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
-    """Name -> text of what was filled in. Raises ExchangeError for a name that is not known."""
+    """Return the non-empty fields by name. Raises ExchangeError for an unknown field."""
     given: dict[str, str] = {}
     for name, values in QueryDict(query).lists():
         words = ",".join(value.strip() for value in values if value.strip())
@@ -150,15 +151,15 @@ def _parse_query(what: ExportSubject, query: str) -> dict[str, str]:
             if name not in KNOWN[what]:
                 known = ", ".join(sorted(KNOWN[what]))
                 raise ExchangeError(f"{what.label} cannot be chosen by “{name[:40]}”. Possible are: {known}.")
-            if "\x00" in words:  # an address may hold it in disguise, and PostgreSQL takes none
+            if "\x00" in words:  # A zero byte can be percent-encoded in an address; PostgreSQL refuses it
                 raise ExchangeError(f"{name}: it holds a zero byte, which nothing here has.")
             given[name] = words
     return given
 
 
 def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
-    """By verdict as everybody may see it, by system as this person may. Raises ExchangeError with the sentence that
-    the Runs page would show."""
+    """Return the runs that match. Hidden systems are matched as `viewer` may see them. Raises ExchangeError with the
+    message of the Runs page."""
     found = lists.runs_from(given, names=Names(viewer))
     if found.problems:
         name, problem = next(iter(found.problems.items()))
@@ -167,8 +168,8 @@ def runs(given: Mapping[str, str], viewer: User | None) -> QuerySet[Run]:
 
 
 def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
-    """The same runs, for a bundle, which names what they study. Raises ExchangeError where this person is to judge
-    that."""
+    """Return the same runs for a bundle, which names their systems. Raises ExchangeError if this person still has to
+    review one of them without knowing its system."""
     names = Names(viewer)
     hidden = rows.filter(names.are_hidden()).order_by("pk").values_list("pk", flat=True)[:NAMED] if viewer else ()
     if numbers := ", ".join(map(str, hidden)):
@@ -180,8 +181,8 @@ def told_whole(rows: QuerySet[Run], viewer: User | None) -> QuerySet[Run]:
 
 
 def _select_logged(what: ExportSubject, given: Mapping[str, str], viewer: User | None) -> QuerySet[Any]:
-    """Experiments or images by their runs and by what was logged: origin, activation, tag, words in the title or the
-    prompt. Raises ExchangeError with the sentence that the page would show."""
+    """Return experiments or images, filtered by their runs and by origin, activation, tag, and words in title or
+    prompt. Raises ExchangeError with the message of the page."""
     filters = Filters({name: text for name, text in given.items() if name in OWN}, Names(None))
     if not filters.is_valid():
         name, messages = next(iter(filters.errors.items()))
@@ -206,6 +207,7 @@ def _filter_labels(given: Mapping[str, str], viewer: User | None) -> Q:
     columns = {"model": "units__layer__model__name", "layer": "units__layer__name", "source": "source"}
     asked = Q(**{columns[name]: text for name, text in given.items() if name in columns})
     if "unit" in given:
+        # A filter by system must not reveal the system of a run that this person still has to review
         asked &= Q(units__number=_number_in(given, "unit"))
     if given.keys() & {"model", "layer", "unit"}:
         asked &= ~Names(viewer).are_hidden("run__")
@@ -219,7 +221,7 @@ def _filter_items(given: Mapping[str, str]) -> Q:
 
 
 def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
-    """Raises ExchangeError for what is no number."""
+    """Parse the field as a number. Raises ExchangeError if it is none."""
     text = given[name]
     if (number := parse_number(text)) is None:
         raise ExchangeError(f"{name}: “{text[:40]}” is no number{of}.")
@@ -230,8 +232,8 @@ def _number_in(given: Mapping[str, str], name: str, of: str = "") -> int:
 
 
 def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
-    """The submitted reviews that this person may read; of nobody, none. Raises ExchangeError for a queue or
-    a state that is none."""
+    """Return the submitted reviews that this person may read; without a person, none. Raises ExchangeError for an
+    unknown queue or state."""
     rows = blindness.visible(viewer) if viewer else Review.objects.none()
     if show := given.get("show", ""):
         if show not in SHOWS:
@@ -241,9 +243,9 @@ def reviews(given: Mapping[str, str], viewer: User | None) -> QuerySet[Review]:
 
 
 def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudication]:
-    """The final verdicts that this person may read, each with whether it stands: none later took its place. Those of
-    runs that are still to be reviewed unseen are hidden, as on the pages. Raises ExchangeError for a queue that is
-    none."""
+    """Return the final verdicts that this person may read, annotated with `stands`: true unless a later one replaced
+    it. Verdicts of runs that this person still has to review blind are left out. Raises ExchangeError for an invalid
+    queue."""
     if viewer is None:
         return Adjudication.objects.none()
     later = Adjudication.objects.filter(item=OuterRef("item"), pk__gt=OuterRef("pk")).order_by()
@@ -253,8 +255,8 @@ def verdicts(given: Mapping[str, str], viewer: User | None) -> QuerySet[Adjudica
 
 
 def note_shown(rows: Any, viewer: User | None) -> None:
-    """Keep that this person is shown what these rows hold of opinions, before the first is read: whose file holds
-    opinions of others has seen them. Rows of other tables hold none."""
+    """Record that this person saw the reviews in these rows, before the first row is read. Rows without reviews need no
+    record."""
     if viewer is None:
         return
     if isinstance(rows, Agreement):
@@ -268,7 +270,8 @@ def note_shown(rows: Any, viewer: User | None) -> None:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Measures of the queues that a person may see, computed while they are read: a queryset as far as files need."""
+    """Agreement measures of the queues that a person may see, computed while they are read. Has the methods of a
+    queryset that exports use."""
 
     queues: tuple[ReviewQueue, ...]
     viewer: User
@@ -276,6 +279,7 @@ class Agreement:
     def count(self) -> int:
         from experiments.reviews.agreement.ratings import LINES
 
+        # A row per criterion for each queue twice (all reviewers, and per queue), and one per pair of reviewers
         pairs = 0
         for queue in self.queues:
             people = agreement_lists.reviews(self.viewer, queue).order_by().values("reviewer").distinct().count()
@@ -286,13 +290,13 @@ class Agreement:
         return bool(self.queues)
 
     def iterator(self, chunk_size: int = 0) -> Iterator[agreement_lists.AgreementRow]:
-        del chunk_size  # a queue at a time
+        del chunk_size  # Rows are computed per queue, whatever the chunk size
         for queue in self.queues:
             yield from agreement_lists.measures_of(queue, self.viewer)
 
 
 def agreement(given: Mapping[str, str], viewer: User | None) -> Agreement | QuerySet[Review]:
-    """Of one queue, or of all that this person may see the agreement of. Raises ExchangeError."""
+    """Return the agreement of one queue, or of all queues whose agreement this person may see. Raises ExchangeError."""
     if viewer is None:
         return Review.objects.none()
     queues = ReviewQueue.objects.order_by("pk")

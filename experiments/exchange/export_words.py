@@ -1,4 +1,4 @@
-"""What an export holds, in words; and the fields by which its rows are chosen."""
+"""Describe what an export holds, and the form fields that select its rows."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ LABELS: Mapping[str, str] = {
     "parameter_high": "Parameter to",
 }
 HINTS: Mapping[str, str] = {"check": ">=0.5", "run": "12,15", "sweep": "its number", "evaluation": "its number"}
-"""Every field by which something is chosen, in the order in which they stand, and what some take."""
+"""Form fields in their order, and placeholders for some of them."""
 
 
 @dataclass(frozen=True)
 class FilterField:
-    """One field of the form; without `choices` it is typed."""
+    """A field of the form. Without `choices` it is a text field."""
 
     name: str
     label: str
@@ -86,7 +86,7 @@ class FilterField:
 
 
 def describe_export(row: Export) -> str:
-    """The filter of an export as a sentence."""
+    """Return the filter of an export as a sentence."""
     return describe_query(row.what, row.query)
 
 
@@ -96,7 +96,7 @@ def describe_query(what: str, query: str) -> str:
 
 
 def list_fields(what: ExportSubject, query: str) -> list[FilterField]:
-    """The fields that choose what is exported, filled in from a query."""
+    """Return the fields that select the rows of an export, filled in from a query."""
     given = {name: clean_text(",".join(filter(None, values))) for name, values in QueryDict(query).lists()}
     choices = _list_choices(what, given)
     return [
@@ -107,7 +107,7 @@ def list_fields(what: ExportSubject, query: str) -> list[FilterField]:
 
 
 def _offer(choices: Any, value: str | None) -> list[tuple[str, str]] | None:
-    """The choices, and what is asked for even where nobody lists it any more; None for what is typed."""
+    """Return the choices, plus the current value if it is no longer among them; None for a text field."""
     if choices is None:
         return None
     listed = [(str(key), str(label)) for key, label in choices]
@@ -115,7 +115,7 @@ def _offer(choices: Any, value: str | None) -> list[tuple[str, str]] | None:
 
 
 def _list_choices(what: ExportSubject, given: Mapping[str, str]) -> dict[str, Any]:
-    """What those fields offer that are chosen from what exists."""
+    """Return the choices of the fields that select from existing rows."""
     found = list_choices(runs_from({"model": given.get("model", "")}))
     statuses = {
         ExportSubject.CHECKS: CheckStatus.choices,

@@ -1,7 +1,7 @@
-"""What is said beside files that somebody brings: the fields of each kind, and what is wrong with them or a file.
+"""Check the fields of an import form, and its files.
 
-Pages, API and command ask the same here. What is typed holds for all files that are brought together; a transcript's
-own name may tell its layer and unit.
+Pages, API and command use the same checks. The typed fields apply to all files of one form; the name of a transcript
+may give its layer and unit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from experiments.exchange.safe_zip import ExchangeError
 from experiments.models import ImportKind, Role
 
 AT_ONCE = 100
-"""Files that are brought together."""
+"""Maximum number of files in one form."""
 FIELDS: dict[ImportKind, tuple[str, ...]] = {
     ImportKind.BUNDLE: ("owner",),
     ImportKind.HISTORY: ("model", "layer", "unit", "question", "backbone_model", "owner"),
@@ -33,14 +33,15 @@ NEEDED: dict[ImportKind, tuple[str, ...]] = {
 }
 MAX_CHARS = {"question": 4_000}
 NAMED = re.compile(r"(?:(?P<layer>.+?)[ _-]+)??(?:(?:unit|neuron)[ _-]*)?(?P<unit>[0-9]{1,9})", re.ASCII)
-"""layer4_122, layer4-unit122, 122: how a transcript may be called."""
+"""Names of transcripts that give a unit: layer4_122, layer4-unit122, 122."""
+# Words before the number that are not the name of a layer
 NO_LAYER = frozenset({"history", "transcript", "run", "maia"})
 
 Typed = Mapping[str, str]
 
 
 def problem_with(kind: str, typed: Typed, by: User) -> str:
-    """Why no file of this kind can be brought so by this person; "" if nothing is in the way."""
+    """Return why these fields are refused, or "" if they are valid."""
     if kind not in ImportKind.values:
         return "Choose what the file is."
     for name in NEEDED[ImportKind(kind)]:
@@ -61,7 +62,7 @@ def problem_with(kind: str, typed: Typed, by: User) -> str:
 
 
 def problem_of(kind: str, name: str, size: int, typed: Typed) -> str:
-    """Why this one file cannot be brought; "" if nothing is in the way."""
+    """Return why this file is refused, or "" if it is valid."""
     if not size:
         return "Choose a file that is not empty."
     if size > UPLOAD:
@@ -77,16 +78,17 @@ def problem_of(kind: str, name: str, size: int, typed: Typed) -> str:
 
 
 def complete_fields(kind: str, name: str, typed: Typed) -> dict[str, str]:
-    """What is said of one file; what was left empty and the name of a transcript tells is taken from there."""
+    """Return the fields of one file. Empty layer and unit of a transcript are filled in from its name."""
     if kind != ImportKind.HISTORY:
         return dict(typed)
     layer, unit = _layer_and_unit(name)
+    # A typed layer wins, so that "run_122" does not change it
     place = {"unit": unit} if typed.get("layer") else {"layer": layer, "unit": unit}
     return {**typed, **{field: text for field, text in place.items() if not typed.get(field)}}
 
 
 def _layer_and_unit(name: str) -> tuple[str, str]:
-    """What the name of a file says, "" for what it does not: "layer4_122.json" -> ("layer4", "122")."""
+    """Parse layer and unit from a file name, "" if missing: "layer4_122.json" -> ("layer4", "122")."""
     found = NAMED.fullmatch(PurePath(name).stem)
     if found is None:
         return "", ""
@@ -95,12 +97,13 @@ def _layer_and_unit(name: str) -> tuple[str, str]:
 
 
 def owners() -> QuerySet[User]:
-    """Who can own runs that come in."""
+    """Return the members who can own imported runs."""
     return User.objects.filter(member__isnull=False, is_active=True).order_by("username")
 
 
 def owner_of(asked_by: User, name: str) -> User:
-    """Who owns the runs: whoever brought them, unless an admin named another member. Raises ExchangeError."""
+    """Return the owner of imported runs: the importing person, or the member whom an admin chose. Raises
+    ExchangeError."""
     if not name or name == asked_by.get_username():
         return asked_by
     member = owners().filter(username=name).first()

@@ -1,8 +1,7 @@
-"""Takes in the runs of a bundle, each whole or not at all: looked at first, then saved in one transaction.
+"""Import the runs of a bundle, each completely or not at all: check first, then save in one transaction.
 
-Looking decodes every image and reads every event; images that are found good wait in a folder that goes with the
-block, rows that follow from events in memory. So the transaction itself is short, and nobody else has to wait long to
-write; a worker that dies on the way leaves nothing that anybody sees.
+Checking decodes every image and event. Checked images wait in a temporary folder, rows made from events in memory. The
+transaction is therefore short and does not block other writers; a worker that dies halfway leaves no visible rows.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Source:
-    """Where files come from, and for whom they are taken in."""
+    """The name of an imported file, the importing person, and the import's row."""
 
     name: str
     by: User
@@ -67,16 +66,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Taken:
-    """A run of a file: its row here, and whether it was here before."""
+    """A run of a file: its row here, and whether it already existed."""
 
     run: Run
     known: bool
     left: str = ""
-    """What of the file is not in it, in words."""
+    """What was left out of the run, as a sentence."""
 
 
 def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progress = ignore_progress) -> list[Taken]:
-    """Take in all runs of a bundle; one that is here already stays as it is. Raises ExchangeError."""
+    """Import all runs of a bundle. Runs that already exist stay as they are. Raises ExchangeError."""
     with open_archive(path) as archive:
         folders = archive.folders()
         for name in set(archive.members) - {"manifest.json"}:
@@ -90,24 +89,26 @@ def bundle(path: Path, source: Source, laboratory: Laboratory, progress: Progres
                 before = f" Of the {len(folders)} runs in it, those before {folder} were taken." if taken else ""
                 raise ExchangeError(f"{error}{before}") from None
         for each in taken:
-            _link_parent(each.run)  # a fork may stand before its parent in the file
+            _link_parent(each.run)  # In the file, a fork may come before its parent
         return taken
 
 
 def _run_in(archive: Archive, folder: str, source: Source, laboratory: Laboratory, progress: Progress) -> Taken:
-    """The run of one folder of the archive."""
+    """Import the run of one folder of the archive."""
     data = strip_unstorable(archive.json(f"{folder}run.json"))
     if data.get("schema") != run_record.SCHEMA:
         raise ExchangeError(
             f"run.json is of schema {shorten_value(data.get('schema'))}; this version reads schema "
             f"{run_record.SCHEMA}. Update MAIA Web, or export the run again."
         )
+    # Before the images are decoded, which is the expensive part
     if there := _known_run(data):
         return Taken(there, known=True)
     run, said = run_record.run_from(data, source.by), run_decoding.decode_details(data)
-    name = f"{folder}people.json"  # bundles of earlier versions have none
+    name = f"{folder}people.json"  # Bundles of earlier versions have no people.json
     people = archive.json(name) if name in archive.members else {}
     opinions_told = opinions_decoding.decode_opinions(strip_unstorable(people))
+    # 1. Check everything: images, events, people and page, without writing to the database
     with tempfile.TemporaryDirectory(prefix="maia-import-") as waiting:
         images = look_at_images(archive, folder, Path(waiting), laboratory, progress)
         keys = {row.key for row in images}
@@ -116,6 +117,7 @@ def _run_in(archive: Archive, folder: str, source: Source, laboratory: Laborator
         check_page(archive, folder)
         save_events = replay_events(run, steps(archive, folder, keys))
         progress("Saving", 1, 2)
+        # 2. Save, files before rows: a crash leaves unused files and no row without a file
         with store_images(images, Path(waiting)), transaction.atomic():
             save_images(images)
             save(run, save_events)
@@ -125,12 +127,14 @@ def _run_in(archive: Archive, folder: str, source: Source, laboratory: Laborator
 
 
 def _known_run(data: Mapping[str, Any]) -> Run | None:
-    """The run itself, if it took place here, or an earlier import of it."""
+    """Return the run itself if it was made here, or an earlier import of it. Raises ExchangeError if the data have no
+    identity."""
     identity = data.get("identity")
     if not isinstance(identity, str) or not KEY.fullmatch(identity):
         raise ExchangeError("run.json has no identity, as runs of MAIA Web have.")
     if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
         return imported_run.run
+    # Hashes of local runs are not stored: look for runs created at the same moment and compare
     created = parse_time(require_field(data, "run", dict), "created")
     same = Run.objects.filter(created=created, imported_run=None) if created else Run.objects.none()
     return next((run for run in same if run_record.identity(run) == identity), None)
@@ -140,7 +144,7 @@ def _known_run(data: Mapping[str, Any]) -> Run | None:
 
 
 def save_images(rows: Sequence[Image]) -> None:
-    """What is known here of the same pixels is kept, unless nothing is."""
+    """Save images. An existing row is changed only if it knows nothing about its image's origin."""
     vague = Image.objects.filter(origin=Origin.EXTERNAL).only("key").in_bulk([row.key for row in rows])
     better = [row for row in rows if row.key in vague and row.origin != Origin.EXTERNAL]
     Image.objects.bulk_create(rows, ignore_conflicts=True, batch_size=AT_ONCE)
@@ -149,7 +153,7 @@ def save_images(rows: Sequence[Image]) -> None:
 
 @contextmanager
 def store_images(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
-    """Files of images that are not in the store, there before the block locks anything; gone again if it fails."""
+    """Store the missing image files before the block locks rows; delete them if the block fails."""
     paths = {row.key: Image.path_of(row.key) for row in rows}
     Image.claim(paths)
     fresh = [key for key, path in paths.items() if not default_storage.exists(path)]
@@ -158,14 +162,15 @@ def store_images(rows: Sequence[Image], waiting: Path) -> Iterator[None]:
             default_storage.save(paths[key], ContentFile((waiting / key).read_bytes()))
         yield
     except BaseException:
+        # Another import may have saved the same image meanwhile: keep files that have a row
         for key in set(fresh) - set(Image.objects.filter(key__in=fresh).values_list("key", flat=True)):
             default_storage.delete(paths[key])
         raise
 
 
 def replay_events(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], None]:
-    """What saves the run with all that follows from its events. Raises ExchangeError naming the event that does not
-    fit."""
+    """Check that the events fit each other; return a function that saves the run with them. Raises ExchangeError naming
+    the first bad event."""
     try:
         return transcript.replay(run, _close_run(run, events))
     except (ObjectDoesNotExist, ValueError, KeyError, TypeError) as error:
@@ -173,8 +178,8 @@ def replay_events(run: Run, events: Iterator[ImportedEvent]) -> Callable[[], Non
 
 
 def save(run: Run, save_events: Callable[[], None]) -> None:
-    """Raises ExchangeError for what the database does not take."""
-    find_unit_of(run)  # its row is there before its labels are
+    """Save the run. Raises ExchangeError for what the database refuses."""
+    find_unit_of(run)  # Labels need the row of the unit
     try:
         save_events()
     except (DatabaseError, ValidationError, ValueError, TypeError) as error:
@@ -182,7 +187,7 @@ def save(run: Run, save_events: Callable[[], None]) -> None:
 
 
 def _close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEvent]:
-    """The events, and an end where the run was still under way: it cannot go on here."""
+    """Yield the events, plus a cancellation if the run had not ended: it cannot continue here."""
     last = run.created
     for each in events:
         last = each.time
@@ -192,15 +197,15 @@ def _close_run(run: Run, events: Iterator[ImportedEvent]) -> Iterator[ImportedEv
 
 
 def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:
-    """What the events do not tell: exact times, seconds of work, scores of labels, labels of others, tags, and where
-    the run comes from; its parent is found again if it is here."""
+    """Save what the events do not contain: exact times, seconds, scores, other labels, tags, the origin. Link the
+    parent if it is here."""
     run.seconds = said.seconds
     run.started, run.ended = said.started or run.started, said.ended or run.ended
     run.save()
     save_labels(run, said.labels)
     if said.check:
         _save_check(run, said.check, identity)
-    # The rows of tags, made where they are new: three queries, however many they are
+    # Three queries, whatever the number of tags
     Tag.objects.bulk_create([Tag(name=name) for name in said.tags], ignore_conflicts=True)
     run.tags.set(list(Tag.objects.filter(name__in=said.tags)))
     ImportedRun.objects.create(
@@ -218,7 +223,7 @@ def finish(run: Run, said: RunDetails, identity: str, source: Source) -> None:
 
 
 def _link_parent(run: Run) -> None:
-    """Lead an imported fork back to its parent, if that is here."""
+    """Link an imported fork to its parent, if that is here."""
     imported_run = run_record.arrival_of(run)
     if imported_run is None or run.parent_id is not None or not imported_run.parent:
         return
@@ -230,8 +235,8 @@ def _link_parent(run: Run) -> None:
 
 
 def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
-    """The check that came with a run, if the catalogue has its unit. Its key is its own: what somebody brings is never
-    taken for what was measured here."""
+    """Save the label check of a run, if its unit is in the catalogue. It gets its own key, so that an imported result
+    never passes for one measured here."""
     if (unit := find_unit_of(run)) is None:
         return
     status = CheckStatus.DONE if told["status"] == CheckStatus.DONE else CheckStatus.UNFINISHED
@@ -251,8 +256,8 @@ def _save_check(run: Run, told: Mapping[str, Any], identity: str) -> None:
 
 
 def save_labels(run: Run, data: Sequence[LabelTold]) -> None:
-    """Save the labels that a bundle tells, in the transaction under way. Of the run's own, which the events tell, the
-    scores; each other is one more."""
+    """Save the labels of a bundle, in the current transaction. The run's own labels already exist and get their scores;
+    the others are added."""
     scores = {(each.position, each.text): each.scores for each in data if each.source == "run"}
     rows = [row for row in run.label_set.filter(source="run") if (row.position, row.text) in scores]
     for row in rows:
@@ -264,7 +269,7 @@ def save_labels(run: Run, data: Sequence[LabelTold]) -> None:
 
 
 def _save_other_labels(run: Run, data: Sequence[LabelTold]) -> None:
-    """One more label each; of units whose layer is not known here, nothing."""
+    """Add labels of other sources. Units of layers that are unknown here are left out."""
     layers = {(layer.model.name, layer.name): layer for layer in Layer.objects.select_related("model")}
     names = ("text", "source", "position", "scores")
     made = [Label(run=run, **{name: getattr(each, name) for name in names}) for each in data]
@@ -274,7 +279,7 @@ def _save_other_labels(run: Run, data: Sequence[LabelTold]) -> None:
         for model, name, number in each.units:
             if (layer := layers.get((model, name))) and number < layer.units:
                 pairs.add((label.pk, (layer.pk, number)))
-    # Rows are made of the units that nobody has looked at yet
+    # Create missing units
     places = {place for _, place in pairs}
     fresh = [Unit(layer_id=layer, number=number) for layer, number in sorted(places)]
     Unit.objects.bulk_create(fresh, ignore_conflicts=True, batch_size=AT_ONCE)

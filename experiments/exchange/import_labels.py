@@ -1,7 +1,6 @@
-"""Labels of other methods, taken in so that they stand beside ours; `label_rows` reads their files.
+"""Import labels of other methods; `label_rows` reads their files.
 
-The model is said by whoever brings the file, and the layer where the file does not. Lines that cannot be used are
-listed, and the rest goes in.
+The form gives the model, and the layer if the file does not. Unusable lines are listed; the others are saved.
 """
 
 from __future__ import annotations
@@ -22,20 +21,19 @@ from experiments.models import Label, Layer, Unit, VisionModelRow
 from workers import registry
 
 ALIASES = {"fc": ("logits",), "classifier": ("logits",), "head": ("logits",), "and": ("conditional",)}
-"""What publications call a layer -> what it is called here, where the model has none of their name."""
+"""Layer names of publications -> local names, tried where the model has no layer of the published name."""
 AT_ONCE = 500
 OURS = frozenset({"run", "person", "import", "baseline"})
-"""Sources that mean something here already."""
+"""Sources that are reserved for labels made here."""
 
 
 def take(
     path: Path, model: str, source: str, progress: Progress = ignore_progress, *, layer: str = "", first: int = 0
 ) -> str:
-    """Save the labels of a file that can be used. Returns what was saved and what was not, in words. Raises
-    ExchangeError if none can be.
+    """Save the usable labels of a file. Return a summary in words. Raises ExchangeError if no label is usable.
 
-    `layer` is the one that all units are of, where the file does not say; `first` is the number it gives to the first
-    unit of a layer, 0 or 1. Our own export says model and source of each label itself.
+    `layer` applies to all units if the file names none. `first` is the file's number of the first unit of a layer, 0 or
+    1. Our own exports name model and source of each label.
     """
     source = " ".join(source.split())
     if not _is_foreign(source):
@@ -64,7 +62,7 @@ def _is_foreign(source: str) -> bool:
 def _place(
     rows: LabelFile, catalogue: _Catalogue, first: int, progress: Progress
 ) -> dict[tuple[int, int], list[LabelLine]]:
-    """Key of a layer and number of a unit -> its labels. Lines of layers and units that are not here are skipped."""
+    """Return labels by (layer key, unit number). Lines of unknown layers and units are skipped and recorded."""
     found: dict[tuple[int, int], list[LabelLine]] = {}
     for number, line in enumerate(rows, 1):
         try:
@@ -78,15 +76,15 @@ def _place(
 
 
 class _Catalogue:
-    """The layers of the model that was said, and of those that an export of ours names."""
+    """Layers of the model given in the form, and of models that our own export names."""
 
     def __init__(self, model: str) -> None:
-        """Raises ExchangeError if no layers of the model are known."""
+        """Raises ExchangeError if no layer of the model is known."""
         self._model = model
         self._layers = {model: _layers_of(model)}
 
     def layers(self, line: LabelLine) -> tuple[str, Mapping[str, Layer]]:
-        """The model of a line, and its layers. Raises UnusableLine."""
+        """Return the model of a line and its layers. Raises UnusableLine."""
         model = line.model or self._model
         if model not in self._layers:
             try:
@@ -105,8 +103,8 @@ class _Catalogue:
 
 
 def layer_of(line: LabelLine, catalogue: _Catalogue, first: int) -> Layer:
-    """The layer, which has the unit of the line. Raises UnusableLine, with what there is; ExchangeError if the file
-    seems to count from 1, for then each of its labels is one unit off."""
+    """Return the layer of a line, after checking the unit. Raises UnusableLine naming the valid values; ExchangeError
+    if the file seems to count from 1, because then every label is off by one."""
     model, layers = catalogue.layers(line)
     name = line.layer.casefold()
     layer = next((layers[each] for each in (name, *ALIASES.get(name, ())) if each in layers), None)
@@ -116,6 +114,7 @@ def layer_of(line: LabelLine, catalogue: _Catalogue, first: int) -> Layer:
     if not 0 <= line.unit - first < layer.units:
         last = layer.units - 1 + first
         outside = f"{line.where}: {layer.name} has units {first} to {last}, not {line.unit}."
+        # One past the last unit is a sign of counting from 1, so the whole file is refused
         if not first and line.unit == layer.units:
             raise ExchangeError(f"{outside} If the file counts units from 1, say so.")
         raise UnusableLine(outside)
@@ -123,7 +122,7 @@ def layer_of(line: LabelLine, catalogue: _Catalogue, first: int) -> Layer:
 
 
 def hints(found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[int, Layer], first: int) -> list[str]:
-    """That a file may count from 1: it names unit 1 and most others of a layer, and no unit 0."""
+    """Warn if the file may count from 1: most units of a layer, with unit 1, and no unit 0."""
     units: dict[int, set[int]] = {}
     for layer, unit in found:
         units.setdefault(layer, set()).add(unit)
@@ -136,7 +135,7 @@ def hints(found: Mapping[tuple[int, int], Sequence[LabelLine]], layers: Mapping[
 
 
 def _layers_of(model: str) -> dict[str, Layer]:
-    """By name and by path, in small letters. Raises ExchangeError if none are known."""
+    """Return the layers by name and by path, in lower case. Raises ExchangeError if there are none."""
     layers = list(Layer.objects.filter(model__name=model).select_related("model"))
     if not layers:
         there = ", ".join(VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True))
@@ -147,7 +146,7 @@ def _layers_of(model: str) -> dict[str, Layer]:
 def save(
     found: Mapping[tuple[int, int], Sequence[LabelLine]], source: str, layers: Mapping[int, Layer], progress: Progress
 ) -> tuple[int, int]:
-    """Save what is new, in the transaction under way. Returns how many are, and how many were here."""
+    """Save new labels, in the current transaction. Return (number saved, number that already existed)."""
     Unit.objects.bulk_create((Unit(layer_id=layer, number=number) for layer, number in found), ignore_conflicts=True)
     units = {(unit.layer_id, unit.number): unit for unit in Unit.objects.filter(layer__in=layers)}
     for unit in units.values():
@@ -172,6 +171,7 @@ def save(
 
 
 def _label_of(line: LabelLine, source: str, position: int) -> Label:
-    """Labels that agents and people of another place gave come from the source that was said for the file."""
+    """Return the label as a row. Labels of agents and people of another installation get the source typed in the
+    form."""
     own = line.source if _is_foreign(line.source) else source
     return Label(text=line.text, source=own, position=line.position or position, scores=dict(line.scores))

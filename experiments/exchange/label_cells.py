@@ -1,7 +1,4 @@
-"""What one cell of a file of labels says, as pandas, spreadsheets and the methods of the field write it.
-
-Used by `label_rows`.
-"""
+"""Parse a cell of a label file, as pandas, spreadsheets and published methods write it."""
 
 from __future__ import annotations
 
@@ -19,24 +16,25 @@ MAX_CELL_CHARS = 10_000
 _MAX_WORDS = 10
 """Words that are kept of a list."""
 _MAX_SCORE = 1e30
-"""No score of a word is larger."""
+"""Maximum absolute score of a word."""
 _NO_LABEL = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>", "#n/a"})
-"""What stands for an empty cell once pandas or a spreadsheet has written it."""
+"""Empty cells as pandas and spreadsheets write them."""
 _WHOLE = re.compile(r"([0-9]{1,9})[.,](?:0{1,2}|0{4,20})")
-"""A unit that was kept as a float: 12.0. Three zeros may be thousands."""
+"""A unit stored as a float, such as 12.0. Three zeros are excluded: they may be thousands."""
 _DECIMAL_COMMA = {
     ";": re.compile(r"[+-]?[0-9]+,[0-9]+"),
     "\t": re.compile(r"[+-]?(?:0+,[0-9]+|[0-9]+,(?![0-9]{3}$)[0-9]+)"),
 }
-"""Separator of columns -> numbers with a decimal comma. Between tabs three digits behind it may be thousands."""
+"""Column separator -> numbers with a decimal comma. In tab-separated files three digits after a comma may be
+thousands."""
 
 
 class UnusableLine(ExchangeError):
-    """Raised for a line of labels that cannot be used; the others can."""
+    """Raised for a line of labels that cannot be used. The other lines still can."""
 
 
 def read_unit(cell: str, where: str) -> int:
-    """Raises UnusableLine."""
+    """Parse the number of a unit. Raises UnusableLine."""
     written = cell.strip()
     whole = _WHOLE.fullmatch(written)
     if (unit := parse_number(whole[1] if whole else written)) is None:
@@ -45,7 +43,7 @@ def read_unit(cell: str, where: str) -> int:
 
 
 def read_number(cell: str, separator: str) -> float | None:
-    """The number of a cell; None for words. It may be no finite one."""
+    """Return the number in a cell, perhaps infinite or NaN; None for text."""
     comma = _DECIMAL_COMMA.get(separator)
     try:
         return float(cell.replace(",", ".") if comma and comma.fullmatch(cell) else cell)
@@ -54,8 +52,8 @@ def read_number(cell: str, separator: str) -> float | None:
 
 
 def read_labels(cell: str) -> list[tuple[str, dict[str, float]]]:
-    """The label of a cell, or those of a list of words or of (word, score), with their scores; nothing of an empty
-    cell."""
+    """Return (label, scores) of a cell, or of each item if it is a list of words or of (word, score). An empty cell
+    gives an empty list."""
     text = cell.strip()
     if text.startswith("[") and text.endswith("]"):
         try:
@@ -77,12 +75,12 @@ def _is_scored(each: Any) -> bool:
     if not isinstance(each, list | tuple) or len(each) != 2:
         return False
     word, score = each
-    # Compared, since a whole number of hundreds of digits is no float.
+    # Not converted first: float() fails on integers of hundreds of digits
     return isinstance(word, str) and bool(word.strip()) and isinstance(score, int | float) and abs(score) <= _MAX_SCORE
 
 
 def read_texts(value: Any, where: str) -> list[str]:
-    """A label of JSON, several, or an object that names it. Raises UnusableLine."""
+    """Return the labels of a JSON value: a text, a list, or an object that holds one. Raises UnusableLine."""
     if isinstance(value, dict):
         value = next((value[name] for name in (*TEXT, "labels") if name in value), None)
     texts = [value] if isinstance(value, str) else value
@@ -94,7 +92,7 @@ def read_texts(value: Any, where: str) -> list[str]:
 
 
 def read_scores(cell: str, where: str) -> dict[str, float]:
-    """The scores of our own export: an object of numbers, or a list as Neuronpedia has it. Raises UnusableLine."""
+    """Parse scores: an object of numbers, as in our export, or Neuronpedia's list. Raises UnusableLine."""
     try:
         scores = parse_json((cell or "{}").encode(), "scores")
     except ExchangeError as error:
@@ -108,7 +106,7 @@ def read_scores(cell: str, where: str) -> dict[str, float]:
 
 
 def as_cell(value: Any) -> str:
-    """A value of JSON as a table has it."""
+    """Return a JSON value as the text of a table cell."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,4 @@
-"""Which column of a file of labels holds what: found by the headers that the methods of the field write, and our own.
-
-Used by `label_rows`.
-"""
+"""Find the columns of a label file by the headers that published methods and our export write."""
 
 from __future__ import annotations
 
@@ -14,41 +11,41 @@ from experiments.exchange.safe_zip import ExchangeError
 LAYER = ("layer", "layername", "layerid", "module")
 UNIT = ("unit", "neuron", "channel", "feature", "unitid", "neuronid", "unitnumber", "unitindex", "neuronindex", "index")
 _UNIT_LAST = ("group",)
-"""Taken for the unit where nothing else is: so FALCON calls it."""
+"""Taken for the unit only if no other column fits. FALCON calls it so."""
 TEXT = ("description", "label", "caption", "explanation", "annotation", "text", "summary", "concept", "prediction")
 _LISTS = ("conceptsetnounphrases", "conceptsetwords")
-"""Columns of FALCON: lists of (word, score)."""
+"""FALCON's columns: lists of (word, score)."""
 _NUMBERED = re.compile(r"(label|description|caption|candidate)[0-9]{1,2}")
 _OWN = ("model", "layer", "unit", "label", "source", "run", "position", "scores", "units")
-"""The columns of our own export of labels."""
+"""Columns of our own export of labels."""
 PLACED = ("model", "layer", "unit", "description", "source", "position", "scores")
-"""The columns of our export as CoSy reads it."""
+"""Columns of our export for CoSy."""
 _NEURONPEDIA = ("modelid", "layer", "index", "description", "typename", "position", "scores")
-"""The same in our export for Neuronpedia, whose own files have no position."""
+"""The same columns in our export for Neuronpedia. Neuronpedia's own files have no position."""
 _MAX_COLUMNS = 100
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column holds what; `layer` is None where the file names none."""
+    """Positions of the columns. `layer` is None if the file has no such column."""
 
     names: Sequence[str]
     layer: int | None
     unit: int
     texts: Sequence[int]
     own: bool = False
-    """Whether our own export wrote them, which says model, source, position and scores as well."""
+    """True if our own export wrote the file, which then has model, source, position and scores."""
     placed: Mapping[str, int] = field(default_factory=dict)
-    """The columns by name, where our export for another tool wrote them."""
+    """Positions by column name, if our export for another tool wrote the file."""
 
     def place(self, name: str) -> int:
-        """Of a column of our own export."""
+        """Return the position of a column of our own export."""
         return [bare(each) for each in self.names].index(name)
 
 
 def find_columns(names: Sequence[str], layer: str) -> Columns:
-    """`layer` is what was said beside the file, "" if nothing was. Raises ExchangeError for a header that names no
-    unit, no label, or no layer where none was said."""
+    """Find the columns. `layer` is the layer typed in the form, or "". Raises ExchangeError if the header has no unit,
+    no label, or neither column nor form names the layer."""
     if len(names) > _MAX_COLUMNS:
         raise ExchangeError(
             f"The file has {len(names):,} columns, at most {_MAX_COLUMNS} are possible: leave some out."
@@ -74,7 +71,7 @@ def find_columns(names: Sequence[str], layer: str) -> Columns:
 
 
 def bare(name: str) -> str:
-    """A header without what people write differently: "Layer Name" -> "layername"."""
+    """Normalize a header: "Layer Name" -> "layername"."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 

@@ -1,9 +1,9 @@
-"""The lines of a file of labels, whatever method wrote it: columns are found by their headers.
+"""Read the lines of a label file. Columns are found by their headers.
 
-Known are the tables of MILAN and CLIP-Dissect (layer, unit, description), Describe-and-Dissect (several columns of
-labels), INVERT (neuron, concept), Network Dissection (unit, label) and FALCON (lists of words with scores), the same as
-records in JSON or JSON Lines, JSON that maps layers to units to labels, and our own export. Lines that cannot be used
-are named and the others are read; so are columns that hold no numbers.
+Known formats: tables of MILAN and CLIP-Dissect (layer, unit, description), Describe-and-Dissect (several label
+columns), INVERT (neuron, concept), Network Dissection (unit, label), FALCON (lists of words with scores); the same as
+JSON or JSON Lines records; JSON that maps layers to units to labels; our own export. Unusable lines are recorded and
+skipped. So are extra columns that hold no numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from experiments.exchange.safe_zip import ExchangeError, parse_json, text_lines
 _LINE, _ROWS = 200_000, 1_000_000
 _JSON_BYTES = 64 << 20
 _LISTED = 10
-"""Lines that cannot be used, of which each is told."""
+"""Maximum number of unusable lines that are listed one by one."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class LabelLine:
 
 @dataclass
 class LabelFile:
-    """A file of labels. `layer` is the one that its units are of, "" where the file says so itself."""
+    """A label file; iterate to read it. `layer` applies to all units, "" if the file names layers."""
 
     path: Path
     layer: str = ""
     left: set[str] = field(default_factory=set)
-    """Columns that are left out, once the lines have been read."""
+    """Columns without numbers, known after reading."""
     unusable: list[str] = field(default_factory=list)
-    """The first lines that cannot be used, and why."""
+    """Reasons for the first unusable lines."""
     unusable_lines: int = 0
 
     def skip(self, error: UnusableLine) -> None:
@@ -61,7 +61,7 @@ class LabelFile:
             self.unusable.append(str(error))
 
     def describe_unusable(self) -> str:
-        """In words; "" if every line was of use."""
+        """Return a summary of unusable lines, "" if there are none."""
         if not self.unusable_lines:
             return ""
         more = self.unusable_lines - len(self.unusable)
@@ -69,9 +69,10 @@ class LabelFile:
         return f"Not usable: {self.unusable_lines:,}. {told}"
 
     def __iter__(self) -> Iterator[LabelLine]:
-        """Raises ExchangeError naming the line, if nothing behind it can be read."""
+        """Yield the labels. Raises ExchangeError if the rest of the file cannot be read."""
         with self.path.open("rb") as file:
             start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+        # Magic numbers: Parquet, and zip, which .xlsx is
         if start.startswith((b"PAR1", b"PK\x03\x04")):
             raise ExchangeError("The file is Parquet or a workbook. Save the labels as “CSV UTF-8” or JSON Lines.")
         if start[:1] not in {b"{", b"["}:
@@ -89,8 +90,8 @@ class LabelFile:
             raise ExchangeError(f"The file is no CSV: {error}.") from None
 
     def _find_header(self, texts: Iterator[str]) -> tuple[Columns, str, int]:
-        """The columns, what separates them, and the number of the header's line. Comments may stand above it; numpy
-        writes the header itself as one."""
+        """Return the columns, the separator and the line number of the header. Comments may come before it; numpy
+        writes the header itself as a comment."""
         for number, text in enumerate(texts, 1):
             header = text.removeprefix("# ")
             separator = max(",;\t|", key=header.count)
@@ -102,7 +103,7 @@ class LabelFile:
         return find_columns([], self.layer), ",", 0
 
     def _of_row(self, columns: Columns, row: Sequence[str], number: int, separator: str = "") -> list[LabelLine]:
-        """The labels of a row; none, and the reason noted, of one that cannot be used."""
+        """Return the labels of a row. An unusable row gives none and is recorded."""
         if number > _ROWS:
             raise ExchangeError(f"The file has over {_ROWS:,} lines: split it.")
         try:
@@ -129,7 +130,7 @@ class LabelFile:
         return [LabelLine(where, layer, unit, text, scores | own) for text, own in labels]
 
     def _read_scores(self, columns: Columns, row: Sequence[str], separator: str) -> dict[str, float]:
-        """The columns of numbers; those that hold words are noted as left out."""
+        """Return the numeric columns. Columns with text are recorded as left out."""
         found: dict[str, float] = {}
         for place in set(range(len(row))) - {columns.layer, columns.unit, *columns.texts}:
             name, cell = columns.names[place][:80], row[place].strip()
@@ -141,8 +142,10 @@ class LabelFile:
         return found
 
     def _is_json_lines(self) -> bool:
-        """Whether each line is an object of its own: the first is, and another follows or it names a unit itself."""
+        """True if each line is its own object: the first line is one, and more lines follow or it names a unit
+        itself."""
         with self.path.open("rb") as file:
+            # Pretty-printed JSON fails here: its first line is "{" alone
             first, more = file.readline(_LINE).removeprefix(b"\xef\xbb\xbf"), file.read(64).strip()
         try:
             record = _parse(first, "")
@@ -159,7 +162,7 @@ class LabelFile:
                     self.skip(UnusableLine(str(error)))
 
     def _of_records(self, records: Iterator[tuple[int, Any]]) -> Iterator[LabelLine]:
-        """Objects that each name layer, unit and label, as pandas writes rows."""
+        """Yield labels of objects with layer, unit and label, as pandas writes rows."""
         known: dict[tuple[str, ...], Columns] = {}
         for number, record in records:
             if not isinstance(record, dict):
@@ -167,7 +170,8 @@ class LabelFile:
                 continue
             names = tuple(record)
             if names not in known:
-                known = {names: find_columns(names, self.layer)}  # one alone, since each line may name others
+                # Only the last header is cached: a hostile file may have another in every line
+                known = {names: find_columns(names, self.layer)}
             yield from self._of_row(known[names], [clean_text(cells.as_cell(each)) for each in record.values()], number)
 
     def _of_json(self) -> Iterator[LabelLine]:
@@ -200,7 +204,7 @@ class LabelFile:
 
 
 def read_placed(cell: Mapping[str, str], where: str) -> LabelLine:
-    """A label of our exports for other tools, whose cells are named as for CoSy; every character of it is kept.
+    """Return a label of our exports for other tools; cells are named as for CoSy. The label's text is kept exactly.
     Raises UnusableLine."""
     _check_label(cell["description"], where)
     place, scores = cells.read_unit(cell["unit"], where), cells.read_scores(cell["scores"], where)
@@ -216,7 +220,7 @@ def _check_label(text: str, where: str) -> None:
 
 
 def _read_own_row(columns: Columns, row: Sequence[str], where: str) -> list[LabelLine]:
-    """A row of our own export: a line for each unit that the label stands on."""
+    """Return a line of our own export once per unit of its label."""
     cell = {name: row[columns.place(name)].strip() for name in ("source", "position", "scores", "units")}
     label = row[columns.place("label")]
     _check_label(label, where)
@@ -233,10 +237,10 @@ def _read_own_row(columns: Columns, row: Sequence[str], where: str) -> list[Labe
 
 
 def _is_record(data: Mapping[str, Any]) -> bool:
-    """Whether an object names a layer or unit by a field, and does not map layers to their units."""
+    """True for an object with a field for layer or unit, false for one that maps layers to units."""
     return any(bare(name) in {*LAYER, *UNIT} and not isinstance(value, dict) for name, value in data.items())
 
 
 def _parse(data: bytes, where: str) -> Any:
-    """JSON in which numbers that are none, as Python writes them, are empty. Raises ExchangeError."""
+    """Parse JSON; NaN and infinities, which Python writes, become None. Raises ExchangeError."""
     return parse_json(data, where, lambda _: None)

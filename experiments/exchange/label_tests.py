@@ -1,4 +1,4 @@
-"""Labels that came in a file are tested on fresh images: what that takes, what stands in its way, and its beginning."""
+"""Test imported labels on new images: plan the test, find obstacles, start it."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from experiments.models import Evaluation, EvaluationKind, Import, ImportKind, J
 from experiments.pairwise import sources
 
 MAX_TOYS, MAX_ASKED = 1_000, 100
-"""Units whose labels are tested at once: of toybox, whose checks share their images and cost nothing; and of other
-models, where somebody is asked to look."""
+"""Maximum units per test: of toybox, whose checks share images and cost nothing; of other models, where a
+vision-language model or a person looks at images."""
 MAX_SOURCES = 8
-"""Sources whose tests the page of imports works out."""
+"""Maximum number of sources for which the page of imports plans tests."""
 
 
 @dataclass(frozen=True)
 class LabelTest:
-    """A test of the labels that one source gives units of one model."""
+    """A test of one source's labels of one model."""
 
     model: str
     source: str
-    """Its key, as `import:milan`."""
+    """Key of the source, such as `import:milan`."""
     units: int
-    """How many units it labels."""
+    """Number of labelled units."""
     most: int
-    """How many of them are tested at once."""
+    """Maximum number of units tested at once."""
     backbone: str = ""
-    """Who writes prompts and looks at photographs, as `openai:gpt-4o`; "" where nobody has to."""
+    """Backbone that writes prompts and judges photographs, such as `openai:gpt-4o`; "" if none is needed."""
     obstacle: str = ""
-    """Why nothing can be tested here, with the remedy."""
+    """Why the labels cannot be tested here, with the remedy."""
     refusal: str = ""
-    """Why it does not begin by itself, though a person may begin it."""
+    """Why the test does not start automatically, though a person may start it."""
     evaluation: Evaluation | None = None
-    """The newest that tests them."""
+    """The latest evaluation of these labels."""
     expected: Forecast | None = None
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """What the form of a new evaluation is sent."""
+        """Return the fields sent to the form of a new evaluation."""
         count = min(self.units, self.most)
         cost = min(settings.LABEL_CHECK_COST * count, MAX_COST)
         return {
@@ -69,12 +69,12 @@ class LabelTest:
 
 
 def count_labels(model: str, source: str) -> int:
-    """How many labels this source gives units of a model."""
+    """Count the labels of this source for units of a model."""
     return Label.objects.filter(source=source, units__layer__model__name=model).distinct().count()
 
 
 def plan_test(model: str, source: str) -> LabelTest:
-    """How the labels that `source`, such as milan, gives units of a model are tested."""
+    """Plan the test of the labels from `source`, such as milan, for units of a model."""
     key = f"{sources.IMPORT}:{source}"
     units = Unit.objects.filter(layer__model__name=model, labels__source=source).distinct().count()
     newest = Evaluation.objects.filter(kind=EvaluationKind.LABELS, options__sources=[key], options__model=model)
@@ -86,7 +86,7 @@ def plan_test(model: str, source: str) -> LabelTest:
 
 
 def _explain_absence(model: str) -> str:
-    """Why the units of a model cannot be measured; "" if they can."""
+    """Return why the units of a model cannot be measured, "" if they can."""
     row = VisionModelRow.objects.filter(name=model).first()
     if row is not None and row.available:
         return ""
@@ -95,9 +95,10 @@ def _explain_absence(model: str) -> str:
 
 
 def _choose_backbone(model: str) -> tuple[str, str, str]:
-    """Who looks at photographs, what stands in the way, and why it does not begin by itself."""
+    """Return (backbone that judges photographs, obstacle, reason not to start automatically)."""
     backbone = compatibility.fitting(model)["backbone"]
     if backbone in (compatibility.SCRIPTED, compatibility.PERSON):
+        # A local presence judge needs no backbone
         if settings.LAB_PRESENCE_JUDGE:
             return "", "", ""
         return "", "Nobody here can say what photographs show. Settings, Models says how to add who does.", ""
@@ -108,13 +109,13 @@ def _choose_backbone(model: str) -> tuple[str, str, str]:
 
 
 def begin(actor: Actor, model: str, source: str) -> str:
-    """Have labels that have just come tested, where the installation tests by itself. Returns what a person should
-    know of that; "" where it does not."""
+    """Start the test of newly imported labels if LABEL_CHECK is on. Return a sentence for the user, "" if it is off."""
     if not settings.LABEL_CHECK:
         return ""
     test = plan_test(model, source)
     if why := test.obstacle or test.refusal:
         return f"They are not tested: {why}"
+    # A queued evaluation of all labels will include the new ones
     waiting = test.evaluation
     if waiting and not waiting.planned and waiting.job and waiting.job.status == JobStatus.QUEUED:
         return f"Evaluation {waiting.pk}, which waits, tests them too."
@@ -127,7 +128,7 @@ def begin(actor: Actor, model: str, source: str) -> str:
 
 
 def offer_tests(rows: Iterable[Import]) -> dict[int, LabelTest]:
-    """By key of an import of labels that is done: the test of them, beside the newest of each source alone."""
+    """Return the tests to offer, by key of a finished import of labels: one per source, beside its latest import."""
     offered: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.kind == ImportKind.LABELS and row.job.status == JobStatus.DONE and len(offered) < MAX_SOURCES:
@@ -137,7 +138,7 @@ def offer_tests(rows: Iterable[Import]) -> dict[int, LabelTest]:
 
 
 def _foretell(test: LabelTest) -> LabelTest:
-    """With what it would take, where it can be begun."""
+    """Add the forecast of cost and time if the test can start."""
     if test.obstacle or not test.units:
         return test
     form = NewEvaluation(test.data, [sources.LabelSource(test.source, sources.words(test.source), test.units)])

@@ -1,4 +1,4 @@
-"""What reading a file from elsewhere needs of the laboratory; a worker has it, the web process has not."""
+"""Functions of the laboratory that imports need. Workers provide them; the web process has none."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 Progress = Callable[[str, int, int], None]
-"""Called as `progress(what, done, total)`; may raise Cancelled."""
+"""Called as `progress(what, done, total)`. May raise Cancelled."""
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
-    """The report nobody listens to."""
+    """Discard a progress report."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """An image that was really one, encoded anew."""
+    """An image that was decoded and encoded again."""
 
     key: str
     width: int
@@ -26,9 +26,9 @@ class Decoded:
 
 @dataclass(frozen=True)
 class Laboratory:
-    """Each raises ValueError with the reason if its input is not what it should be."""
+    """The functions that imports call. Each raises ValueError with the reason for invalid input."""
 
     decode: Callable[[bytes], Decoded]
-    """The file of an image -> the image."""
+    """Decode the bytes of an image file."""
     parse: Callable[[str], dict[str, Any]]
-    """A reply -> its prose, hypotheses, code and conclusion."""
+    """Parse a reply into prose, hypotheses, code and conclusion."""

@@ -1,9 +1,8 @@
-"""Published MAIA transcripts (history.json, in OpenAI's message format) turned into runs, as far as their text tells.
+"""Convert published MAIA transcripts (history.json, in OpenAI's message format) to runs.
 
-What stands before the first reply is what the agent was told; each reply goes through the agent's own grammar; what
-follows a reply with a program is its result, images with the activation that the text before each names. Times, seeds
-and costs are not in such a file, and nothing is made up for them. The model, layer and unit are said by whoever brings
-it.
+Messages before the first reply are the agent's instructions. Each reply is parsed by the agent's own grammar. Messages
+after a reply with a program are its result: images with the activation that the neighbouring text names. Such files
+have no times, seeds and costs; these stay empty. The form gives model, layer and unit.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from workers.record.origins import Origin
 from workers.record.statuses import Status
 
 MAX_TRANSCRIPT_BYTES = 256 << 20
-"""Bytes of a transcript: it is read in one piece."""
+"""Maximum bytes of a transcript, which is read at once."""
 MESSAGES = 2_000
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 BACKBONE = "published"
@@ -67,12 +66,13 @@ class HistoryImages:
     pixels: int = 0
 
     def key(self, url: Any, where: str) -> str:
-        """Raises ExchangeError for what is no inline image."""
+        """Decode an image and return its key. Raises ExchangeError if it is not an inline image."""
         head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
         if not head.startswith("data:image/") or not head.endswith(";base64") or not comma:
             raise ExchangeError(
                 f"{where}: the image is {shorten_value(url)}. Only those within the file, as data URLs, are read."
             )
+        # Base64 uses 4 characters for 3 bytes
         if len(data) > IMAGE * 4 // 3:
             raise ExchangeError(f"{where}: the image is larger than {IMAGE >> 20} MB.")
         try:
@@ -91,12 +91,14 @@ class HistoryImages:
 def take(
     path: Path, source: Source, options: Json, laboratory: Laboratory, progress: Progress = ignore_progress
 ) -> Taken:
-    """The run of a transcript, or the one that this file became before. Raises ExchangeError; nothing is kept then."""
+    """Import the run of a transcript, or return the one imported from this file before. Raises ExchangeError, after
+    which nothing is saved."""
     check_size(path)
     if path.stat().st_size > MAX_TRANSCRIPT_BYTES:
         raise ExchangeError(f"A transcript may have {MAX_TRANSCRIPT_BYTES >> 20} MB.")
     data = path.read_bytes()
     about = {name: str(options.get(name, "")) for name in ("model", "layer", "unit")}
+    # The same transcript may describe another unit, so model, layer and unit are part of its identity
     identity = hashlib.sha256(run_record.dump_json(about) + data).hexdigest()
     if imported_run := ImportedRun.objects.select_related("run").filter(identity=identity).first():
         return Taken(imported_run.run, known=True)
@@ -117,7 +119,7 @@ def take(
 
 
 def left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) -> str:
-    """What of the images of the file is not in the run, in words; "" if all are."""
+    """Describe the images that the run lacks, "" if it has all."""
     there = sum(kind == "image" for turn in turns for kind, _ in turn.parts)
     kept = sum(len(shown_in(step.payload)) for step in steps)
     if there == kept:
@@ -126,7 +128,7 @@ def left_out(turns: Sequence[HistoryMessage], steps: Sequence[ImportedEvent]) ->
 
 
 def _turns_of(data: Any, pictures: HistoryImages, progress: Progress) -> Iterator[HistoryMessage]:
-    """The messages of a file. Raises ExchangeError naming the message."""
+    """Yield the messages of a file. Raises ExchangeError naming the bad message."""
     messages = data.get("messages", data.get("history")) if isinstance(data, dict) else data
     if not isinstance(messages, list) or not messages:
         hint = " If it holds labels of units, import it as labels." if isinstance(data, dict) else ""
@@ -164,12 +166,12 @@ def _parts_of(content: Any, where: str, pictures: HistoryImages) -> Iterator[tup
 
 
 def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Run:
-    """The row, not saved. Raises ExchangeError for a system that makes no sense, or a transcript without a reply."""
+    """Return the unsaved row. Raises ExchangeError for an invalid system or a transcript without a reply."""
     if not any(turn.role == "assistant" for turn in turns):
         raise ExchangeError("No message is the assistant's: there is no run in this file.")
     system = {name: options.get(name, "") for name in ("model", "layer", "unit")}
     asked = str(options.get("question") or "").strip() or f"Imported from {source.name}"
-    # How the units of a layer are studied here; as units of a network where the layer is not known
+    # The kind of system follows from the layer; a plain unit if the layer is unknown
     known = Layer.objects.filter(model__name=system["model"], name=system["layer"]).first()
     fields = (
         dict.fromkeys(run_record.ASKED)
@@ -192,7 +194,7 @@ def run_of(turns: Sequence[HistoryMessage], source: Source, options: Json) -> Ru
 
 
 def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory) -> Iterator[ImportedEvent]:
-    """The events of the transcript."""
+    """Yield the events of the transcript."""
     first = next(place for place, turn in enumerate(turns) if turn.role == "assistant")
     now, number, replies = run.created, 0, 0
     open_program, conclusion = False, None
@@ -201,6 +203,7 @@ def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory)
         return ImportedEvent(kind, decode(kind, payload), now)
 
     yield step("started", **_make_start(turns[:first], run))
+    # Consecutive messages of one side belong together: replies, then the results of their last program
     for of_agent, some in groupby(turns[first:], key=lambda turn: turn.role == "assistant"):
         group = list(some)
         for turn in group if of_agent else ():
@@ -227,7 +230,7 @@ def _steps_of(turns: Sequence[HistoryMessage], run: Run, laboratory: Laboratory)
 
 
 def _make_start(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
-    """What the agent was told before its first reply."""
+    """Return what the agent was told before its first reply."""
     system = {"kind": run.system_kind, "model": run.model, "layer": run.layer, "unit": run.unit}
     texts = {"instructions": "\n\n".join(turn.text for turn in turns if turn.role in {"system", "developer"})}
     texts["assignment"] = "\n\n".join(turn.text for turn in turns if turn.role in {"user", "tool"})
@@ -237,7 +240,7 @@ def _make_start(turns: Sequence[HistoryMessage], run: Run) -> dict[str, Any]:
 
 
 def result(turns: Sequence[HistoryMessage], round_number: int, number: int) -> dict[str, Any]:
-    """What came of a program: the images that have an activation; the other words are its text."""
+    """Return the result of a program: images with an activation, and the remaining text."""
     observations, words = pair_images([turn.parts for turn in turns])
     failed = "Traceback (most recent call last)" in words
     entries = [{"observations": observations, "text": "" if failed else words}] if observations or words else []

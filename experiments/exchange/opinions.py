@@ -1,8 +1,8 @@
-"""What people made of a run: its threads, the reviews of it, the tags of its experiments and images; as JSON and back.
+"""Convert comments, reviews and tags of a run to JSON and back.
 
-A file shows whoever makes it no more than the pages do: comments wait for their own review of a blind run, and reviews
-of others for it too. People travel as names, and where the run is imported they stay names. What came with a run goes
-out again as it came, with what people said of it since beside it.
+A file holds only what its creator may see on pages: comments of a blind run are hidden until their own review is
+submitted, and so are others' reviews. People are stored as names, and stay names after an import. An imported run is
+exported with both its imported comments and reviews and the later ones.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SCORES = tuple(line.name for line in rubric.LINES)
 
 @dataclass(frozen=True)
 class Tagged:
-    """Tags of an experiment, or of the image at a position of it."""
+    """Tags of an experiment, or of its image at a position."""
 
     experiment: int
     position: int | None
@@ -47,7 +47,7 @@ class Tagged:
 
 @dataclass(frozen=True)
 class Said:
-    """What people made of a run; threads, reviews and final verdicts as they stand in people.json."""
+    """Comments, reviews and tags of a run, as in people.json."""
 
     threads: Sequence[Mapping[str, Any]] = ()
     reviews: Sequence[Mapping[str, Any]] = ()
@@ -56,7 +56,7 @@ class Said:
 
 
 def opinions_json(run: Run, viewer: User | None) -> dict[str, Any]:
-    """All that this person may see of it; of nobody in particular, what no review under way hides."""
+    """Return what this person may see. Without a person, hide all that a review in progress hides."""
     hidden = comment_lists.is_hidden_from(viewer, run) if viewer else blindness.is_under_review(run.pk)
     brought = None if hidden else ImportedOpinions.objects.filter(run=run).first()
     threads = [] if hidden else [_thread_json(thread) for thread in comment_lists.threads(run)]
@@ -84,7 +84,7 @@ def _thread_json(thread: Thread) -> dict[str, Any]:
 
 
 def _comment_json(comment: Comment) -> dict[str, Any]:
-    """Of one that was deleted, who and when."""
+    """Return a comment as JSON. A deleted one has an empty text."""
     return {
         "author": person(comment.author),
         "text": comment.text,
@@ -97,7 +97,7 @@ def _comment_json(comment: Comment) -> dict[str, Any]:
 
 
 def reviews_of(run: Run, viewer: User | None) -> QuerySet[Review]:
-    """The submitted reviews of a run that this person may read, oldest first."""
+    """Return the submitted reviews of a run that this person may read, oldest first."""
     if viewer is None and blindness.is_under_review(run.pk):
         return Review.objects.none()
     rows = blindness.visible(viewer) if viewer else Review.objects.filter(state="submitted")
@@ -126,7 +126,7 @@ def _final_json(final: Adjudication) -> dict[str, Any]:
 
 
 def tags_of(run: Run) -> list[Tagged]:
-    """Of experiments and images; those of the run itself stand in run.json."""
+    """Return the tags of experiments and images. Those of the run are in run.json."""
     experiments = Experiment.objects.filter(run=run, tags__isnull=False).distinct().order_by("number")
     images = Observation.objects.filter(run=run, tags__isnull=False).distinct().select_related("experiment")
     found = [Tagged(each.number, None, names(each)) for each in experiments.prefetch_related("tags")]
@@ -146,12 +146,13 @@ def _format_time(at: datetime | None) -> str | None:
 
 
 def save(run: Run, said: Said) -> None:
-    """Keep what came with a run, in the transaction under way; tags of what is not in it are left out."""
+    """Save what was imported with a run, in the current transaction. Tags of missing experiments and images are
+    dropped."""
     brought = {"threads": list(said.threads), "reviews": list(said.reviews), "finals": list(said.finals)}
     if any(brought.values()):
         ImportedOpinions.objects.create(run=run, **brought)
     if said.tags:
-        # A number of queries that does not depend on how many they are: others wait to write meanwhile
+        # A fixed number of queries, so that other writers do not wait long
         wanted = {name for each in said.tags for name in each.tags}
         Tag.objects.bulk_create([Tag(name=name) for name in sorted(wanted)], ignore_conflicts=True)
         keys = dict(Tag.objects.filter(name__in=wanted).values_list("name", "pk"))

@@ -1,5 +1,5 @@
-"""people.json as typed records, decoded and bounded before anything is saved. Raises `ExchangeError` naming the
-field."""
+"""Decode people.json into typed records and check their limits before anything is saved. Errors are `ExchangeError`s
+that name the field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.reviews import rubric
 
 MAX_THREADS, MAX_COMMENTS, MAX_WORDINGS, MAX_MENTIONS = 2_000, 500, 100, 20
 MAX_SAID = 10_000
-"""Comments of all threads together: search keeps a row of each."""
+"""Maximum number of comments in all threads: search stores a row for each."""
 MAX_REVIEWS, MAX_TAGGED = 1_000, 10_000
 NAME_CHARS = 310
 
@@ -24,7 +24,7 @@ Json = Mapping[str, Any]
 
 
 def decode_opinions(data: Json) -> Said:
-    """Raises ExchangeError."""
+    """Decode the whole file. Raises ExchangeError."""
     found = decode_list(data.get("tags", []), _decode_tagged, "people.json: tags", MAX_TAGGED)
     if (count := sum(len(each.tags) for each in found)) > MAX_TAGGED:
         raise ExchangeError(
@@ -130,7 +130,7 @@ def fields(given: Any, what: str) -> Json:
 
 
 def texts(said: Json, **most: int) -> dict[str, str]:
-    """Several texts by name, each of at most so many characters."""
+    """Return several texts by name, each with its maximum length."""
     return {key: text(said, key, longest) for key, longest in most.items()}
 
 
@@ -154,6 +154,6 @@ def time(said: Json, key: str) -> str | None:
 
 
 def _require_time(said: Json, key: str) -> str:
-    """A time, as it was written."""
+    """Check a time and return it as written."""
     check_time(said.get(key), f"people.json: {key}")
     return str(said[key])

@@ -1,5 +1,5 @@
-"""Exports: files that a member asked for. Imports: bundles, MAIA transcripts and labels of other methods, one
-file or several, brought by a researcher."""
+"""Pages of exports (files of the current member) and of imports (bundles, MAIA transcripts, labels of other
+methods)."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _VIEWS = {
     ExportSubject.TRIALS: ViewedList.PAIRWISE,
     ExportSubject.SWEEPS: ViewedList.SWEEPS,
 }
-"""The list whose saved views choose what is exported."""
+"""The list whose saved views can select the exported rows."""
 EXPORTS_SHOWN, IMPORTS_SHOWN, RUNS_SHOWN = 50, 100, 12
-"""Exports and imports that are listed, and runs named of each import."""
+"""Maximum number of exports and imports listed, and of runs per import."""
 
 
 @require_safe
@@ -57,7 +57,7 @@ def exports(request: HtmxRequest) -> HttpResponse:
 def _show_exports(
     request: HttpRequest, user: User, what: str, ending: str, query: str, problem: str = ""
 ) -> HttpResponse:
-    """The page with these choices, and how much they would hold."""
+    """Render the page with these choices and the number of matching rows."""
     what = what if what in ExportSubject.values else ExportSubject.RUNS
     formats = list_formats(what)
     ending = ending if ending in formats else formats[0]
@@ -83,19 +83,19 @@ def _show_exports(
 
 
 def _list_views(user: User, what: ExportSubject) -> list[SavedView]:
-    """The saved views that choose such rows."""
+    """Return the saved views that select such rows."""
     of = _VIEWS.get(what)
     return list(list_views(user, of)) if of else []
 
 
 def _read_fields(request: HttpRequest, what: str) -> str:
-    """The filter that the fields of the form say."""
+    """Return the filter of the submitted fields as a query string."""
     names = export_query.KNOWN[ExportSubject(what)] if what in ExportSubject.values else ()
     return urlencode({name: text for name in sorted(names) if (text := request.POST.get(name, "").strip())})
 
 
 def list_exports(user: User) -> dict[str, Any]:
-    """The person's exports, and how far a worker is with each."""
+    """Return the person's exports with their progress."""
     rows = list(own_exports(user)[:EXPORTS_SHOWN])
     return {
         "exports": [(row, notify.read_progress(row.job)) for row in rows],
@@ -107,7 +107,7 @@ def list_exports(user: User) -> dict[str, Any]:
 
 @require_POST
 def make_export(request: HttpRequest) -> HttpResponse:
-    """Have a worker write a file."""
+    """Start an export."""
     actor = Actor.of(request)
     what, ending = (request.POST.get(name, "").strip() for name in ("what", "format"))
     query = request.POST.get("query", "").strip() if "query" in request.POST else _read_fields(request, what)
@@ -120,13 +120,13 @@ def make_export(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def export_file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The file, for whoever asked for it. Raises Http404 if it is not there (yet, or any more)."""
+    """Send the file to the person who created the export. Raises Http404 if it is not ready or has expired."""
     return send_file(request, get_object_or_404(own_exports(access.require(request)), pk=pk))
 
 
 @require_POST
 def delete_export(request: HttpRequest, pk: int) -> HttpResponse:
-    """Remove a file; one that is being written is stopped first, and gone once it has been."""
+    """Delete an export. A running one is stopped first and disappears after that."""
     actor = Actor.of(request)
     actions.discard_export(actor, get_object_or_404(own_exports(actor.person), pk=pk))
     return redirect("exports")
@@ -137,7 +137,7 @@ def delete_export(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def imports(request: HtmxRequest) -> HttpResponse:
-    """The forms and the latest imports; the list alone for htmx."""
+    """Show the forms and the latest imports; for htmx only the list."""
     user = access.require(request, Role.RESEARCHER)
     if request.htmx.target == "import-list":
         return render(request, "exchange/imports/list.html", list_imports())
@@ -145,14 +145,15 @@ def imports(request: HtmxRequest) -> HttpResponse:
 
 
 def _fill_imports(user: User, more: dict[str, Any]) -> dict[str, Any]:
-    """All that the page shows; `told` is what was typed, and what is wrong with it. Admins choose an owner."""
+    """Return the context of the page. `more` may hold the typed fields and a problem. Only admins may choose an
+    owner."""
     models = VisionModelRow.objects.filter(layers__isnull=False).distinct().values_list("name", flat=True)
     owners = list(form.owners().exclude(pk=user.pk)) if access.role_of(user) == Role.ADMIN else []
     return {"models": list(models), "most": UPLOAD, "owners": owners, "many": form.AT_ONCE, **more, **list_imports()}
 
 
 def list_imports() -> dict[str, Any]:
-    """The team's imports, with the runs that came of them."""
+    """Return the team's imports with their runs."""
     rows = list(Import.objects.select_related("job__asked_by").prefetch_related("imported_runs")[:IMPORTS_SHOWN])
     tests = label_tests.offer_tests(rows)
     return {
@@ -167,7 +168,7 @@ def list_imports() -> dict[str, Any]:
 
 @require_POST
 def bring(request: HttpRequest) -> HttpResponse:
-    """Have a worker read files, each by itself."""
+    """Start one import per file."""
     actor = Actor.of(request, Role.RESEARCHER)
     kind = request.POST.get("kind", "")
     names = form.FIELDS[ImportKind(kind)] if kind in ImportKind.values else ()

@@ -1,8 +1,8 @@
-"""Which words of a MAIA transcript belong to which image: its title and its activation, or that it has none.
+"""Match the images of a MAIA transcript with the text that names their title and activation.
 
-In the transcripts of 2024 the words stand before their image, in those of 2025 after it, and there each call of
-`display` is a message. Which of the two it is, each message tells by itself. An image is given a number only where one
-text and one image stand together; anything else is left out, and counted.
+In transcripts of 2024 the text comes before its image; in those of 2025 after it, with one message per call of
+`display`. The order is found for each message. An image gets an activation only if it is alone between texts; other
+images are left out and counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Part = tuple[str, str]
 
 @dataclass(frozen=True)
 class Block:
-    """Neighbouring parts of one kind."""
+    """Neighbouring parts of the same kind."""
 
     kind: str
     said: tuple[str, ...]
@@ -42,13 +42,15 @@ class Block:
 
 
 def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]], str]:
-    """What the messages after a program show: their images as title, activation and image; and all other words."""
+    """Return (images with title and activation, remaining text) of the messages after a program."""
     shown: list[dict[str, Any]] = []
     texts: list[str] = []
     for parts in messages:
+        # 1. Merge neighbouring parts, and find the side on which the text of an image is
         row = list(blocks(parts))
         step = 1 if _words_follow(row) else -1
         taken: set[int] = set()
+        # 2. Give each single image the number of its text
         for place, block in enumerate(row):
             other = place + step
             alone = block.kind == "image" and len(block.said) == 1
@@ -57,6 +59,7 @@ def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]
                 shown.append({"title": title, "activation": activation, "image": block.said[0]})
                 texts.append(rest)
                 taken |= {place, other}
+        # 3. Keep the remaining text, with a note for each image that got no number
         for place, block in enumerate(row):
             if place not in taken:
                 texts += [block.words] if block.kind == "text" else [LEFT_OUT] * len(block.said)
@@ -64,14 +67,14 @@ def pair_images(messages: Sequence[Sequence[Part]]) -> tuple[list[dict[str, Any]
 
 
 def blocks(parts: Sequence[Part]) -> Iterator[Block]:
-    """Empty texts part nothing."""
+    """Yield blocks. An empty text does not separate two images."""
     with_words = (part for part in parts if part[0] == "image" or part[1].strip())
     for kind, group in groupby(with_words, key=lambda part: part[0]):
         yield Block(kind, tuple(said for _, said in group))
 
 
 def _words_follow(row: Sequence[Block]) -> bool:
-    """Whether the words of an image come after it: where more images have a number that way."""
+    """True if the text of an image comes after it: more images have a single number on that side."""
     images = [place for place, block in enumerate(row) if block.kind == "image"]
     before = sum(place > 0 and row[place - 1].names_one for place in images)
     after = sum(place + 1 < len(row) and row[place + 1].names_one for place in images)
@@ -79,9 +82,9 @@ def _words_follow(row: Sequence[Block]) -> bool:
 
 
 def _named_by(block: Block, step: int) -> tuple[str, float, str] | None:
-    """Title and activation that words give to an image, and the words left over; None if they give no number.
+    """Return (title, activation, remaining words) of an image's text; None if it has no number.
 
-    Of several numbers it is the nearest: the last of words before an image, the first of those after it.
+    Of several numbers the nearest counts: the last one before an image, the first one after it.
     """
     found = list(ACTIVATION.finditer(block.words))
     if not found:
@@ -92,7 +95,7 @@ def _named_by(block: Block, step: int) -> tuple[str, float, str] | None:
 
 
 def _split_title(words: str, activation: re.Match[str]) -> tuple[str, str]:
-    """The title of an image: the line that names its activation, without it, else the line above; and the others."""
+    """Return (title, other words). The title is the rest of the line with the activation, or else the line above."""
     start = words.rfind("\n", 0, activation.start()) + 1
     end = words.find("\n", activation.end())
     end = len(words) if end < 0 else end

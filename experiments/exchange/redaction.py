@@ -1,4 +1,4 @@
-"""Events as an outsider is shown them: under a link, and in the files of a study."""
+"""Redact events for outsiders: share links, and the files of a study."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ STOPPED = re.compile(r"Stopped by .+\.", re.DOTALL)
 
 
 def redact(events: Iterable[Event], audience: Audience, *, show_names: bool) -> list[Event]:
-    """The same events, not to be saved: what the table of events hides from this audience is emptied, names of people
-    go unless they were asked for. What people wrote in their own words stays as it is."""
+    """Return copies of the events, not to be saved. Fields that the table of events hides from this audience are
+    emptied; names of people are replaced unless `show_names`. Free text is not changed."""
     found = []
     for event in events:
         content: Any = event.content
@@ -30,7 +30,8 @@ def redact(events: Iterable[Event], audience: Audience, *, show_names: bool) -> 
 
 
 def _without_names(field: str, content: Any) -> str:
-    """What stands for a field that may name a person: an agent's name, and an end that nobody brought about, stay."""
+    """Return the replacement of a field that may name a person. Agents' names, and reasons that name no person,
+    stay."""
     text: str = getattr(content, field)
     if isinstance(content, Replied):
         return SOMEBODY if content.by_person else text

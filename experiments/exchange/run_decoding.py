@@ -1,6 +1,6 @@
-"""run.json as a typed record: every field is decoded and bounded here, before anything is saved or locked.
+"""Decode run.json into typed records and check all limits, before anything is saved or locked.
 
-Raises `ExchangeError` naming the field, its value and what is wanted.
+Errors are `ExchangeError`s that name the field, its value and what is expected.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from workers.record.limits import DEFAULT_LIMITS
 
 HIGHEST = 2**31 - 1
 MAX_TAGS = 50
-"""Tags of a run, an experiment or an image."""
+"""Maximum number of tags of a run, an experiment or an image."""
 MAX_LABELS, LABEL_CHARS = 1_000, 10_000
 MAX_UNITS, MAX_LABELLED = 1_000, 10_000
-"""Units that one label is of."""
+"""Maximum number of units per label, and of all labels together."""
 MAX_SCORES, NAME_CHARS, PLACE_CHARS = 100, 80, 200
 MAX_OPTIONS, OPTION_CHARS = 20, 500
 MAX_LIMIT = {"rounds": 10**6, "tokens": 10**12, "cost": 10**6, "seconds": 10**8}
-"""What the forms take too."""
+"""Maximum limits of a run, as in the forms."""
 
 _MEMBER = {"model", "layer", "unit"}
 
@@ -39,12 +39,12 @@ CHECK_FIGURES = (
     *("pearson", "pearson_low", "pearson_high", "p_value", "auprc", "auprc_low", "auprc_high"),
     *("base_rate", "generated_auc"),
 )
-"""Of a check, in its row."""
+"""Figures of a label check that have columns of their own."""
 
 
 @dataclass(frozen=True)
 class LabelTold:
-    """A label with the units it is of, each as (model, layer, number)."""
+    """A label with its units, each as (model, layer, number)."""
 
     text: str
     source: str
@@ -55,24 +55,24 @@ class LabelTold:
 
 @dataclass(frozen=True)
 class RunDetails:
-    """What run.json says beside the query."""
+    """Fields of run.json other than the query."""
 
     owner: str
     number: int | None
-    """Of the run where it took place; None of a MAIA transcript."""
+    """Number of the run where it was made; None for a MAIA transcript."""
     parent: Json
-    """Identity, number and time of what the run was forked from; empty if it is no fork."""
+    """Identity, number and time of the parent; empty if the run is not a fork."""
     seconds: float
     started: datetime | None
     ended: datetime | None
     tags: Sequence[str]
     labels: Sequence[LabelTold]
     check: Json | None
-    """What a check of the conclusion found; None where a bundle tells of none, as old ones do."""
+    """Result of the label check of the conclusion; None if the bundle has none, as old ones."""
 
 
 def decode_details(data: Json) -> RunDetails:
-    """Raises ExchangeError."""
+    """Decode these fields. Raises ExchangeError."""
     row = require_field(data, "run", dict)
     value = row.get("seconds", 0)
     if not is_number(value) or not 0 <= value <= HIGHEST:
@@ -91,8 +91,7 @@ def decode_details(data: Json) -> RunDetails:
 
 
 def check(given: Any) -> dict[str, Any] | None:
-    """What a bundle tells of a check: its text, figures that are numbers or null, and what it found. Raises
-    ExchangeError."""
+    """Decode a label check: its text, figures that are numbers or null, and its result. Raises ExchangeError."""
     if given is None:
         return None
     if not isinstance(given, dict):
@@ -104,12 +103,12 @@ def check(given: Any) -> dict[str, Any] | None:
             raise unlike(f"run.json: check: {name}", value, "no number and not null")
         found[name] = value
     result = given.get("result")
-    found["split"] = PROBE if given.get("split") == PROBE else ""  # the bundle may be of before there were splits
+    found["split"] = PROBE if given.get("split") == PROBE else ""  # Bundles from before there were splits have none
     return found | {"result": result if isinstance(result, dict) else {}, "status": given.get("status")}
 
 
 def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | None]:
-    """Limits as they came: numbers above 0 within what the forms take, or null. Raises ExchangeError."""
+    """Check the limits of a run: null, or numbers above 0 and within the forms' range. Raises ExchangeError."""
     if not isinstance(given, dict) or not given.keys() <= DEFAULT_LIMITS.keys():
         raise ExchangeError(
             f"{where} is {shorten_value(given)}: it holds rounds, tokens, cost and seconds, and nothing else."
@@ -124,7 +123,7 @@ def limits(given: Any, where: str = "run.json: limits") -> dict[str, float | Non
 
 
 def options(given: Any) -> dict[str, Any]:
-    """Options of a run: a few short words and numbers. Raises ExchangeError."""
+    """Check the options of a run: a few short texts and numbers. Raises ExchangeError."""
     if not isinstance(given, dict) or len(given) > MAX_OPTIONS:
         raise ExchangeError(
             f"run.json: options is {shorten_value(given)}: it holds at most {MAX_OPTIONS} names and values."
@@ -142,7 +141,7 @@ def options(given: Any) -> dict[str, Any]:
 
 
 def _is_circuit(given: Any) -> bool:
-    """Whether it is the option "members" of a run on a circuit."""
+    """True if this is a valid option "members" of a run on a circuit."""
     if not fits(given, list[StoredMember]) or any(each.keys() != _MEMBER for each in given):
         return False
     short = all(len(each[name]) <= PLACE_CHARS for each in given for name in ("model", "layer"))
@@ -150,7 +149,7 @@ def _is_circuit(given: Any) -> bool:
 
 
 def tags(given: Any, where: str) -> list[str]:
-    """Each once, as tags are kept. Raises ExchangeError."""
+    """Return the cleaned tags without duplicates. Raises ExchangeError."""
     if not isinstance(given, list) or len(given) > 20 * MAX_TAGS:
         raise ExchangeError(f"{where}: tags is no list of at most {MAX_TAGS} tags.")
     found = []
@@ -165,7 +164,7 @@ def tags(given: Any, where: str) -> list[str]:
 
 
 def labels(given: Any) -> Sequence[LabelTold]:
-    """Raises ExchangeError, also for more units in all than are taken."""
+    """Decode the labels. Raises ExchangeError, also for too many units in total."""
     found = decode_list(given, label, "run.json: labels", MAX_LABELS)
     if (count := sum(len(each.units) for each in found)) > MAX_LABELLED:
         raise ExchangeError(f"run.json: labels name {count:,} units, at most {MAX_LABELLED:,} are possible.")
@@ -173,7 +172,7 @@ def labels(given: Any) -> Sequence[LabelTold]:
 
 
 def label(given: Any) -> LabelTold:
-    """Raises ExchangeError for what is no label."""
+    """Decode a label. Raises ExchangeError."""
     if not isinstance(given, dict) or any(not isinstance(given.get(name), str) for name in ("text", "source")):
         raise ExchangeError(f"run.json: {shorten_value(given)} is no label.")
     name = shorten_value(given["text"])
@@ -212,7 +211,7 @@ def parent(given: Any) -> dict[str, Any]:
 
 
 def number_of(given: Json, what: str) -> int | None:
-    """The number of a run, if it has one."""
+    """Return the number of a run, or None if it has none."""
     return None if given.get("number") is None else check_count(given["number"], f"run.json: {what}", 2**63 - 1)
 
 
@@ -220,7 +219,7 @@ def number_of(given: Json, what: str) -> int | None:
 
 
 def decode_list(given: Any, read: Callable[[Any], T], what: str, most: int) -> list[T]:
-    """The things of a list. Raises ExchangeError."""
+    """Decode each item of a list. Raises ExchangeError if it is no list, or too long."""
     if not isinstance(given, list) or len(given) > most:
         many = f"{len(given):,} things" if isinstance(given, list) else shorten_value(given)
         raise ExchangeError(f"{what} is {many} where a list of at most {most:,} is wanted.")
@@ -228,7 +227,7 @@ def decode_list(given: Any, read: Callable[[Any], T], what: str, most: int) -> l
 
 
 def require_field(data: Json, name: str, kind: type) -> Any:
-    """A field that must be there. Raises ExchangeError."""
+    """Return a required field. Raises ExchangeError if it is missing or of another type."""
     if name not in data:
         raise ExchangeError(f"run.json has no field {name}.")
     if not isinstance(data[name], kind):
@@ -244,7 +243,7 @@ def text(data: Json, name: str, most: int) -> str:
 
 
 def check_count(value: Any, what: str, most: int = HIGHEST) -> int:
-    """A whole number from 0. Raises ExchangeError."""
+    """Return a whole number from 0 to `most`. Raises ExchangeError."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise unlike(what, value, f"no whole number from 0 to {most:,}")
     return value
@@ -255,12 +254,12 @@ def is_number(value: Any) -> bool:
 
 
 def parse_time(data: Json, name: str) -> datetime | None:
-    """A time with its zone, or None. Raises ExchangeError."""
+    """Return a time with its zone, or None. Raises ExchangeError."""
     return None if data.get(name) is None else check_time(data[name], f"run.json: {name}")
 
 
 def check_time(value: Any, where: str) -> datetime:
-    """Raises ExchangeError for what is no time with a zone."""
+    """Parse a time with a zone. Raises ExchangeError."""
     try:
         found = datetime.fromisoformat(value)
     except (TypeError, ValueError):
@@ -271,11 +270,11 @@ def check_time(value: Any, where: str) -> datetime:
 
 
 def unlike(where: str, value: Any, wanted: str) -> ExchangeError:
-    """What is raised for a value that is not what is wanted."""
+    """Build the error for a value other than the one wanted."""
     return ExchangeError(f"{where} is {shorten_value(value)}, and that is {wanted}.")
 
 
 def shorten_value(value: Any) -> str:
-    """A value of a hostile file, short enough for a sentence."""
+    """Return a value of a hostile file, shortened for an error message."""
     words = repr(value)
     return words if len(words) <= 60 else f"{words[:57]}…"

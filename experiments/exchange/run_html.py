@@ -1,7 +1,7 @@
-"""A run as one HTML file that opens without network and runs no script: styles and small pictures lie within it.
+"""Write a run as one HTML file that works offline and runs no script: styles and small images are embedded.
 
-All that is said in a run is untrusted. Templates escape it, and the policy at the head of the file lets nothing run
-and nothing be fetched, whatever it holds.
+The text of a run is untrusted. Templates escape it, and the Content-Security-Policy of the file blocks scripts and
+requests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workers.record import tasks
 from workers.record.events import Audience
 
 Small = Callable[[str], str]
-"""Key of an image -> the address of a picture of it: in a file, the picture itself as a data URL."""
+"""Return the address of an image's picture by its key: in a file, a data URL."""
 
 STYLES = ("display/base", "display/code", "display/plots", "display/answer", "exchange/standalone")
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
@@ -43,7 +43,7 @@ HEAD = """<!doctype html>
 <body>
 """
 AT_ONCE = 20
-"""Events that are drawn together: what they are drawn with is looked up once for all."""
+"""Number of events rendered together; the rows they need are fetched once per batch."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The card of a dataset, README.md: what `datasets` reads in its head, and the columns in plain English below."""
+"""Write README.md of a dataset: the YAML head that `datasets` reads, and a table of all columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ takes the runs from the zip of this folder.
 
 
 def write_card(head: str, chosen: str, counts: Mapping[ExportSubject, int], bundle: str = "") -> str:
-    """The card of tables with so many rows. `head` is YAML; `bundle` is the folder of whole runs, or empty."""
+    """Return the text of the card. `counts` holds the rows of each table, `head` is YAML, `bundle` is the folder of
+    full runs or ""."""
     first = next(iter(counts))
     loads = [f'{first} = load_dataset("this folder", split="train")']
     loads += [f'{what} = load_dataset("this folder", "{what}", split="train")' for what in counts if what != first]
@@ -44,5 +45,5 @@ def _describe_table(what: ExportSubject, count: int) -> str:
 
 
 def _escape(text: str) -> str:
-    """A filter on one line without marks of Markdown."""
+    """Return the filter on one line, with Markdown characters escaped."""
     return " ".join("".join(f"\\{letter}" if letter in "\\`*_[]<>#|!" else letter for letter in text).split())

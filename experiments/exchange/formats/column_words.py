@@ -1,4 +1,4 @@
-"""What each column of a dataset holds, with its unit and range: the text of its card."""
+"""Describe each column of a dataset, with unit and range, for its card."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Labels as the tools of the field read them: a CSV as CoSy's, text files as delphi's, JSON Lines as Neuronpedia's.
+"""Write labels for other tools: CSV for CoSy, text files for delphi, JSON Lines for Neuronpedia.
 
-Each has what the tool reads, and beside it what it leaves alone and an import here needs: model, source, position and
-scores. A label of several units is written for each. Places that a person may not know are empty, as in other formats.
+Each format also holds what imports need: model, source, position and scores. A label of several units is written once
+per unit. Units that a person may not see are empty, as in all formats.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from experiments.exchange.tables import LABELS, TableColumn
 from experiments.models import Format
 
 COSY_COLUMNS = ("layer", "unit", "description", "model", "source", "position", "scores")
-"""The first three as MILAN and CLIP-Dissect write them, whose files CoSy reads."""
+"""The first three columns are those of MILAN and CLIP-Dissect, which CoSy reads."""
 INDEX = "index.jsonl"
-"""The member of delphi's files that says what their names do not."""
+"""Member of a delphi archive that holds what the file names cannot."""
 _TABLE = replace(
     LABELS,
     columns=[
@@ -40,7 +40,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class _PlacedLabel:
-    """A label on one of its units; the place is empty where a person may not know it."""
+    """A label of one unit. The unit is empty where the person may not see it."""
 
     model: str
     layer: str
@@ -49,7 +49,8 @@ class _PlacedLabel:
 
 
 def write(form: Format, rows: QuerySet[Any], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
-    """Write the labels for a person, or for anybody. Returns how many labels they are."""
+    """Write the labels that this person may see, without a person those that everyone may see. Returns the number of
+    labels."""
     count = 0
 
     def placed() -> Iterator[_PlacedLabel]:
@@ -64,7 +65,7 @@ def write(form: Format, rows: QuerySet[Any], target: IO[bytes], progress: Progre
 
 
 def _place(row: dict[str, Any]) -> Iterator[_PlacedLabel]:
-    """The label on each of its units."""
+    """Yield the label once per unit."""
     for unit in row["units"]:
         model, layer, number = unit.rsplit(" / ", 2)
         yield _PlacedLabel(model, layer, int(number), row)
@@ -99,8 +100,8 @@ def _write_neuronpedia(labels: Iterator[_PlacedLabel], target: IO[bytes]) -> Non
 
 
 def _write_delphi(labels: Iterator[_PlacedLabel], target: IO[bytes]) -> None:
-    """A file for each label, which holds it as JSON: delphi reads one for each latent. The second label of a unit from
-    the same source lies in another folder, and so on. Labels without a place stand in the index alone."""
+    """Write one JSON file per label: delphi reads one file per latent. The second label of a unit from the same source
+    goes to another folder, and so on. Labels without a unit are in the index only."""
     seen: Counter[tuple[str, str, int, str]] = Counter()
     folders: dict[tuple[str, str, int], str] = {}
     index: list[bytes] = []
@@ -114,7 +115,7 @@ def _write_delphi(labels: Iterator[_PlacedLabel], target: IO[bytes]) -> None:
                 folder = _name_folder(folders, each.model, source, seen[key])
                 name = f"{folder}/explanations/{_safe(each.layer)}_latent{each.unit}.txt"
                 _check_members(len(pack.hashes))
-                if name in pack.hashes:  # two names of layers are the same once they are safe
+                if name in pack.hashes:  # Two layer names can become equal by `_safe`
                     name = f"{folder}/explanations/{_safe(each.layer)}-{len(pack.hashes)}_latent{each.unit}.txt"
                 pack.add(name, [json.dumps(each.row["label"], ensure_ascii=False).encode()])
             index.append(json_line(_index_line(each, name)))
@@ -127,13 +128,13 @@ def _index_line(each: _PlacedLabel, name: str) -> dict[str, Any]:
 
 
 def _check_members(count: int) -> None:
-    """Raises ExchangeError for more files than an import takes."""
+    """Raise ExchangeError for more files than an import accepts."""
     if count >= MEMBERS - 1:
         raise ExchangeError(f"These are over {MEMBERS - 1:,} files, one for each label: choose a model or a layer.")
 
 
 def _name_folder(folders: dict[tuple[str, str, int], str], model: str, source: str, number: int) -> str:
-    """The folder of the first labels of a model from a source, of the second ones, and so on: no two are the same."""
+    """Return a unique folder for the first labels of a model and source, another for the second ones, and so on."""
     key = (model, source, number)
     if key not in folders:
         name = f"{_safe(model)}/{_safe(source)}" + (f"-{number}" if number > 1 else "")
@@ -143,7 +144,7 @@ def _name_folder(folders: dict[tuple[str, str, int], str], model: str, source: s
 
 
 def _safe(name: str) -> str:
-    """What a part of a path may be called."""
+    """Return the name with characters that are unsafe in a path replaced."""
     return _UNSAFE.sub("_", name)[:80].strip(".") or "_"
 
 

@@ -1,4 +1,4 @@
-"""Which tables a dataset holds: of chosen runs or observations also what belongs to them, each as pages show it."""
+"""Select the tables of a dataset: the chosen rows, and the rows that belong to their runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.models import ExportSubject, Label, Observation, Run
 
 
 def list_tables(chosen: QuerySet[Any]) -> list[tuple[ExportSubject, QuerySet[Any]]]:
-    """The tables that have rows, the first of which opens by itself."""
+    """Return the tables that have rows. `load_dataset` opens the first by default."""
     if chosen.model is Label:
         found: list[tuple[ExportSubject, QuerySet[Any]]] = [(ExportSubject.LABELS, chosen)]
     else:
@@ -29,8 +29,8 @@ def list_tables(chosen: QuerySet[Any]) -> list[tuple[ExportSubject, QuerySet[Any
 
 
 def whole_runs(chosen: QuerySet[Any], viewer: User | None) -> list[int]:
-    """Keys of the runs that a dataset carries whole. Raises ExchangeError where a run names what this person is still
-    to judge."""
+    """Return the keys of the runs that a dataset includes in full. Raises ExchangeError if this person still has to
+    review one without knowing its system."""
     return list(told_whole(_runs_of(chosen), viewer).values_list("pk", flat=True))
 
 

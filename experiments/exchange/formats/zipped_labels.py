@@ -1,4 +1,4 @@
-"""Labels in a zip: the text files of delphi, ours or others, and the labels of a dataset that was exported here."""
+"""Read labels from a zip: delphi's text files, exported here or elsewhere, and datasets exported here."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from experiments.exchange.label_rows import LabelFile, LabelLine, read_placed
 from experiments.exchange.safe_zip import Archive, ExchangeError, open_archive, parse_json
 
 LABELS_MEMBER = "labels.jsonl"
-"""The labels of a dataset, as our own export in JSON Lines; `datasets` reads the same from Parquet."""
+"""Member of a dataset with its labels in our JSON Lines; `datasets` reads the same labels from Parquet."""
 _LATENT = re.compile(r"(?P<layer>.+)_latent(?P<unit>[0-9]{1,9})", re.ASCII)
 _MAX_EXPLANATION = 1 << 20
-"""Bytes of the file of one label."""
+"""Maximum bytes of the file of one label."""
 _MAX_LINES = 256 << 20
 
 
 def open_labels(path: Path, layer: str) -> LabelFile:
-    """The labels of a file, whatever it is; those of a workbook are refused when they are read."""
+    """Return the labels of a file of any format. A workbook is refused once it is read."""
     if zipfile.is_zipfile(path):
         with open_archive(path, proven=False) as archive:
             if {INDEX, LABELS_MEMBER} & archive.members.keys() or any(
@@ -35,7 +35,7 @@ def open_labels(path: Path, layer: str) -> LabelFile:
 
 
 class _ZippedLabels(LabelFile):
-    """The labels of an archive; `layer` is that of every unit, where it is said."""
+    """The labels of an archive. `layer` applies to all units if it is not empty."""
 
     def __iter__(self) -> Iterator[LabelLine]:
         with open_archive(self.path, proven=False) as archive:
@@ -60,7 +60,7 @@ class _ZippedLabels(LabelFile):
             self.left, self.unusable, self.unusable_lines = inner.left, inner.unusable, inner.unusable_lines
 
     def _read_index(self, archive: Archive) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Member -> what the index says of its label; labels without a place are noted as of no use."""
+        """Yield (member, its line of the index). Labels without a unit are recorded as unusable."""
         for where, line in archive.lines(INDEX, _MAX_LINES):
             if isinstance(name := line.get("file"), str) and name:
                 yield name, line
@@ -68,7 +68,7 @@ class _ZippedLabels(LabelFile):
                 self.skip(UnusableLine(f"{where} names no unit."))
 
     def _read_file(self, archive: Archive, name: str, told: Mapping[str, Any] | None) -> LabelLine:
-        """The label of one file, which is JSON text. Raises UnusableLine."""
+        """Read the label of one member, which is JSON text. Raises UnusableLine."""
         try:
             label = parse_json(archive.bytes(name, _MAX_EXPLANATION), name)
         except ExchangeError as error:
@@ -87,7 +87,7 @@ _TOLD = ("model", "layer", "unit", "source", "position", "scores")
 
 
 def _read_name(archive: Archive, name: str) -> tuple[str, str] | None:
-    """Layer and latent of a file that delphi wrote, in its folder of explanations; None for any other."""
+    """Return (layer, latent) of a file in delphi's folder of explanations; None for any other file."""
     path = PurePosixPath(archive.members[name].filename)
     found = _LATENT.fullmatch(path.stem) if path.suffix == ".txt" and path.parent.name == "explanations" else None
     return (found["layer"], found["unit"]) if found else None
