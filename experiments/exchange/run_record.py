@@ -1,6 +1,6 @@
-"""A run as plain JSON and back: what of its row travels, and how it is recognised wherever it is.
+"""Convert a run's row to JSON and back, and identify a run across installations.
 
-Images and events travel beside it, see `export_bundle`. What a worker holds of a run while it works stays behind.
+Images and events are separate files, see `export_bundle`. Fields that only a working worker needs are not exported.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ ASKED = (
     *("question", "task", "system_kind", "model", "layer", "unit", "options", "toolset"),
     *("backbone", "backbone_model", "limits", "seed", "fork_round"),
 )
-"""The query."""
+"""Fields of the query."""
 TOLD = (
     *("status", "reason", "rounds", "experiment_count", "observation_count", "prompt_tokens", "completion_tokens"),
     *("cost", "seconds", "exemplar_mean", "best_activation", "versions", "conclusion"),
 )
-"""What the events tell too; of this an import believes only the seconds."""
+"""Results, which the events give as well. An import takes only the seconds from here."""
 TIMES = ("created", "started", "ended")
 IDENTIFY = ("question", "task", "system_kind", "model", "layer", "unit", "backbone", "backbone_model", "seed")
 
 
 def dump_json(data: Any) -> bytes:
-    """The same data, the same bytes: databases keep the fields of JSON in orders of their own."""
+    """Return the same bytes for the same data. Keys are sorted, because databases order JSON fields differently."""
     return json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def identity(run: Run) -> str:
-    """The same for a run and everything imported from its bundles, here and elsewhere."""
+    """Return the identity, which a run shares with all imports of its bundles, here and elsewhere."""
     if (imported_run := arrival_of(run)) is not None:
         return imported_run.identity
     known = {name: getattr(run, name) for name in IDENTIFY} | {"created": run.created.isoformat()}
@@ -58,7 +58,7 @@ def identity(run: Run) -> str:
 
 
 def arrival_of(run: Run) -> ImportedRun | None:
-    """Where an imported run comes from; None for one of this place."""
+    """Return the import that made this run; None for a run made here."""
     try:
         return run.imported_run
     except ObjectDoesNotExist:
@@ -66,7 +66,7 @@ def arrival_of(run: Run) -> ImportedRun | None:
 
 
 def to_json(run: Run) -> dict[str, Any]:
-    """All that travels of the row."""
+    """Return the content of run.json."""
     imported_run = arrival_of(run)
     times = {name: at.isoformat() if (at := getattr(run, name)) else None for name in TIMES}
     return {
@@ -83,13 +83,13 @@ def to_json(run: Run) -> dict[str, Any]:
 
 
 def asked_by(run: Run) -> str:
-    """The name of whoever asked, where the run took place."""
+    """Return the name of the person who asked, in the installation where the run was made."""
     imported_run = arrival_of(run)
     return (imported_run.owner if imported_run else person(run.owner))[:150]
 
 
 def _parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
-    """What the run was forked from, in words that hold elsewhere; empty if it is no fork."""
+    """Return identity, number and time of the parent; empty if the run is not a fork."""
     if run.parent is None:
         return dict(imported_run.parent) if imported_run else {}
     above = arrival_of(run.parent)
@@ -98,7 +98,7 @@ def _parent_of(run: Run, imported_run: ImportedRun | None) -> dict[str, Any]:
 
 
 def _label_json(label: Label) -> dict[str, Any]:
-    """A label; what a run says of its own system need not name it."""
+    """Return a label as JSON. The run's own labels need no units."""
     fields = {name: getattr(label, name) for name in ("text", "source", "position", "scores")}
     if label.source == "run":
         return fields
@@ -107,11 +107,13 @@ def _label_json(label: Label) -> dict[str, Any]:
 
 
 def _check_json(check: LabelCheck | None) -> dict[str, Any] | None:
-    """What a check found; None where nothing was measured. The words of the truth and the images stay behind."""
+    """Return the result of a label check; None if nothing was measured. The text of the truth and the images are left
+    out."""
     if check is None or not check.is_measured:
         return None
     found = read_check(check)
     natural, generated = found.natural, found.generated
+    # The text of the truth would answer the question of a review elsewhere
     if natural and natural.ceiling:
         natural = replace(natural, ceiling=replace(natural.ceiling, what="the truth"))
     if natural:
@@ -123,7 +125,8 @@ def _check_json(check: LabelCheck | None) -> dict[str, Any] | None:
 
 
 def run_from(data: Json, owner: User) -> Run:
-    """The row of a bundle, not saved, as it was before its first event. Raises ExchangeError naming the field."""
+    """Return the unsaved row of a bundle, in the state before its first event. Raises ExchangeError naming the
+    field."""
     row = strip_unstorable(require_field(data, "run", dict))
     run = Run(owner=owner, status=Status.QUEUED, **{name: require_field(row, name, object) for name in ASKED})
     run.created = parse_time(row, "created") or run.created
@@ -147,10 +150,10 @@ def run_from(data: Json, owner: User) -> Run:
 
 
 def _check_circuit(run: Run) -> None:
-    """Of a run on a circuit, that its number stands for its members. Raises ExchangeError."""
+    """Check that the number of a run on a circuit matches its members. Raises ExchangeError."""
     if run.system_kind != CIRCUIT:
         return
     members = decode_members(run.options.get("members", ()))
     if not members or (run.layer, run.unit) != (ACTIVATION_LAYER, find_number(members)):
         raise ExchangeError(f"run.json: unit is {run.unit}, which does not stand for the members of its circuit.")
-    run.options.pop("circuit", None)  # here another circuit may have this key
+    run.options.pop("circuit", None)  # Here, another circuit may have this key

@@ -1,7 +1,7 @@
-"""Files from elsewhere, read as the hostile input they are: archives, JSON and lines, all within bounds.
+"""Read untrusted files within limits: archives, JSON and lines.
 
-Nothing is unpacked to disk and no name of an archive is ever used as a path. Every problem is an `ExchangeError` that
-names the member and the reason.
+Nothing is unpacked to disk, and no name in an archive is used as a path. Every problem is an `ExchangeError` that names
+the member and the reason.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from experiments.core.bodies import UPLOAD
 from workers.errors import RequestError
 
 UNPACKED = 4 << 30
-"""Bytes of all that an archive holds."""
+"""Maximum bytes of an unpacked archive."""
 RATIO = 200
-"""Most times that a member may be larger than what it was packed into."""
+"""Maximum compression ratio of a member."""
 MEMBERS = 100_000
 DIRECTORY = 32 << 20
-"""Bytes of an archive's table of contents."""
+"""Maximum bytes of an archive's table of contents."""
 LINE = 32 << 20
-"""Bytes of a line, and of a small JSON file."""
+"""Maximum bytes of a line, and of a small JSON file."""
 IMAGE = 64 << 20
-"""Bytes of the file of an image."""
+"""Maximum bytes of an image file."""
 PIXELS = 4 << 30
-"""Pixels of all images of a run; one of a single colour takes few bytes and a second of work."""
+"""Maximum pixels of all images of a run: an image of one colour is small as a file but slow to decode."""
 DIGITS = 18
 CHUNK = 1 << 16
 MANIFEST = "manifest.json"
@@ -40,17 +40,17 @@ BUNDLE = "bundle/"
 """The folder of a dataset that holds full runs."""
 INSPECT_FILES = frozenset({"header.json", "summaries.json", "reductions.json"})
 INSPECT_FOLDERS = ("samples/", "_journal/")
-"""What a log of Inspect AI holds beside our bundle: it is passed over."""
+"""Files of an Inspect AI log beside our bundle. They are ignored."""
 DESKTOP_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
-"""What desktops leave in folders, and people pack with them."""
+"""Files that desktops add to folders. They are ignored."""
 
 
 class ExchangeError(RequestError):
-    """Raised when a file cannot be taken; it names the member and the reason, and nothing of it was kept."""
+    """Raised when a file is refused. Names the member and the reason; nothing was saved."""
 
 
 class Guarded(io.BufferedReader):
-    """A file of which nobody reads much at once: the table of contents of an archive is read in one piece."""
+    """A file whose reads are limited, because zipfile reads the table of contents of an archive at once."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         most = DIRECTORY + 1
@@ -61,7 +61,7 @@ class Guarded(io.BufferedReader):
 
 
 class Archive:
-    """A zip archive whose members have harmless names; with `proven`, they are what its manifest says."""
+    """A zip archive with safe names. With `proven`, its members must match its manifest."""
 
     def __init__(self, packed: zipfile.ZipFile, *, proven: bool = True) -> None:
         self.packed = packed
@@ -79,7 +79,7 @@ class Archive:
             self.hashes = self._read_manifest()
 
     def _read_manifest(self) -> dict[str, str]:
-        """Member -> its SHA-256. Raises ExchangeError if it does not name exactly what is there."""
+        """Return SHA-256 by member. Raises ExchangeError if the manifest and the archive differ."""
         if MANIFEST not in self.members:
             raise ExchangeError(_say_no_runs(self.members, self._is_log))
         manifest = parse_json(b"".join(self.chunks(MANIFEST, LINE)), MANIFEST)
@@ -93,14 +93,16 @@ class Archive:
         return hashes
 
     def folders(self) -> list[str]:
-        """Where runs lie: "" or "run-12/", as many as there are, by number. Raises ExchangeError if there is none."""
+        """Return the folders of runs, "" or "run-12/", by number. Raises ExchangeError if there are none."""
         found = [name.removesuffix("run.json") for name in self.members if f"/{name}".endswith("/run.json")]
         if not found:
             raise ExchangeError("The archive has no run.json: there is no run in it.")
+        # By length first, so that run-9 comes before run-12
         return sorted(found, key=lambda name: (len(name), name))
 
     def chunks(self, name: str, most: int = UNPACKED) -> Iterator[bytes]:
-        """The bytes of a member, within bounds. Raises ExchangeError, also if they are not what the manifest says."""
+        """Yield the bytes of a member, up to `most`. Raises ExchangeError, also if its hash differs from the
+        manifest."""
         info = self.members.get(name)
         if info is None:
             raise ExchangeError(f"{name!r} is missing in the archive.")
@@ -114,6 +116,7 @@ class Archive:
                     yield chunk
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
             raise ExchangeError(f"{name!r} is damaged ({error}). Send the file again.") from None
+        # Only known at the end: callers must not save anything before the last chunk
         if self.hashes is not None and self.hashes.get(name) != digest.hexdigest():
             raise ExchangeError(
                 f"{name!r} is not what {MANIFEST} says: its SHA-256 is {digest.hexdigest()[:12]}…. Something changed "
@@ -124,25 +127,26 @@ class Archive:
         self.unpacked += more
         if size > most:
             raise ExchangeError(f"{info.filename!r} is larger than {most >> 20:,} MB.")
+        # Small members may compress well; a bomb needs size
         if size > 1 << 20 and size > RATIO * max(info.compress_size, 1):
             raise ExchangeError(
                 f"{info.filename!r} is over {RATIO} times as large as what it was packed into: a zip bomb."
             )
-        if self.unpacked > 3 * UNPACKED:  # every member is read up to three times
+        if self.unpacked > 3 * UNPACKED:  # Every member is read up to three times
             raise ExchangeError(f"The archive holds more than {UNPACKED >> 30} GB: export fewer runs at a time.")
 
     def bytes(self, name: str, most: int) -> bytes:
         return b"".join(self.chunks(name, most))
 
     def json(self, name: str) -> dict[str, Any]:
-        """Raises ExchangeError for what is no JSON object."""
+        """Return the object of a JSON member. Raises ExchangeError if it is none."""
         found = parse_json(self.bytes(name, LINE), name)
         if not isinstance(found, dict):
             raise ExchangeError(f"{name!r} is no JSON object.")
         return found
 
     def lines(self, name: str, most: int = UNPACKED) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The objects of a member in JSON lines of at most so many bytes, each with the place it stands at."""
+        """Yield (location, object) of each line of a member in JSON Lines, up to `most` bytes. Raises ExchangeError."""
         rest, number = b"", 0
         for chunk in self.chunks(name, most):
             *whole, rest = (rest + chunk).split(b"\n")
@@ -182,8 +186,8 @@ def check_size(path: Path) -> None:
 
 
 def _find_members(listed: Iterable[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """Files by name, as they were before somebody unpacked and packed them again: without folders, what desktops add,
-    and one folder around everything. The manifest proves the rest. Raises ExchangeError for a name that may harm."""
+    """Return files by name, undoing a manual unpack and repack: no folders, no desktop files, no single outer folder.
+    The manifest checks the rest. Raises ExchangeError for an unsafe name."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in listed:
         name = _check_member(info)
@@ -202,7 +206,7 @@ def _is_of_inspect(name: str) -> bool:
 
 
 def _say_no_runs(members: dict[str, zipfile.ZipInfo], is_log: bool) -> str:
-    """Say why an archive without a manifest cannot be imported as runs."""
+    """Describe why an archive without a manifest cannot be imported as runs."""
     if is_log:
         return (
             "This log of Inspect holds no runs of MAIA Web: one of an evaluation is for viewing, and Inspect leaves "
@@ -222,7 +226,8 @@ def _full_runs_in(members: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
 
 
 def _check_member(info: zipfile.ZipInfo) -> str:
-    """The name of a member that is a plain file or folder inside the archive. Raises ExchangeError."""
+    """Return the name of a regular file or folder inside the archive. Raises ExchangeError."""
+    # Some Windows programs write backslashes
     name = info.orig_filename.replace("\\", "/")  # so some programs of Windows separate folders
     path = PurePosixPath(name)
     if "\x00" in name or not name or len(name) > 300:
@@ -231,6 +236,7 @@ def _check_member(info: zipfile.ZipInfo) -> str:
         raise ExchangeError(f"{name!r} is an absolute path.")
     if ".." in path.parts:
         raise ExchangeError(f"{name!r} is a path outside the archive.")
+    # Zips from systems other than Unix have no file type
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
         what = "symbolic link" if kind == stat.S_IFLNK else "special file"
@@ -243,7 +249,7 @@ def _check_member(info: zipfile.ZipInfo) -> str:
 
 
 def check_pixels(pixels: int) -> None:
-    """Refuse a run whose images are too many pixels together. Raises ExchangeError."""
+    """Raise ExchangeError if the images of a run have too many pixels in total."""
     if pixels > PIXELS:
         raise ExchangeError(f"The images of the run are over {PIXELS:,} pixels in all. Leave some out, or reduce them.")
 
@@ -253,7 +259,8 @@ def _no_number(text: str) -> NoReturn:
 
 
 def parse_json(data: bytes, where: str, constant: Callable[[str], Any] = _no_number) -> Any:
-    """Untrusted JSON without endless numbers; `constant` says what NaN and infinities are. Raises ExchangeError."""
+    """Parse untrusted JSON; very large numbers are refused. `constant` converts NaN and infinities. Raises
+    ExchangeError."""
     try:
         return json.loads(data.decode("utf-8"), parse_constant=constant, parse_float=finite, parse_int=_whole_number)
     except UnicodeDecodeError:
@@ -277,7 +284,7 @@ def _whole_number(text: str) -> int:
 
 
 def text_lines(path: Path, longest: int) -> Iterator[str]:
-    """The lines of a text file in UTF-8, or in UTF-16 with its mark. Raises ExchangeError."""
+    """Yield the lines of a text file in UTF-8, or in UTF-16 with a byte order mark. Raises ExchangeError."""
     with path.open("rb") as file:
         encoding = "utf-16" if file.read(2) in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     with path.open(encoding=encoding, newline="") as reader:

@@ -1,7 +1,7 @@
-"""Runs, experiments, observations, labels, opinions, agreement as tables: their columns, JSON Lines and CSV of them.
+"""Define the columns of exported tables; write them as JSON Lines and CSV.
 
-Rows are read and written in batches, so that a million take no more memory than a few. Parquet is in
-`workers/jobs/parquet.py`, with the same columns.
+Rows are read and written in batches, so memory does not grow with their number. `workers/jobs/parquet.py` writes the
+same columns as Parquet.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Table:
-    """`prepared` has the queryset fetch along what the columns ask for, in a constant number of queries a batch."""
+    """A table. `prepared` adds joins and prefetches, so that a batch takes a constant number of queries."""
 
     noun: str
     columns: Sequence[TableColumn]
     prepared: Callable[[QuerySet[Any]], QuerySet[Any]]
     run: Callable[[Any], Run | None] = lambda _: None
-    """The run whose system a row names."""
+    """Return the run whose system the row names."""
     place: Callable[[Any], tuple[str, str, int] | None] = lambda _: None
-    """Model, layer and unit that a row names without a run."""
+    """Return (model, layer, unit) that the row names without a run."""
     telling: frozenset[str] = frozenset()
-    """Columns that tell what such a system responds to, beside its place."""
+    """Further columns that reveal what a hidden system responds to."""
 
     def batches(
         self, rows: QuerySet[Any], progress: Progress, viewer: User | None = None
     ) -> Iterator[list[dict[str, Any]]]:
-        """Rows as name -> value, some at a time, with what this person may read of systems."""
+        """Yield batches of rows as dicts. Systems that this person may not know are hidden."""
         names = Names(viewer)
         total, done = rows.count(), 0
         found = self.prepared(rows).iterator(chunk_size=AT_ONCE)
@@ -67,6 +67,7 @@ class Table:
         row = {column.name: column.get(each) for column in self.columns}
         run = self.run(each)
         place = self.place(each)
+        # Hide what this person still has to judge: the unit itself, or the system of a run
         if place is not None and names.holds_back(*place):
             empty = {"model": "", "layer": "", "unit": None, **dict.fromkeys(self.telling)}
             return row | {name: value for name, value in empty.items() if name in row}
@@ -77,7 +78,7 @@ class Table:
 
 
 def path(dotted: str) -> Get:
-    """What a column shows: an attribute, or an attribute of one."""
+    """Return a getter for an attribute, or for an attribute of an attribute."""
     names = dotted.split(".")
 
     def get(row: Any) -> Any:
@@ -89,18 +90,19 @@ def path(dotted: str) -> Get:
 
 
 def columns(kind: Kind, *names: str) -> list[TableColumn]:
-    """Columns of one kind; "cost=known_cost" is called otherwise than what it shows."""
+    """Return columns of one kind. In "cost=known_cost" the column is named before the attribute."""
     parts = [name.partition("=") for name in names]
     return [TableColumn(name, kind, path(shown or name)) for name, _, shown in parts]
 
 
 def source(run: Run) -> str:
-    """Where an imported run comes from; "" for one of this place."""
+    """Return the file that an imported run came from, "" for a run made here."""
     return imported_run.name if (imported_run := arrival_of(run)) else ""
 
 
 def _with_verdicts(runs: QuerySet[Any]) -> QuerySet[Any]:
-    """Each with whether its verdict stays hidden: a file goes anywhere, so while anybody is to review it unseen."""
+    """Annotate runs with whether the verdict is hidden. A file can be passed on, so a verdict stays hidden while any
+    blind review is open."""
     hidden = ExpressionWrapper(blindness.has_hidden_verdict(None), output_field=BooleanField())
     return runs.annotate(verdict_hidden=hidden)
 
@@ -172,7 +174,7 @@ def units(label: Label) -> list[str]:
 
 
 def _take_first(get: Get) -> Get:
-    """Of the first unit of a label, None if it has none."""
+    """Return a getter for the first unit of a label; None if the label has no unit."""
     return lambda label: next((get(unit) for unit in label.units.all()), None)
 
 
@@ -193,7 +195,7 @@ LABELS = Table(
 
 
 def _of_unit() -> list[TableColumn]:
-    """The place of a row's unit; empty where the catalogue has it no more."""
+    """Return columns of a row's unit; empty if the unit left the catalogue."""
 
     def part(index: int) -> Get:
         return lambda row: place[index] if (place := place_of(row)) else None
@@ -344,7 +346,7 @@ TABLES = {
 def write(
     table: Table, form: Format, rows: QuerySet[Any], target: IO[bytes], progress: Progress, viewer: User | None = None
 ) -> int:
-    """Write the rows as JSON Lines or CSV, for a person or for anybody. Returns how many."""
+    """Write the rows as JSON Lines or CSV, as this person may see them. Returns their number."""
     count = 0
     if form == Format.CSV:
         target.write(csv_header([column.name for column in table.columns]))

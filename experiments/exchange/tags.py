@@ -1,4 +1,4 @@
-"""The button of a list that exports what it holds, and the contents of an export in words."""
+"""Template tags: the export button of lists, and the description of an export."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.inclusion_tag("exchange/exports/of_list.html", takes_context=True)
 def export_list(context: template.Context, what: str, query: str = "") -> dict[str, Any]:
-    """One press has a worker write a file of all that a list holds: by its address, unless a query says it."""
+    """Render a button that exports all rows of a list, by `query` or else by the address of the page."""
     kept = query or context["request"].GET.urlencode()
     return {"what": what, "query": kept, "follows": not query, "csrf_token": context.get("csrf_token")}
 

@@ -1,4 +1,4 @@
-"""Addresses of exports and imports."""
+"""URLs of exports and imports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Looks at what a bundle holds before anything of it is saved: decodes every image, reads every event.
+"""Check a whole bundle before anything is saved: decode every image, read every event.
 
-Raises `ExchangeError` naming the member or the line. Writes nothing but the images, encoded anew, to a waiting folder.
+Errors are `ExchangeError`s that name the member or line. The only output is a temporary folder of re-encoded images.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from workers.record.origins import Origin
 KEY = re.compile("[0-9a-f]{64}")
 ORIGINS = frozenset(Origin)
 FORMER = {"threshold": "exemplar_mean"}
-"""Fields of payloads that earlier versions wrote -> what they are called now."""
+"""Fields of payloads in earlier versions -> their current names."""
 TEXT = 100_000
-"""Characters of a prompt, bytes of a scene."""
+"""Maximum characters of a prompt, and bytes of a scene."""
 EVENTS = 1 << 30
-"""Bytes of the events of a run: what follows from them is kept in memory until it is saved."""
+"""Maximum bytes of a run's events. The rows made from them are in memory until they are saved."""
 STATE = 16 << 20
-"""Bytes that a program leaves to the next."""
+"""Maximum bytes of the state that a program leaves to the next one."""
 EVENT_TEXT, FIELD_NAME = 2_000_000, 200
-"""Characters of a text, and of the name of a field."""
+"""Maximum characters of a text and of a field's name."""
 LIST, FIELDS, DEEP = 20_000, 200, 12
 MAX_VALUE = 1e30
-"""No activation, cost or time is larger."""
+"""Maximum absolute value of activations, costs and times."""
 MAX_LABELS, LABEL_CHARS, MAX_HYPOTHESES = 100, 10_000, 1_000
 COUNTS = ("round", "number", "attempt", "heard", "run")
 COLUMNS = {"backbone": 40, "backbone_model": 200}
-"""Characters of what becomes a column of the run's row."""
+"""Maximum characters of fields that become columns of the run's row."""
 NOT_NEGATIVE = ("seconds", "tool_seconds")
 
 Json = Mapping[str, Any]
@@ -52,7 +52,7 @@ Json = Mapping[str, Any]
 def look_at_images(
     archive: Archive, folder: str, waiting: Path, laboratory: Laboratory, progress: Progress
 ) -> list[Image]:
-    """Rows for all images, not saved; their files, encoded anew, wait in the folder. Raises ExchangeError."""
+    """Return unsaved rows for all images, and write the re-encoded files to `waiting`. Raises ExchangeError."""
     rows: dict[str, Image] = {}
     files = {name for name in archive.members if name.startswith(f"{folder}images/")}
     for where, line in archive.lines(f"{folder}images.jsonl"):
@@ -72,6 +72,7 @@ def look_at_images(
         except ValueError as error:
             raise ExchangeError(f"{name!r} cannot be taken: {error}") from None
         check_pixels(pixels := pixels + decoded.width * decoded.height)
+        # The key is the hash of the pixels, so a changed image has another key
         if decoded.key != key:
             raise ExchangeError(f"{name!r} shows other pixels than its name says.")
         if missing := [each for each in (row.raw, row.original) if each and each not in rows]:
@@ -82,7 +83,7 @@ def look_at_images(
 
 
 def _image_row(line: Mapping[str, Any], where: str) -> Image:
-    """Raises ExchangeError naming what is wrong."""
+    """Check a line of images.jsonl. Raises ExchangeError naming the problem."""
     line = strip_unstorable(line)
     known = {name: line.get(name) for name in ("key", "origin", "prompt", "seed", "scene", "raw", "original")}
     for name in ("key", "raw", "original"):
@@ -97,14 +98,14 @@ def _image_row(line: Mapping[str, Any], where: str) -> Image:
         raise ExchangeError(f"{where}: prompt is no text of at most {TEXT:,} characters.")
     if known["seed"] is not None and (not isinstance(known["seed"], int) or abs(known["seed"]) >= 2**63):
         raise unlike(f"{where}: seed", known["seed"], "no seed")
-    scene = known["scene"]  # what a renderer notes down
+    scene = known["scene"]  # As recorded by a renderer
     if scene is not None and not (isinstance(scene, dict) and len(dump_json(scene)) <= TEXT):
         raise ExchangeError(f"{where}: scene is no small JSON object.")
     return Image(**known)
 
 
 def steps(archive: Archive, folder: str, keys: set[str]) -> Iterator[ImportedEvent]:
-    """The events of a run, each looked at. Raises ExchangeError naming the line."""
+    """Yield the checked events of a run. Raises ExchangeError naming the line."""
     for number, (where, line) in enumerate(archive.lines(f"{folder}events.jsonl", EVENTS), 1):
         if line.get("seq") != number:
             raise ExchangeError(f"{where}: seq is {shorten_value(line.get('seq'))} where {number} is wanted.")
@@ -129,14 +130,14 @@ def step(line: Mapping[str, Any], where: str, keys: set[str]) -> ImportedEvent:
 
 
 def _rename_former(payload: Any) -> Any:
-    """The payload of an earlier version with the names of today."""
+    """Return the payload of an earlier version with current field names."""
     if not isinstance(payload, dict):
         return payload
     return {FORMER.get(name, name): value for name, value in payload.items()}
 
 
 def shown_in(payload: Payload) -> list[str]:
-    """Keys of the images of a result, or of a label's test."""
+    """Return the keys of the images in a result or in the check of a label."""
     keys = ((each.image, each.masked, each.map.image if each.map else None) for each in _logged_in(payload))
     return [key for some in keys for key in some if key is not None]
 
@@ -151,7 +152,7 @@ def _logged_in(payload: Payload) -> Sequence[Observation]:
 
 
 def check_page(archive: Archive, folder: str) -> None:
-    """The page for people is not used, but has to be what the manifest says."""
+    """Check the hash of run.html, which is not used otherwise."""
     name = f"{folder}run.html"
     if name in archive.members:
         for _ in archive.chunks(name):
@@ -162,7 +163,7 @@ def check_page(archive: Archive, folder: str) -> None:
 
 
 def _check_payload(kind: str, payload: Json) -> None:
-    """Raises ValueError, and ExchangeError for limits and options that make no sense."""
+    """Raises ValueError, and ExchangeError for invalid limits and options."""
     _check_value(payload, "payload")
     for name in COUNTS:
         if not 0 <= (payload.get(name) or 0) <= HIGHEST:
@@ -170,7 +171,7 @@ def _check_payload(kind: str, payload: Json) -> None:
     used = [(name, payload.get(name)) for name in NOT_NEGATIVE] + list((payload.get("usage") or {}).items())
     if negative := [(name, value) for name, value in used if (value or 0) < 0]:
         raise ValueError(f"{negative[0][0]} is {shorten_value(negative[0][1])}, and that is below 0")
-    # Of hypotheses and labels there is a row for each
+    # Each hypothesis and label becomes a row
     labels = (payload.get("conclusion") or {}).get("labels", ())
     if len(labels) > MAX_LABELS or any(len(text) > LABEL_CHARS for text in labels):
         raise ValueError(f"labels are over {MAX_LABELS}, or one has over {LABEL_CHARS:,} characters")
@@ -186,7 +187,7 @@ def _check_payload(kind: str, payload: Json) -> None:
 
 
 def _check_value(value: Any, name: str, depth: int = 0) -> None:
-    """Whatever its field is called: no endless text, list or number anywhere."""
+    """Check a value of any field: no huge text, list or number, at any depth."""
     if depth > DEEP:
         raise ValueError(f"{name} is nested too deeply")
     if isinstance(value, str) and len(value) > EVENT_TEXT:

@@ -1,6 +1,6 @@
-"""What the agent is told of a run's system and tools before its first experiment. Measures as little as it can.
+"""Describe a run's system and tools for the agent, before its first experiment. Measures as little as possible.
 
-Called by `run_round`, once for each run.
+`run_round` calls this once per run.
 """
 
 from __future__ import annotations
@@ -19,33 +19,34 @@ from workers.record.systems import SystemSpec
 
 
 def vocabulary_of(run: Run) -> str:
-    """What the run's generator can draw, in a sentence; "" if it draws whatever is said."""
+    """Describe what the run's generator can draw, in a sentence; "" if it accepts any prompt."""
     generator = registry.TOOLSETS[run.toolset].generator
     return str(getattr(laboratory().generator(generator), "vocabulary", ""))
 
 
 def read_extras() -> str:
-    """What the game engine alone can draw, in a sentence; "" if nothing."""
+    """Describe what only the game engine can draw, in a sentence; "" if nothing."""
     return str(getattr(laboratory().game_engine(), "extras", ""))
 
 
 def changes_of(run: Run) -> str:
-    """Which changes the run's editor can make, in a sentence; "" if it tries whatever is said, or is not there."""
+    """Describe the changes that the run's editor can make, in a sentence; "" if it accepts any text or is missing."""
     with suppress(MissingPart):
         return str(getattr(laboratory().editor(registry.TOOLSETS[run.toolset].editor), "vocabulary", ""))
     return ""
 
 
 def known_of(spec: SystemSpec, toolset: str) -> Known:
-    """The name of a class, and the scale of the activations. Raises UnknownName, and what measuring images raises."""
+    """Return the name of a class, and the scale of the activations. Raises UnknownName, and the errors of measuring."""
     kind = registry.SCALES.get(layer_of(spec).scale, "") if spec.kind == "logit" else ""
     scale = [f"Its activation is {kind}."] if kind else []
     return Known(name_of(spec) if spec.kind == "logit" else "", " ".join([*scale, scale_of(spec, toolset)]).strip())
 
 
 def scale_of(spec: SystemSpec, toolset: str) -> str:
-    """Which activations are low and high, in a sentence; "" where the layer has not been indexed yet."""
+    """Describe low and high activations in a sentence; "" if the layer has no index yet."""
     lab = laboratory()
+    # Building an index takes minutes, too long before a run's first round
     if not lab.index_of(spec).known([spec.layer]):
         return ""
     subject = lab.subject(spec)

@@ -1,7 +1,7 @@
-"""What a worker finds when it looks at the plug-ins, written down for the pages. Fetches nothing from anywhere.
+"""Save what a worker finds when it examines the plug-ins, for the pages. Downloads nothing.
 
-Used by `long` when a worker starts, by `registration` for what somebody adds, by the commands `models` and `datasets`.
-A plug-in that fails stops no other: its row says why.
+Used by `long` at the start of a worker, by `registration` for added models and datasets, and by the commands `models`
+and `datasets`. If a plug-in fails, its row says why, and the others are examined.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 
 def write_all(progress: Progress = no_progress) -> None:
-    """Look at every plug-in of the registry, and at everything that was added. Raises only what `progress` raises."""
-    laboratory()  # adds what plug-ins register
+    """Examine every plug-in of the registry, and all added models and datasets. Raises only what `progress` raises."""
+    laboratory()  # Plug-ins register their parts here
     work: list[tuple[str, Callable[[str], None]]] = [
         *((key, write_dataset) for key in dataset_keys()),
         *((key, write_backbone) for key in _with_rows(registry.BACKBONES, Backbone)),
@@ -42,31 +42,31 @@ def write_all(progress: Progress = no_progress) -> None:
 
 
 def _with_rows(known: Iterable[str], kind: type[Backbone | Toolset]) -> list[str]:
-    """Keys of the registry, then those of plug-ins that were here once."""
+    """Return the registry's keys, then keys of plug-ins that were installed once."""
     return list(dict.fromkeys([*known, *kind._default_manager.values_list("key", flat=True)]))
 
 
 def _name_origin(plugins: Mapping[str, Any], key: str) -> str:
-    """The path and version of the plug-in that registered a part; "" for one of MAIA Web itself."""
+    """Return path and version of the plug-in that registered a part; "" for built-in parts."""
     origin = find_origin(plugins, key)
     return f"{origin.path}, version {origin.version}" if origin else ""
 
 
 def model_keys() -> list[str]:
-    """The models with a name in the registry, then those that were added."""
+    """Return the models of the registry, then the added ones."""
     named = [key for key, _ in registry.choices(registry.VISION_MODELS)]
     return list(dict.fromkeys([*named, *VisionModelRow.objects.values_list("name", flat=True)]))
 
 
 def dataset_keys() -> list[str]:
-    """The datasets with a name in the registry, that of the settings, then those that were added."""
+    """Return the datasets of the registry, the one of the settings, then the added ones."""
     named = [key for key, _ in registry.choices(registry.DATASETS)]
     added = Dataset.objects.values_list("key", flat=True)
     return list(dict.fromkeys([*named, conf.settings.LAB_DATASET, *added]))
 
 
 def name_plugin(plugins: registry.Plugins, key: str) -> str:
-    """What people call a plug-in; a member of a family by the last part of its name, with what it says of a part."""
+    """Return the display name of a plug-in; for a member of a family the last part of its key."""
     whole, mark, part = key.partition("#")
     return registry.label(plugins, key) if key in plugins else whole.rpartition("/")[2] + mark + part or key
 
@@ -75,7 +75,7 @@ def name_plugin(plugins: registry.Plugins, key: str) -> str:
 
 
 def write_model(key: str) -> None:
-    """The row of a model, with its layers if they are not known yet; of one that fails, with the reason."""
+    """Update the row of a model, and its layers if they are unknown. If the model fails, save the reason."""
     if remedy := _find_trouble(key, lambda: look_at_model(key)):
         lacks = {"available": False, "remedy": remedy}
         label = name_plugin(registry.VISION_MODELS, key)
@@ -83,19 +83,20 @@ def write_model(key: str) -> None:
 
 
 def look_at_model(key: str, **added: Any) -> VisionModelRow:
-    """Write a model down; one whose layers are known is not loaded. Raises MissingPart, UnknownName.
+    """Save a model. Models with known layers are not loaded. Raises MissingPart, UnknownName.
 
-    `added` are fields of the row that hold if it is new: who added it, and when.
+    `added` holds fields for a new row: who added it, and when.
     """
     require(registry.VISION_MODELS, key)
     model = laboratory().model(key)
     known = VisionModelRow.objects.filter(name=key, revision=model.revision, layers__isnull=False).exists()
-    known = known and not Layer.objects.filter(model__name=key, kind="logit", scale="").exists()  # of older versions
+    # Rows of older versions lack the scale
+    known = known and not Layer.objects.filter(model__name=key, kind="logit", scale="").exists()
     layers = [] if known else list(model.layers())
     here: dict[str, Any] = {"available": True, "remedy": "", "label": name_plugin(registry.VISION_MODELS, key)}
     here["plugin"] = _name_origin(registry.VISION_MODELS, key)
     if not known:
-        # Which weights it has, if it can tell
+        # Describe the weights, if the model can
         tell: Callable[[], str] | None = getattr(model, "about", None)
         here |= {"about": tell() if tell else "", "base": getattr(model, "base", "")}
     with transaction.atomic():
@@ -106,7 +107,8 @@ def look_at_model(key: str, **added: Any) -> VisionModelRow:
 
 
 def _write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[LayerInfo]) -> None:
-    """Layers that stay keep their rows, which units and labels hang on; what other weights gave is out of date."""
+    """Save the layers. Existing layers keep their rows, to which units and labels refer. If the weights changed, delete
+    measurements."""
     kept, layers = [], list(layers)
     _rename_layers(row, layers)
     for position, layer in enumerate(layers):
@@ -121,7 +123,7 @@ def _write_layers(row: VisionModelRow, model: VisionModel, layers: Iterable[Laye
 
 
 def _rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
-    """A place in the network that has another name now takes its units, labels and runs along."""
+    """Rename layers whose path is known under another name, so that their units, labels and runs follow."""
     there = {known.path: known for known in row.layers.all()}
     taken = {known.name for known in there.values()}
     for layer in layers:
@@ -135,7 +137,7 @@ def _rename_layers(row: VisionModelRow, layers: Iterable[LayerInfo]) -> None:
 
 
 def write_dataset(key: str) -> None:
-    """The row of a dataset; of one that fails, with the reason."""
+    """Update the row of a dataset. If the dataset fails, save the reason."""
     if remedy := _find_trouble(key, lambda: look_at_dataset(key)):
         lacks = {"available": False, "remedy": remedy}
         label = name_plugin(registry.DATASETS, key)
@@ -143,15 +145,15 @@ def write_dataset(key: str) -> None:
 
 
 def look_at_dataset(key: str, progress: Progress = no_progress, **added: Any) -> Dataset:
-    """Write a dataset down; its images are counted, not decoded.
+    """Save a dataset. Its images are counted, not decoded.
 
-    Raises MissingPart, also where there is no image, and UnknownName, as `look_at_model`; Cancelled if `progress` does.
+    Raises MissingPart, also for a dataset without images, UnknownName, and Cancelled if `progress` does.
     """
     require(registry.DATASETS, key)
     dataset = laboratory().dataset(key)
     ask_dataset(dataset, "list_files", progress)
     named = {"label": label} if (label := added.pop("label", "")) else {}
-    # How many images it has, as far as that can be told without decoding them
+    # Prefer a count that decodes nothing
     count: Callable[[], int] | None = getattr(dataset, "count", None)
     here = {"available": True, "remedy": "", "images": (count() if count else len(dataset))} | named
     here["plugin"] = _name_origin(registry.DATASETS, key)
@@ -159,7 +161,7 @@ def look_at_dataset(key: str, progress: Progress = no_progress, **added: Any) ->
     fresh = {"label": usual, "revision": dataset.revision} | added
     with transaction.atomic():
         row, _ = Dataset.objects.update_or_create(key=key, defaults=here, create_defaults=fresh | here)
-        if row.revision != dataset.revision:  # other images: what was measured is out of date
+        if row.revision != dataset.revision:  # The images changed, so measurements are out of date
             row.profiles.all().delete()
             row.indexes.all().delete()
             row.revision, row.broken, row.broken_count = dataset.revision, [], 0
@@ -203,12 +205,12 @@ def write_toolset(key: str) -> None:
 
 
 def look_at_engine(key: str) -> None:
-    """Have a game engine read its files, so that the log and the Workers page say what it leaves out."""
+    """Let a game engine read its files, so that the log and the Workers page name the files it skips."""
     _find_trouble(key, lambda: describe_engine(key))
 
 
 def describe_engine(key: str = "toybox") -> tuple[str, tuple[str, ...]]:
-    """What a game engine alone can draw, in a sentence, "" if nothing; and a sentence about each file it leaves out."""
+    """Return what only a game engine can draw, as a sentence or "", and a sentence about each skipped file."""
     engine = laboratory().game_engine(key)
     find: Callable[[], tuple[str, ...]] | None = getattr(engine, "find_problems", None)
     problems = find() if find else ()
@@ -219,24 +221,24 @@ def describe_engine(key: str = "toybox") -> tuple[str, tuple[str, ...]]:
 
 
 def list_plugins() -> Sequence[PluginReport]:
-    """What came of each plug-in that the settings and installed packages name."""
+    """Return a report on each plug-in that the settings and installed packages name."""
     laboratory()
     return plugin_reports
 
 
 def require(plugins: registry.Plugins, key: str, *arguments: Any) -> None:
-    """Raises MissingPart, with the command that gets it, if the plug-in says that something is not there."""
+    """Raise MissingPart, with the command that installs it, if the plug-in reports something missing."""
     if missing := registry.missing(plugins, key, settings(), *arguments):
         raise MissingPart(missing)
 
 
 def find_lack(plugins: registry.Plugins, key: str) -> str:
-    """What keeps a plug-in from being used, as far as that can be told without loading it; "" if nothing does."""
+    """Return why a plug-in cannot be used, without loading it; "" if it can."""
     return _find_trouble(key, partial(require, plugins, key))
 
 
 def _find_trouble(key: str, look: Callable[[], object]) -> str:
-    """Why looking at a plug-in fails, "" if it does not."""
+    """Return why examining a plug-in fails, "" if it does not."""
     try:
         look()
     except MaiaError as error:

@@ -1,4 +1,4 @@
-"""Causal checks as jobs: measured over the probe images of a dataset, and kept for the pages."""
+"""Run causal checks as jobs, over the probe images of a dataset, and save the results for the pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workers.record.decoding import encode
 
 
 def check_for(job: Job, progress: Progress) -> str:
-    """What a job of kind "causal" does."""
+    """Run a job of kind "causal"."""
     options: Any = job.options
     row = CausalCheck.objects.select_related("layer__model", "dataset").filter(pk=options.get("row")).first()
     if row is None:
@@ -29,8 +29,8 @@ def check_for(job: Job, progress: Progress) -> str:
 
 
 def _measure(row: CausalCheck, progress: Progress) -> CausalReport:
-    """Raises RequestError, MachineryError, and Cancelled if `progress` does; then nothing is kept but the reason why
-    the layer cannot be checked."""
+    """Measure the effect. If the layer cannot be checked, save only the reason and raise MissingPart. Also raises
+    RequestError, MachineryError, and Cancelled if `progress` does."""
     lab, layer, dataset = laboratory(), row.layer, row.dataset.key
     model = lab.model(layer.model.name)
     try:

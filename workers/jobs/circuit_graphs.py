@@ -1,4 +1,4 @@
-"""Graphs of circuits as jobs: measured over the probe images of a dataset, and kept for the pages."""
+"""Measure graphs of circuits as jobs, over the probe images of a dataset, and save the results for the pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workers.record.decoding import encode
 
 
 def graph_for(job: Job, progress: Progress) -> str:
-    """What a job of kind "graph" does."""
+    """Run a job of kind "graph"."""
     options: Any = job.options
     rows = CircuitGraph.objects.select_related("circuit", "dataset")
     row = rows.filter(pk=options.get("row")).first()
@@ -31,7 +31,7 @@ def graph_for(job: Job, progress: Progress) -> str:
 
 
 def _measure(row: CircuitGraph, progress: Progress) -> CircuitGraphReport:
-    """Raises RequestError, MachineryError, and Cancelled if `progress` does; then nothing is kept."""
+    """Measure the graph. Raises RequestError, MachineryError, and Cancelled if `progress` does."""
     lab, network, dataset = laboratory(), row.circuit.network, row.dataset.key
     members = row.asked_members
     overlays = {key: lab.model(key) for key in {each.model for each in members} if key != network}

@@ -1,4 +1,4 @@
-"""Circuits of this installation's models, found: which units or latents of a layer a class rests on."""
+"""Find circuits of this installation's models: the units or latents of a layer that a class depends on."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from workers.record.circuits import CircuitReport
 from workers.record.decoding import encode
 
 IMAGES = 500
-"""Images of the probe split that are looked at."""
+"""Maximum number of images of the probe split."""
 
 
 def find_for(job: Job, progress: Progress) -> str:
-    """What a job of kind "circuit" does."""
+    """Run a job of kind "circuit"."""
     options: Any = job.options
     row = CircuitSearch.objects.select_related("layer__model", "dataset").filter(pk=options.get("row")).first()
     if row is None:
@@ -44,7 +44,7 @@ def find(
     *,
     exact: bool = True,
 ) -> CircuitReport:
-    """The units or latents that a class rests on, set beside controls; by keys or names.
+    """Find the units or latents that a class depends on, and compare them with controls. Takes keys or names.
 
     Raises RequestError, MissingPart, and Cancelled if `progress` does.
     """
@@ -65,7 +65,7 @@ def find(
 
 
 def _find_layer(model: Any) -> str:
-    """The only one of latents; of others it has to be named. Raises RequestError."""
+    """Return the only layer of an autoencoder. Raises RequestError if there are several, with their names."""
     names = [str(info.name) for info in model.layers() if info.kind != "logit"]
     if len(names) != 1:
         raise RequestError(f"{model.name} has the layers {', '.join(names)}: name one with --layer.")
@@ -73,7 +73,7 @@ def _find_layer(model: Any) -> str:
 
 
 def _read_side(key: str, layer: str, dataset: str, progress: Progress) -> tuple[CircuitSide, list[int]]:
-    """A model with what its units answer to the probe images, and where these are."""
+    """Return a model with its activations on the probe images, and the positions of these images."""
     lab = laboratory()
     positions, activations = lab.held_out(key, dataset, "probe").activations(layer, IMAGES, progress)
     model: Any = lab.model(key)

@@ -1,4 +1,4 @@
-"""A run's transcript as text, for a terminal. The pages have their own renderer."""
+"""Print a run's transcript as text in a terminal. Pages have their own renderer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDTH = 100
 
 
 class ConsoleRunLog(DatabaseRunLog):
-    """The run log in the database, which also shows each step as it is recorded."""
+    """The run log in the database, which also prints each step."""
 
     def __init__(self, run: Run, images: ImagesInDatabase, lost: Flag, console: Console) -> None:
         super().__init__(run, images, lost)
@@ -49,7 +49,7 @@ class ConsoleRunLog(DatabaseRunLog):
 
 @dataclass
 class Console:
-    """Where the transcript goes, and the progress line under it, which a terminal shows and a pipe does not."""
+    """Streams of the transcript and of the progress line, which is shown only in a terminal."""
 
     transcript: TextIO
     terminal: TextIO = field(default_factory=lambda: sys.stderr)
@@ -65,7 +65,7 @@ class Console:
 
 
 def in_words(payload: Payload, kind: str) -> str:
-    """One event as text."""
+    """Return one event as text."""
     match payload:
         case events.Started():
             noun = "function" if payload.system.kind == FUNCTION else "unit"
@@ -97,7 +97,7 @@ def in_words(payload: Payload, kind: str) -> str:
 
 
 def _steering_in_words(payload: Payload, kind: str) -> str:
-    """What people did to the run: a sentence, or the texts of the event under its kind and whoever did it."""
+    """Return what a person did to the run: a sentence, or the texts of the event under its kind and author."""
     match payload:
         case events.Resumed():
             return f"{payload.who} resumed the run.\n"
@@ -115,7 +115,7 @@ def _steering_in_words(payload: Payload, kind: str) -> str:
 
 
 def _test_in_words(test: BiasTest) -> str:
-    """What the images of a run say of a bias that it states."""
+    """Describe what the images of a run show about a bias that it states."""
     if test.effect is None:
         return f"Not tested: “{test.context}”. {test.why}"
     verdict, images = "Holds" if test.holds else "Does not hold", "new images" if test.fresh else "what suggested it"
@@ -123,7 +123,7 @@ def _test_in_words(test: BiasTest) -> str:
 
 
 def _captions_in_words(reply: events.Replied) -> str:
-    """How many images gave way, and why."""
+    """Describe how many images were removed, and why."""
     images = "1 earlier image was" if reply.captions == 1 else f"{reply.captions} earlier images were"
     return f"{images} left out: {reply.captions_reason or 'the conversation outgrew the context window'}."
 
@@ -151,7 +151,7 @@ def _result_in_words(result: ExperimentEnded) -> str:
     lines = [f"Experiment {result.number}: {result.status.replace('_', ' ')}, {seconds:.1f} s"]
     for entry in result.entries:
         for each in entry.observations:
-            # What the program logged, where that is not what was measured
+            # The logged value, if it differs from the measured one
             claim = (
                 f"  (logged with {format_activation(each.claimed)})"
                 if each.differs and each.claimed is not None

@@ -1,5 +1,5 @@
-"""What this worker counts of its own work, for `/metrics`: it says it with each heartbeat. Counts begin at 0 with the
-process, as Prometheus expects of counters."""
+"""Metrics of this worker for `/metrics`, sent with each heartbeat. Counters start at 0 with the process, as Prometheus
+expects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IMAGE_BYTES = Counter("maia_image_bytes", "Bytes of images written.", registry=R
 
 
 def read_counters() -> list[dict[str, Any]]:
-    """Every count as plain data: `name`, `about`, `type` and its `samples`, each a name, labels and a value."""
+    """Return every metric as plain data: `name`, `about`, `type` and `samples` of name, labels and value."""
     return [
         {
             "name": family.name,

@@ -1,6 +1,6 @@
-"""A folder that `datasets.load_dataset` opens: a card, and each table as Parquet files with images and typed columns.
+"""Write a folder that `datasets.load_dataset` opens: a card, and Parquet files with images and typed columns.
 
-Rows and images are streamed into the archive, a row group at a time: a hundred thousand take no more memory than a few.
+Rows and images are streamed into the archive one row group at a time, so memory does not grow with their number.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from datasets import Features  # type: ignore[import-untyped]
 
 GROUP_ROWS, GROUP_BYTES = 1_000, 16 << 20
-"""A row group is read in one piece, and kept in memory until it is written."""
+"""Maximum size of a row group, which stays in memory until it is written."""
 FILE_ROWS, FILE_BYTES = 50_000, 200 << 20
 _IMAGES = ("image", "masked", "map")
-"""Columns that hold keys of images in tables, and the images themselves in a dataset."""
+"""Columns with keys of images in tables, and with the images themselves in a dataset."""
 _CHOICES: Mapping[tuple[ExportSubject, str], list[str]] = {
     (ExportSubject.OBSERVATIONS, "origin"): [each.value for each in Origin],
     (ExportSubject.RUNS, "status"): [each.value for each in Status],
 }
-"""Columns that take one of a few values."""
+"""Columns with a few possible values."""
 
 
 def write(export: Export, chosen: QuerySet[Any], target: IO[bytes], progress: Progress) -> int:
-    """Write the folder as a zip for the person who asked. Returns how many rows it holds of what they chose."""
+    """Write the folder as a zip. Returns the number of chosen rows in it."""
     viewer = export.job.asked_by
     counts: dict[ExportSubject, int] = {}
     with zipfile.ZipFile(target, "w") as packed:
@@ -67,7 +67,7 @@ def _add_whole_runs(packed: zipfile.ZipFile, chosen: QuerySet[Any], progress: Pr
 
 
 def features_of(what: ExportSubject) -> Features:
-    """The typed columns of a table."""
+    """Return the typed columns of a table."""
     from datasets import ClassLabel, Features, Image, List, Value
 
     kinds: dict[str, Any] = {
@@ -91,7 +91,7 @@ def features_of(what: ExportSubject) -> Features:
 
 
 def _head(counts: Mapping[ExportSubject, int]) -> str:
-    """The YAML of the card: the files of each table and its columns."""
+    """Return the YAML of the card: the files and columns of each table."""
     from datasets import DatasetInfo
     from datasets.info import DatasetInfosDict  # type: ignore[import-untyped]
     from huggingface_hub import DatasetCardData
@@ -107,10 +107,10 @@ def _head(counts: Mapping[ExportSubject, int]) -> str:
 
 
 class _Member(io.RawIOBase):
-    """A member of an archive while it is written, which says how far it is, as Parquet asks."""
+    """A member of an archive being written. It has `tell`, which Parquet needs."""
 
     def __init__(self, packed: zipfile.ZipFile, name: str) -> None:
-        info = zipfile.ZipInfo(name, EPOCH)  # stored: Parquet is packed already
+        info = zipfile.ZipInfo(name, EPOCH)  # Stored: Parquet is compressed already
         info.external_attr = 0o644 << 16
         self._member = packed.open(info, "w", force_zip64=True)
         self._place = 0
@@ -133,16 +133,17 @@ class _Member(io.RawIOBase):
 
 @dataclass
 class _Writer:
-    """Writes one table as Parquet files of bounded size."""
+    """Writes one table as Parquet files of limited size."""
 
     packed: zipfile.ZipFile
     what: ExportSubject
     viewer: User | None
 
     def write(self, rows: QuerySet[Any], progress: Progress) -> int:
-        """Returns how many rows it has written."""
+        """Write the rows. Returns their number."""
         count = number = 0
         groups = self._groups(rows, progress)
+        # An empty first group still writes a file: datasets needs one for the columns
         group: list[dict[str, Any]] | None = next(groups, [])
         while group is not None:
             group, written = self._write_file(f"data/{self.what}-{number:05}.parquet", group, groups)
@@ -154,13 +155,13 @@ class _Writer:
     def _write_file(
         self, name: str, group: list[dict[str, Any]], groups: Iterator[list[dict[str, Any]]]
     ) -> tuple[list[dict[str, Any]] | None, int]:
-        """Write a file that begins with this group. Returns the group of the next one, and how many rows this has."""
+        """Write a file that starts with this group. Returns (first group of the next file, rows written)."""
         import pyarrow as pa
         from pyarrow import parquet
 
         schema, written = features_of(self.what).arrow_schema, 0
         following: list[dict[str, Any]] | None = group
-        # Where an image stands several times in a row group, a large dictionary keeps it once
+        # A large dictionary stores an image once that occurs several times in a row group
         options = {"compression": "zstd", "dictionary_pagesize_limit": 2 * GROUP_BYTES}
         with _Member(self.packed, name) as member, parquet.ParquetWriter(member, schema, **options) as writer:
             while following is not None and written < FILE_ROWS and member.tell() < FILE_BYTES:
@@ -170,7 +171,7 @@ class _Writer:
         return following, written
 
     def _groups(self, rows: QuerySet[Any], progress: Progress) -> Iterator[list[dict[str, Any]]]:
-        """Rows as Parquet has them, as many as fit into a row group."""
+        """Yield row groups, with images and values as Parquet stores them."""
         group: list[dict[str, Any]] = []
         size = 0
         for batch in TABLES[self.what].batches(rows, progress, self.viewer):
@@ -191,20 +192,20 @@ class _Writer:
                 ready |= {name: _read_image(value), f"{name}_key": value}
             elif choices := _CHOICES.get((self.what, name)):
                 ready[name] = choices.index(value) if value in choices else None
-            elif kinds[name] == "json" and value is not None:  # data of no fixed shape
+            elif kinds[name] == "json" and value is not None:  # No fixed schema
                 ready[name] = json.dumps(value, ensure_ascii=False)
             else:
                 ready[name] = value
         return ready
 
     def _add_lines(self, rows: QuerySet[Any], progress: Progress) -> None:
-        """The labels once more as JSON Lines, from which an import takes them."""
+        """Add the labels as JSON Lines, which imports read."""
         batches = TABLES[self.what].batches(rows, progress, self.viewer)
         Pack(self.packed).add(LABELS_MEMBER, (json_line(row) for batch in batches for row in batch))
 
 
 def _read_image(key: str | None) -> dict[str, Any] | None:
-    """The image as a dataset holds it; None where there is none, or the store has lost it."""
+    """Return the image as a dataset stores it; None if there is none or its file is missing."""
     if not key:
         return None
     try:

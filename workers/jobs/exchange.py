@@ -1,7 +1,7 @@
-"""Out and in, done by a worker: files of exports, imports of what others bring, and the sweeping of both.
+"""Jobs of workers for exports and imports, and the removal of expired files.
 
-What the files hold is in `experiments.exchange`; this gives it what only the laboratory has: decoding images, reading
-replies, the shape of events.
+`experiments.exchange` defines the files. This module adds what needs the laboratory: decode images, parse replies,
+check events.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from workers.jobs.inspect_logs import log as inspect_log
 log = logging.getLogger(__name__)
 
 FORGOTTEN_SECONDS = 3600.0
-"""How long a file lies here that nobody asks about."""
+"""Age after which a file without a row is deleted, in seconds."""
 FINE, MIN_SIDE = 224, 64
-"""Longest sides, in pixels, of pictures in run.html: those of the answer, and those of a run with very many images."""
+"""Longest sides in pixels of pictures in run.html: of the answer, and of runs with very many images."""
 SIDES = ((60, FINE), (150, 128), (1_000, 80))
-"""Up to so many images, and the longest side of their pictures in the transcript: the file stays about a megabyte."""
+"""(number of images, longest side of their pictures): keeps the file at about a megabyte."""
 QUALITY = 60
-"""Of these pictures, as WebP: a third of what JPEG takes for the same look."""
+"""WebP quality of these pictures, a third of the size of an equally good JPEG."""
 
 
 def write_export(job: Job, progress: Progress) -> str:
-    """What a job of kind "export" does: the file, whole or not at all. Returns what it holds, in words."""
+    """Run a job of kind "export": write the file completely or not at all. Return its contents in words."""
     export = Export.objects.get(job=job)
     with tempfile.NamedTemporaryFile(dir=transfers.waiting_folder(), delete=False) as part:
         try:
@@ -70,13 +70,13 @@ def write_export(job: Job, progress: Progress) -> str:
         finally:
             Path(part.name).unlink(missing_ok=True)
     Export.objects.filter(pk=export.pk).update(count=count, size=size)
-    if not Export.objects.filter(pk=export.pk).exists():  # deleted meanwhile
+    if not Export.objects.filter(pk=export.pk).exists():  # Deleted in the meantime
         transfers.remove(export.place)
     return f"{count:,} {NOUNS[ExportSubject(export.what)]}{'' if count == 1 else 's'}"
 
 
 def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
-    """Write what the export asks for. Returns how many runs or rows it is."""
+    """Write the requested data. Return the number of runs or rows."""
     viewer = export.job.asked_by
     chosen = export_query.select_rows(ExportSubject(export.what), export.query, viewer)
     if export.what == ExportSubject.BUNDLE:
@@ -92,6 +92,7 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
         return dataset_folder.write(export, chosen, target, progress)
     if export.format in LABEL_FILES:
         return label_files.write(Format(export.format), chosen, target, progress, viewer)
+    # Before the first row is read, so that no row is seen without a record
     export_query.note_shown(chosen, viewer)
     table = tables.TABLES[ExportSubject(export.what)]
     if export.format == Format.PARQUET:
@@ -102,14 +103,14 @@ def fill(export: Export, target: IO[bytes], progress: Progress) -> int:
 
 
 def write_bundle(keys: Sequence[int], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
-    """The bundle of these runs for a person; of several, each lies in a folder of its own."""
+    """Write the bundle of these runs, as this person may see them. Several runs have one folder each."""
     with export_bundle.packing(target) as pack:
         add_runs(pack, keys, progress, viewer)
     return len(keys)
 
 
 def add_runs(pack: export_bundle.Pack, keys: Sequence[int], progress: Progress, viewer: User | None = None) -> None:
-    """Write these runs into an archive; of several, each into a folder of its own."""
+    """Write these runs into an archive. Several runs have one folder each."""
     for done, key in enumerate(keys):
         progress(f"Run {key}", done, len(keys))
         run = Run.objects.select_related("owner", "parent").get(pk=key)
@@ -117,13 +118,14 @@ def add_runs(pack: export_bundle.Pack, keys: Sequence[int], progress: Progress, 
             export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
         side = next((side for count, side in SIDES if run.observation_count <= count), MIN_SIDE)
         tell = partial(progress, "Drawing the page", done, len(keys))
-        small = lru_cache(maxsize=500)(partial(_encode_picture, side, tell))  # runs show some often
+        small = lru_cache(maxsize=500)(partial(_encode_picture, side, tell))  # Runs repeat some images
         folder = f"run-{key}/" if len(keys) > 1 else ""
         export_bundle.write(pack, run, small, folder, viewer, fine=partial(_encode_picture, FINE, tell))
 
 
 def write_study(study: Study | None, target: IO[bytes], progress: Progress, *, show_names: bool) -> int:
-    """The folder of a study as a zip, read straight from the store of images. Raises ExchangeError if it has gone."""
+    """Write the folder of a study as a zip, with images from the store. Raises ExchangeError if the study was
+    deleted."""
     if study is None:
         raise ExchangeError("The study is not here any more.")
     with zipfile.ZipFile(target, "w") as packed:
@@ -133,8 +135,8 @@ def write_study(study: Study | None, target: IO[bytes], progress: Progress, *, s
 
 
 def _encode_picture(side: int, tell: Callable[[], None], key: str) -> str:
-    """A small WebP of an image as a data URL; "" if the store has lost it. Tells before, so that the work can be
-    stopped between two pictures."""
+    """Return a small WebP of an image as a data URL; "" if its file is missing. Reports progress first, so that the job
+    can be stopped between two pictures."""
     from workers.jobs.images import read_image
     from workers.lab.imaging import thumbnail
 
@@ -149,8 +151,8 @@ def _encode_picture(side: int, tell: Callable[[], None], key: str) -> str:
 
 
 def take_import(job: Job, progress: Progress) -> str:
-    """What a job of kind "import" does. Returns what was taken; the file is removed, whatever came of it, unless the
-    import is to go on."""
+    """Run a job of kind "import". Return what was imported. The file is removed afterwards, unless the import will be
+    resumed."""
     row = Import.objects.get(job=job)
     if job.asked_by is None:
         raise ExchangeError("Whoever brought this file has no account any more.")
@@ -173,15 +175,17 @@ def take_import(job: Job, progress: Progress) -> str:
 
 
 def _goes_on(job: Job, error: Exception) -> bool:
-    """Another worker goes on where this one stops, unless somebody stopped the job; and this one after an outage."""
+    """True if the import will be resumed: by another worker if this one shuts down, or by any worker after an
+    outage."""
     from workers.jobs import lease
 
+    # A user's stop is final; a worker that shuts down also stops its jobs, and those are resumed
     stops = lease.stopping.is_set() and not Job.objects.filter(pk=job.pk, stop_requested=True).exists()
     return stops or bool(explain_outage(error))
 
 
 def _take_and_test(path: Path, source: Source, job: Job, actor: Actor, progress: Progress) -> str:
-    """Labels are taken in; new ones are tested, where the installation tests by itself."""
+    """Import labels, and start their test if there are new ones and the installation tests automatically."""
     named = str(job.options.get("model") or ""), " ".join(str(job.options.get("source") or "").split())
     before = label_tests.count_labels(*named)
     taken = take(path, ImportKind.LABELS, source, job.options, progress)
@@ -190,7 +194,7 @@ def _take_and_test(path: Path, source: Source, job: Job, actor: Actor, progress:
 
 
 def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], progress: Progress) -> str:
-    """Take a file in. Raises RequestError; then nothing of it was kept, but for runs that stood before the bad one."""
+    """Import a file. Raises RequestError, after which only complete runs before the bad one are kept."""
     if kind == ImportKind.LABELS:
         layer, first = str(options.get("layer") or ""), int(str(options.get("units_from") or 0) == "1")
         model, origin = str(options["model"]), str(options["source"])
@@ -202,7 +206,7 @@ def take(path: Path, kind: ImportKind, source: Source, options: dict[str, Any], 
 
 
 def describe_result(taken: Sequence[Taken]) -> str:
-    """What came of the runs of a file, in words."""
+    """Describe the imported runs of a file in words."""
     fresh = [f"run {each.run.pk}" for each in taken if not each.known]
     known = [f"run {each.run.pk}" for each in taken if each.known]
     parts = [f"Imported as {join_names(fresh)}."] if fresh else []
@@ -215,12 +219,12 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def laboratory() -> Laboratory:
-    """What reading needs of the laboratory."""
+    """Return the functions that imports need."""
     return Laboratory(decode, parse)
 
 
 def decode(data: bytes) -> Decoded:
-    """The image, encoded anew. Raises ValueError."""
+    """Decode an image and encode it again. Raises ValueError."""
     from workers.lab.imaging import decode_image, encode_png, image_key
 
     try:
@@ -231,7 +235,7 @@ def decode(data: bytes) -> Decoded:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """What a reply says, by the agent's own grammar."""
+    """Parse a reply by the agent's grammar."""
     import msgspec
 
     from workers.record.grammar.reply import parse as parse_reply
@@ -240,7 +244,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def remove_expired() -> None:
-    """Remove what has expired, and files whose row is gone."""
+    """Delete expired exports, and files without a row."""
     expired = Export.objects.filter(expires__lt=timezone.now()).exclude(job__status__in=MOVING)
     Job.objects.filter(export__in=list(expired)).delete()
     wanted = {each.place.rpartition("/")[2] for each in Export.objects.all()}

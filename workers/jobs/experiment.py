@@ -1,4 +1,4 @@
-"""One program of a person's, run in the sandbox against a unit: what the command `experiment` does. Saves nothing."""
+"""Run one program in the sandbox against a unit, for the command `experiment`. Saves nothing."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def run_program(
     progress: Callable[[str, int, int], None],
     stopped: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
-    """Run it against a system, for at most `seconds` of its own time; what came of it as plain data, ready for JSON.
+    """Run the program on a system, for at most `seconds` of its own time. Return the result as plain data for JSON.
 
-    `progress` hears of long work, such as the first index of a layer; `stopped` says whether to give up. Raises
+    `progress` reports long work, such as the first index of a layer; `stopped` returns True to cancel. Raises
     UnknownName, MachineryError, Cancelled.
     """
     from workers.sandbox.program import program_style

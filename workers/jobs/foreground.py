@@ -1,6 +1,6 @@
-"""Plays a whole run in the foreground, without Redis or a worker, and shows the transcript as it grows.
+"""Play a whole run in the foreground, without Redis or a worker, and print the transcript as it grows.
 
-Behind `manage.py investigate`. Writes the same rows as a worker does; Ctrl+C pauses the run.
+Used by `manage.py investigate`. Writes the same rows as a worker. Ctrl+C pauses the run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RETRY_SECONDS = 1.0
 
 
 def look_at(run: Run) -> None:
-    """Have the catalogue know what a run is about, where no worker has written that down."""
+    """Add a run's model and dataset to the catalogue, if no worker did."""
     from workers.jobs import catalogue
 
     if not VisionModelRow.objects.filter(name=run.model, available=True).exists():
@@ -37,9 +37,9 @@ def look_at(run: Run) -> None:
 
 
 def investigate(run: Run, console: Console) -> Run:
-    """Play the run until it ends or waits for a person. Raises RequestError if it has ended or a worker is at it.
+    """Play the run until it ends or waits for a person. Raises RequestError if it has ended or a worker has claimed it.
 
-    KeyboardInterrupt leaves the run paused; `investigate` of the same run continues it.
+    KeyboardInterrupt leaves the run paused; `investigate` of the same run resumes it.
     """
     notify.muted.set()
     transcript.resume(run.pk, person(run.owner))
@@ -64,8 +64,7 @@ def investigate(run: Run, console: Console) -> Run:
 
 
 def work(job: Job, progress: Progress) -> str:
-    """Do a job that is claimed for this process. Returns what came of it; raises Cancelled, and RequestError if it
-    failed."""
+    """Do a job claimed by this process. Return its result; raises Cancelled, and RequestError if it failed."""
     status, result = long.do(job, progress)
     if status == JobStatus.STOPPED:
         raise Cancelled(result)
@@ -75,7 +74,7 @@ def work(job: Job, progress: Progress) -> str:
 
 
 def check_conclusion(run: Run, progress: Progress) -> LabelCheck | None:
-    """The check of what a run concluded, measured here; None where none is wanted or there is no label."""
+    """Check the label of a run's conclusion here; None if no check is wanted or there is no label."""
     from workers.jobs.label_checks.check import run_or_wait
 
     if run.status != Status.CONCLUDED or not requests.is_wanted(run):
@@ -87,20 +86,20 @@ def check_conclusion(run: Run, progress: Progress) -> LabelCheck | None:
 
 
 def pause(claimed: Run) -> None:
-    """Record that the run is paused, by its owner: Ctrl+C, wherever in a round that was."""
+    """Record that the owner paused the run. Ctrl+C may come at any point of a round."""
     rounds = Run.objects.values_list("rounds", flat=True).get(pk=claimed.pk)
     pause = Paused(rounds, person(claimed.owner))
-    with suppress(transcript.LeaseLost, transcript.RunEnded):  # somebody else was first
+    with suppress(transcript.LeaseLost, transcript.RunEnded):  # Another process was first
         transcript.append(claimed.pk, "paused", pause, fence=claimed.fence)
 
 
 def _play_on(claimed: Run, lost: Flag, console: Console) -> bool:
-    """One round; trouble is tried again after a moment."""
+    """Play one round. After an error it is tried again after a moment."""
     from workers.jobs.run_round import play
 
     try:
         current = Run.objects.get(pk=claimed.pk, fence=claimed.fence)
         return play(current, lost, partial(ConsoleRunLog, console=console), any_model=True)
-    except MachineryError:  # the run log has shown it
+    except MachineryError:  # The run log has already shown it
         time.sleep(RETRY_SECONDS)
         return True

@@ -1,8 +1,8 @@
-"""The beginning of a fork: what its parent did up to a round, copied in one transaction.
+"""Create the start of a fork: copy what its parent did up to a round, in one transaction.
 
-Copied are replies, experiments, results, our reminders and people's notes, with the images by key and the state that
-experiments left. Usage is not: it is counted in the parent. The copies bear the time of their being made; the event
-`forked` that follows them says where the originals are.
+Replies, experiments, results, reminders and notes are copied, with keys of images and saved states of programs. Usage
+is not copied, because it counts for the parent. Copies get the time of the fork; the event `forked` after them names
+the parent.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ COPIED = ("reply", "experiment", "result", "reminder", "note", "graded")
 
 
 def record_beginning(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
-    """Record the beginning of a fork, whole or not at all; `run` is brought in step with it.
+    """Record the start of a fork, completely or not at all, and refresh `run`.
 
-    Raises RequestError if the run it comes from is gone, LeaseLost.
+    Raises RequestError if the parent was deleted, LeaseLost.
     """
     if run.parent is None:
         raise RequestError("The run that this one was to be forked from is gone, and its rounds with it.")
@@ -42,7 +42,7 @@ def record_beginning(run: Run, run_log: DatabaseRunLog, first: Started) -> None:
 
 
 def steps(run: Run, parent: Run, first: Started) -> Iterator[ImportedEvent]:
-    """The events of the beginning, in order."""
+    """Yield the events of the start, in order."""
     plan, number = run.fork_plan, run.fork_round or 0
     yield step("started", first)
     yield from copies(parent, plan["upto"], run.last_seq)
@@ -57,11 +57,11 @@ def step(kind: str, payload: Payload) -> ImportedEvent:
 
 
 def copies(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
-    """The parent's events up to number `upto`; the last of the fork so far has the number `last`."""
+    """Yield the parent's events up to number `upto`. `last` is the number of the fork's latest event."""
     states = dict(parent.experiments.values_list("number", "state"))
     heard: dict[int, int] = {}
     for event in parent.events.filter(kind__in=COPIED, seq__lte=upto).order_by("seq").iterator():
-        if getattr(event.content, "reason", "") == "final_answer":  # its own limits hold for the fork
+        if getattr(event.content, "reason", "") == "final_answer":  # The fork has its own limits
             continue
         last += 1
         heard[event.seq] = last
@@ -70,7 +70,7 @@ def copies(parent: Run, upto: int, last: int) -> Iterator[ImportedEvent]:
 
 
 def _copy_payload(payload: Payload, numbers: dict[int, int]) -> Payload:
-    """The payload, with nothing used, and with the last event that its author knew under its number in the fork."""
+    """Return the payload without usage. `heard`, the last event its author knew, gets the number in the fork."""
     match payload:
         case Replied() if payload.heard:
             known = (new for old, new in numbers.items() if old <= payload.heard)

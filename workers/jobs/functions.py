@@ -1,4 +1,4 @@
-"""Functions whose code is known: the score of a run that ends; how many functions the scripted baselines find out."""
+"""Functions whose code is known: score a run at its end, and measure the scripted baselines."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from workers.record.tasks import FUNCTION
 from workers.sentences import Nearness, load_sentences
 
 _SCORED_ENDS = ("concluded", "limit_reached")
-"""Kinds of ends after which no run goes on; the others would tell the truth too early."""
+"""Ends after which a run cannot be resumed. After others, the score would reveal the truth too early."""
 _SAYS_NOTHING = "It does something with words."
 
 
 def score_end(run: Run, kind: str, payload: Payload) -> Payload:
-    """The end of a run on a function with the score of its conclusion; any other payload as it is."""
+    """Add the score of the conclusion to the end of a run on a function. Return any other payload unchanged."""
     if run.system_kind != FUNCTION or kind not in _SCORED_ENDS or not isinstance(payload, Ended):
         return payload
     return replace(payload, score=score(open_box(run.model, run.layer, run.unit), payload.conclusion))
@@ -43,24 +43,24 @@ def _find_nearness() -> Nearness:
 
 
 def open_box(model: str, layer: str, number: int) -> BlackBox:
-    """The function of a model. Raises UnknownName, MissingPart."""
+    """Return a function of a model. Raises UnknownName, MissingPart."""
     return cast("FunctionModel", laboratory().model(model)).open(layer, number)
 
 
 def list_hints(run: Run) -> str:
-    """What the run's function gives for its hints, a line each. Raises UnknownName, MissingPart."""
+    """Return the outputs of the run's function for its hints, one per line. Raises UnknownName, MissingPart."""
     pairs = call_hints(open_box(run.model, run.layer, run.unit))
     return "\n".join(f"{place}. {to_json(given)} → {to_json(said)}" for place, (given, said) in enumerate(pairs, 1))
 
 
 def call_hints(box: BlackBox) -> list[tuple[Any, Any]]:
-    """Each of its hints with what it gives."""
+    """Return each hint with its output."""
     hints = box.draw_hints()
     return list(zip(hints, box.call(hints), strict=True))
 
 
 def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | None = None) -> FunctionScore:
-    """By its description of a function of words, which nearness in meaning judges unless another does; else by its
+    """Score a function of words by the description, with nearness in meaning as default judge; any other by its
     code."""
     if box.family in WORD_FAMILIES:
         return judge_answer(box, answer, judge or NearnessJudge(_find_nearness))
@@ -69,7 +69,7 @@ def score(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge | Non
 
 @dataclass
 class ModelJudge:
-    """A language model that chooses by a description. What it took is added up in `cost`, US dollars."""
+    """A language model that chooses by a description. `cost` sums up its US dollars."""
 
     backbone: Backbone
     cost: float = 0.0
@@ -86,12 +86,12 @@ class ModelJudge:
 
 
 def judge_answer(box: BlackBox, answer: Conclusion | FunctionAnswer, judge: Judge) -> FunctionScore:
-    """By its description, of a function of words or of texts."""
+    """Score by the description of a function of words or texts."""
     return judge_description(cast("JudgedBox", box), answer.description, judge)
 
 
 def find_judge(written: str) -> ModelJudge:
-    """The language model that is written as "openai:gpt-4o". Raises MissingPart, UnknownName."""
+    """Return the language model written as "openai:gpt-4o". Raises MissingPart, UnknownName."""
     key, _, model = written.partition(":")
     return ModelJudge(find_backbone(key, model, sees=False, unpriced=False))
 
@@ -99,12 +99,11 @@ def find_judge(written: str) -> ModelJudge:
 def measure_baseline(
     family: str, seeds: list[int], count: int, progress: Progress, judge: Judge | None = None
 ) -> dict[str, Any]:
-    """Have the family's scripted baseline find out `count` functions of each seed, and score its answers.
+    """Let the family's scripted baseline find out `count` functions of each seed, and score its answers.
 
-    Functions of a seed are those numbered from 1,000,000 · (seed + 1) on, which nothing offers by itself. Returns
-    shares of successes by what functions have in common, and a line for each failure; of functions of words the right
-    choices too, by the baseline's description, by the true one (the ceiling) and by one that says nothing. What
-    `progress` raises stops it.
+    Functions of a seed are numbered from 1,000,000 · (seed + 1), which no list offers. Returns shares of successes by
+    common properties and a line per failure; for functions of words also right choices by the baseline's description,
+    by the true one (the ceiling) and by an empty one. An exception in `progress` stops it.
     """
     numbers = [1_000_000 * (seed + 1) + number for seed in seeds for number in range(count)]
     return {"seeds": seeds} | measure_functions(FUNCTIONS, family, numbers, progress, judge)
@@ -113,7 +112,7 @@ def measure_baseline(
 def measure_functions(
     model: str, family: str, numbers: Sequence[int], progress: Progress, judge: Judge | None = None
 ) -> dict[str, Any]:
-    """The same of the functions of a model with these numbers. Raises RequestError where there are none."""
+    """Measure the baseline on these functions of a model. Raises RequestError if there are none."""
     if not numbers:
         raise RequestError(f"{model} has no {family} function that can be run. Choose another family.")
     scored, floors = [], []
@@ -142,7 +141,7 @@ def _study(box: BlackBox, judge: Judge | None) -> tuple[BlackBox, FunctionScore]
 
 
 def _summarise_choices(found: Sequence[FunctionScore], floors: Sequence[FunctionScore]) -> dict[str, Any]:
-    """Mean shares of right choices with intervals over functions, and how many of the baseline's could not be read."""
+    """Return mean shares of right choices with intervals over functions, and the number of unreadable answers."""
     right = {
         "baseline": [each.right for each in found],
         "true description": [each.ceiling for each in found],

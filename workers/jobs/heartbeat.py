@@ -1,7 +1,7 @@
-"""What this worker says of itself for the Workers page: device, memory, what is loaded, what it is doing.
+"""Report this worker's state for the Workers page: device, memory, loaded models, current jobs.
 
-A thread looks every second and tells when something changed, else every few seconds. It loads and probes nothing: of
-the laboratory and of PyTorch it says only what is there already.
+A thread checks every second and reports changes at once, otherwise every few seconds. It never loads or probes
+anything: it reports only parts of the laboratory and PyTorch that are already imported.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from workers.jobs import counters
 from workers.jobs.routine import Routine
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks."""
+"""Interval between checks, in seconds."""
 ROUND = "round"
-"""What a round of a run is called among the jobs."""
+"""Name of a run's round among the jobs."""
 TELL_EVERY = 5.0
-"""Seconds between two reports while nothing changes."""
+"""Interval between reports without changes, in seconds."""
 
 
 class Heartbeat:
-    """One worker's place on the list. `began` and `ended` may be called from any thread."""
+    """One worker's entry in the list. `began` and `ended` may be called from any thread."""
 
     def __init__(self, threads: int) -> None:
         self.name = f"{socket.gethostname()}:{os.getpid()}"
@@ -50,17 +50,17 @@ class Heartbeat:
         self._stay.enter_context(Routine("presence", LOOK_EVERY, self.look))
 
     def leave(self) -> None:
-        """Take the worker off the list."""
+        """Remove the worker from the list."""
         self._stay.close()
         worker_status.remove_worker(self.name)
 
     def began(self, message_id: str, job: str) -> None:
-        """A job is under way."""
+        """Record that a job started."""
         with self._lock:
             self._jobs[message_id] = (job, time.monotonic())
 
     def began_round(self, key: str, run_id: int) -> None:
-        """A round of a run is under way."""
+        """Record that a round of a run started."""
         with self._lock:
             self._rounds[key] = run_id
         self.began(key, ROUND)
@@ -71,7 +71,7 @@ class Heartbeat:
             self._rounds.pop(message_id, None)
 
     def report(self) -> dict[str, Any]:
-        """All that the page shows, as plain data. Sizes are in bytes, times in seconds."""
+        """Return everything that the page shows, as plain data. Sizes in bytes, times in seconds."""
         now = time.monotonic()
         with self._lock:
             jobs, rounds = dict(self._jobs), dict(self._rounds)
@@ -94,7 +94,7 @@ class Heartbeat:
         }
 
     def look(self) -> bool:
-        """Tell how this worker is, if it is time or anything is new."""
+        """Publish the state if it changed or the interval is over."""
         report = self.report()
         news = summarize_report(report)
         if news != self._told or time.monotonic() - self._last >= TELL_EVERY:
@@ -104,29 +104,28 @@ class Heartbeat:
 
 
 def summarize_report(report: dict[str, Any]) -> tuple[object, ...]:
-    """What of a report is worth telling at once."""
+    """Return the part of a report whose changes are published at once."""
     places = tuple((place["name"], place["bytes"], place["busy"]) for place in report["places"])
     problems, plugins = tuple(report["problems"]), tuple(each["path"] for each in report["plugins"])
     return tuple((job["name"], job["row"]) for job in report["jobs"]), places, report["refuses"], problems, plugins
 
 
 def laboratory() -> Any:
-    """The laboratory of this process, None while it is not there."""
+    """Return the laboratory of this process, None before it exists."""
     build = getattr(sys.modules.get("workers.jobs.laboratory"), "build_laboratory", None)
-    if build is None or not build.cache_info().currsize:  # not imported, or not to its end
+    if build is None or not build.cache_info().currsize:  # Not imported, or the import has not finished
         return None
     return build()
 
 
 def list_held_models() -> Sequence[str]:
-    """Keys of the vision models whose weights are loaded, latest use first."""
+    """Return the keys of vision models with loaded weights, latest use first."""
     found = laboratory()
     return found.list_held_models() if found else ()
 
 
 def list_problems() -> list[str]:
-    """What was left out, each a sentence: spans without their package, plug-ins that cannot be used, broken files of
-    toys."""
+    """Return what was left out, as sentences: spans without their package, unusable plug-ins, broken files of toys."""
     found = laboratory()
     plugins = [each.problem for each in _read_reports() if each.problem]
     spans = [problem] if (problem := explain_missing_package()) else []
@@ -134,7 +133,7 @@ def list_problems() -> list[str]:
 
 
 def list_plugins() -> list[dict[str, Any]]:
-    """The plug-ins that this worker loaded: path, version, and what each adds."""
+    """Return the plug-ins that this worker loaded: path, version, and added keys."""
     return [
         {"path": each.path, "version": each.version, "adds": list(each.keys)}
         for each in _read_reports()
@@ -143,18 +142,18 @@ def list_plugins() -> list[dict[str, Any]]:
 
 
 def _read_reports() -> Sequence[Any]:
-    """What came of each plug-in; nothing before the laboratory is there."""
+    """Return the reports on plug-ins; empty before the laboratory exists."""
     return sys.modules["workers.jobs.laboratory"].plugin_reports if laboratory() else ()
 
 
 def device() -> str:
-    """Where networks run; what the settings ask for while nobody has looked what is there."""
+    """Return the device of networks; before the laboratory exists, the one of the settings."""
     found = laboratory()
     return found.settings.device if found else settings.LAB_DEVICE
 
 
 def describe_cache() -> dict[str, Any]:
-    """What is loaded, and the budget; nothing of either before the laboratory is there."""
+    """Return loaded models and the memory budget. Before the laboratory exists, nothing is loaded."""
     found = laboratory()
     if found is None:
         return {"budget": int(settings.LAB_MEMORY_GB * (1 << 30)), "places": []}
@@ -168,8 +167,9 @@ def describe_cache() -> dict[str, Any]:
 
 
 def memory() -> dict[str, Any]:
-    """Bytes used and there in all: of the CUDA device once it is in use, with its name, else of this machine."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)  # neither is whole while another thread imports it
+    """Return used and total bytes: of the CUDA device with its name once it is in use, else of this machine."""
+    # Another thread may be importing torch: attributes can be missing
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
     begun = getattr(cuda, "is_initialized", None)
     where = device()
     if cuda and begun and where.startswith("cuda") and begun():
@@ -179,7 +179,7 @@ def memory() -> dict[str, Any]:
 
 
 def resident() -> int:
-    """Bytes of this process that lie in memory, 0 where the system does not say."""
+    """Return the resident memory of this process in bytes, 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

@@ -1,5 +1,5 @@
-"""Rows that one process at a time works on, jobs and label checks: claimed by compare-and-set, kept by a heartbeat, and
-taken from a worker that fell silent. Runs have leases instead (`lease`), since theirs guard each step."""
+"""Rows that one process works on at a time (jobs, label checks): claimed by compare-and-set, kept by a heartbeat, and
+taken over if the worker falls silent. Runs use leases instead (`lease`), which guard every step."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from workers.jobs import lease
 from workers.jobs.routine import Routine
 
 Held = type[Job] | type[LabelCheck]
-"""What has a status, of which "queued" and "running" are two, and the time of its last beat."""
+"""Models with a status, including "queued" and "running", and the time of the last heartbeat."""
 SILENCE = timedelta(seconds=60)
-"""A row of which nothing was heard for so long is anybody's."""
+"""Time without a heartbeat after which another worker may claim a row."""
 MAX_RECOVERED = 100
-"""Rows of a kind that one recovery has done again."""
+"""Maximum number of rows per kind that one recovery enqueues."""
 
 
 def claim(rows: Held, pk: int, *others: str, **changed: Any) -> bool:
-    """Take a row that is queued, in one of `others`, or whose worker fell silent, with columns changed; False if it is
-    done, or somebody else is at it."""
+    """Claim a row that is queued, has a status in `others`, or whose worker fell silent, and update columns. False if
+    it is done or another worker has it."""
     lost = Q(status="running", beat__lt=tell_time() - SILENCE)
     free = rows.objects.filter(lost | Q(status__in=("queued", *others)), pk=pk)
     return bool(free.update(status="running", beat=tell_time(), **changed))
@@ -45,9 +45,10 @@ def keep(rows: Held, pk: int) -> Iterator[None]:
 
 
 def recover(rows: Held, ask: Callable[[int], None]) -> None:
-    """Ask again for rows whose worker died, or whose message Redis may have lost; doing that twice is harmless."""
+    """Enqueue rows whose worker died or whose message Redis may have lost. Doing so twice is harmless."""
     silent = rows.objects.filter(beat__lt=tell_time() - SILENCE)
     silent.filter(status="running").update(status="queued")
     for pk in list(silent.filter(status="queued").values_list("pk", flat=True)[:MAX_RECOVERED]):
+        # The new heartbeat keeps the next recovery from enqueuing it again at once
         rows.objects.filter(pk=pk, status="queued").update(beat=tell_time())
         ask(pk)

@@ -1,7 +1,7 @@
 """The laboratory's memory of images, in the database and the image store.
 
-Each image that is new is encoded once and written beside the experiment, in threads of their own; `flush` waits for the
-files, then writes the rows, before the step that refers to the images is recorded. Small versions come after that.
+Each new image is encoded once and written by its own threads during the experiment. `flush` waits for the files, then
+writes the rows, before the step that refers to the images is recorded. Thumbnails follow later.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from workers.protocols import Provenance
 from workers.record.origins import Origin
 
 REMEMBERED = ("origin", "prompt", "seed", "scene", "raw", "original")
-"""Columns of what is known of an image."""
+"""Columns that record an image's origin."""
 
 io_pool = ThreadPoolExecutor(4, thread_name_prefix="image-writer")
-"""More threads would only take the interpreter from the experiment that they write for."""
+"""More threads would slow down the experiment, because they share the interpreter lock."""
 
 
 class ImagesInDatabase:
-    """An `ImageMemory` over `Image` rows. One instance for each job; not shared between threads."""
+    """An `ImageMemory` over `Image` rows. One instance per job; not shared between threads."""
 
     def __init__(self, budget: StorageBudget | None = None) -> None:
         self.budget = budget
@@ -47,7 +47,7 @@ class ImagesInDatabase:
             provenance = before
         elif before != provenance:
             self.unsaved.add(key)
-        if before is None:  # no row names it; one that is named has its file
+        if before is None:  # An image with a row already has its file
             self.writing[key] = io_pool.submit(encode, key, image)
         self.known[key] = (image, provenance)
         return key
@@ -60,13 +60,13 @@ class ImagesInDatabase:
         return self.looked_up[key]
 
     def expect(self, keys: Sequence[str]) -> None:
-        """Read what is known of them in one query."""
+        """Read the provenance of these images in one query."""
         wanted = [key for key in dict.fromkeys(keys) if key not in self.known and key not in self.looked_up]
         if wanted:
             rows = Image.objects.filter(key__in=wanted).values_list("unused_since", "key", *REMEMBERED)
             if any(unused_since for unused_since, *_ in rows):
                 Image.claim(wanted)
-                rows = rows.all()  # what was removed before that is not known any more
+                rows = rows.all()  # Read again: rows removed before the claim are gone
             self.looked_up.update(dict.fromkeys(wanted))
             for _, key, origin, prompt, seed, scene, raw, original in rows:
                 known = Provenance(Origin(origin), prompt, seed, scene, raw or None, original or None)
@@ -78,9 +78,9 @@ class ImagesInDatabase:
         return read_image(key)
 
     def png(self, key: str) -> bytes:
-        """The image as PNG: what was written or is being written, else made of its pixels, else the file.
+        """Return the image as PNG: written or being written, else encoded from pixels, else the stored file.
 
-        What still waits to be encoded is encoded here.
+        An image that still waits for a writer is encoded here.
         """
         if key not in self.writing:
             return encode_png(self.known[key][0]) if key in self.known else _data_of(key)
@@ -91,11 +91,11 @@ class ImagesInDatabase:
         return self.writing[key].result()
 
     def flush(self) -> None:
-        """Wait for the files, then write the rows. Raises what a write raised, OSError for a full disk."""
+        """Wait for the files, then write the rows. Raises the errors of writes, OSError for a full disk."""
         for future in self.writing.values():
             future.result()
         rows = [row_of(key, *self.known[key]) for key in sorted(self.unsaved)]
-        # Another worker may have stored the same pixels meanwhile: only "external" gives way.
+        # Another worker may have stored the same pixels: only "external", the vaguest origin, gives way
         known = [row for row in rows if row.origin != Origin.EXTERNAL]
         external = [row for row in rows if row.origin == Origin.EXTERNAL]
         if known:
@@ -108,24 +108,25 @@ class ImagesInDatabase:
 
 
 def read_image(key: str) -> Pillow.Image:
-    """The image from the store. Raises KeyError if it was never stored."""
+    """Return the image from the store. Raises KeyError if it was never stored."""
     image = Pillow.open(BytesIO(_data_of(key)))
     image.load()
     return image
 
 
 def key_of_file(data: bytes) -> str:
-    """The key of the image in a file of the store. Raises ValueError or OSError, with the reason, if it is none."""
+    """Return the key of the image in a stored file. Raises ValueError or OSError with the reason if it is not an
+    image."""
     try:
         with Pillow.open(BytesIO(data), formats=["PNG"]) as image:
             image.load()
             return image_key(image)
-    except (SyntaxError, Pillow.DecompressionBombError) as error:  # how Pillow says that a PNG is broken
+    except (SyntaxError, Pillow.DecompressionBombError) as error:  # Pillow raises these for broken PNGs
         raise ValueError(str(error)) from None
 
 
 def _data_of(key: str) -> bytes:
-    """The file of an image. Raises KeyError if it was never stored."""
+    """Return the bytes of an image file. Raises KeyError if it was never stored."""
     try:
         with default_storage.open(Image.path_of(key)) as file:
             return file.read()
@@ -134,12 +135,12 @@ def _data_of(key: str) -> bytes:
 
 
 def encode(key: str, image: Pillow.Image) -> bytes:
-    """The file of an image, stored."""
+    """Encode and store an image. Return its file."""
     return write(key, encode_png(image))
 
 
 def write(key: str, data: bytes) -> bytes:
-    """Store the file. One that another worker has stored meanwhile has the same pixels: either may stay."""
+    """Store the file. If another worker stored it meanwhile, the pixels are the same and either file may stay."""
     default_storage.save(Image.path_of(key), ContentFile(data))
     counters.IMAGE_BYTES.inc(len(data))
     return data

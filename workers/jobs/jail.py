@@ -1,7 +1,6 @@
-"""How the layers of the sandbox are on this machine: for `manage.py check`, the record of a run, and what pages
-warn of.
+"""State of the sandbox's layers on this machine, for `manage.py check`, the record of a run, and warnings on pages.
 
-What they are is found out by `workers.sandbox.jail`, once for each process.
+`workers.sandbox.jail` determines it once per process.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def layers() -> tuple[SandboxLayer, ...]:
-    """Each layer with its state, what stands or why not, and the remedy."""
+    """Return each layer with its state, the reason, and the remedy."""
     from workers.sandbox import jail
 
     return jail.layers()
 
 
 def missing() -> list[SandboxLayer]:
-    """The required layers that are missing. No program runs then, unless the operator overrides that."""
+    """Return the missing required layers. Without them no program runs, unless the operator overrides that."""
     return [layer for layer in layers() if layer.required and layer.state == "missing"]
 
 
 def record() -> str:
-    """For a run's versions: "5 of 5 layers", or which are missing, and whether that was overridden."""
+    """Return the entry for a run's versions: "5 of 5 layers", or the missing ones, and whether that was overridden."""
     from workers.sandbox import jail
 
     words = jail.summary(layers())
@@ -37,7 +36,7 @@ def record() -> str:
 
 
 def warning() -> str:
-    """What everybody should know of the sandbox; empty if all is well."""
+    """Return the warning about the sandbox for all users; "" if all is well."""
     names = " and ".join(layer.name for layer in missing())
     if names and settings.SANDBOX_OVERRIDE:
         return f"Programs run without the sandbox's {names}, since MAIA_SANDBOX_OVERRIDE is on."
@@ -49,6 +48,6 @@ def warning() -> str:
 
 
 def publish_report() -> None:
-    """Tell the pages; kept for some minutes, so a worker repeats it."""
+    """Publish the state for the pages. It expires after some minutes, so workers repeat it."""
     found = layers()
     worker_status.publish_sandbox(warning(), sum(layer.state == "on" for layer in found), len(found))

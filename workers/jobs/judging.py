@@ -1,7 +1,7 @@
-"""A backbone as the judge of a trial: a fresh conversation for each pair, its answer saved at once.
+"""Let a backbone judge a trial: a new conversation for each pair, whose answer is saved at once.
 
-Called by `long` for a job that somebody asked for on the page of a trial. Stopped, failed or at the end of its
-allowance it keeps what it has, and goes on there when it is asked again.
+`long` calls this for a job started on the page of a trial. If it is stopped, fails or uses up its allowance, finished
+pairs are kept and the job can be resumed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from workers.protocols import Backbone, Progress, Reply, usage_of
 from workers.record.limits import Usage, explain_unpriced
 
 ATTEMPTS = 2
-"""Replies to one pair, the first included, until one can be read."""
+"""Maximum number of replies about one pair until one can be read."""
 BLIND = "{label} cannot look at pictures, so it cannot judge labels by them. Choose a vision-language model."
 
 
 def judge(job: Job, progress: Progress) -> str:
-    """Have the backbone judge every pair that it has not judged. Returns what it did, in words.
+    """Let the backbone judge every pair that it has not judged. Return a summary in words.
 
-    Raises RequestError if it cannot look or the trial is closed, Cancelled, and what the backbone raises.
+    Raises RequestError if it cannot see images or the trial is closed, Cancelled, and the errors of the backbone.
     """
     found = Judge.objects.select_related("trial").filter(job=job).first()
     if found is None:
@@ -52,9 +52,9 @@ def judge(job: Job, progress: Progress) -> str:
 
 
 def judge_pairs(judge: Judge, backbone: Backbone, progress: Progress) -> Iterator[None]:
-    """Have the backbone judge every pair of the judge's trial that it has not judged; stops before each.
+    """Let the backbone judge every remaining pair of the judge's trial. Yields before each.
 
-    Raises RequestError if it would have to look at pictures and cannot, Cancelled, and what the backbone raises.
+    Raises RequestError if it must see images and cannot, Cancelled, and the errors of the backbone.
     """
     pairs = judge.trial.pairs
     if not backbone.sees and pairs.filter(truth="").exists():
@@ -68,9 +68,9 @@ def judge_pairs(judge: Judge, backbone: Backbone, progress: Progress) -> Iterato
 
 
 def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], None]) -> None:
-    """Ask about one pair, and keep the answer with what it took."""
+    """Ask about one pair, and save the answer and its cost."""
     tell()
-    # The order of a backbone's pairs is drawn by its name
+    # The order of the two labels is drawn by the backbone's name and the pair
     swapped = judging.is_swapped(judge.trial, pair, f"backbone {judge.backbone} {judge.backbone_model}")
     began = time.monotonic()
     texts = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
@@ -82,7 +82,7 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
     for attempt in range(ATTEMPTS):
         try:
             reply = backbone.reply(messages, read_image, lambda _: tell(), judge.trial.seed + attempt)
-        except ContentRefused as error:  # an answer that cannot be read, and says so
+        except ContentRefused as error:  # Counts as an unreadable answer
             reply = Reply(f"(refused) {error}", usage_of(error))
         said = two_way.parse_answer(reply.text)
         if said or attempt == ATTEMPTS - 1:
@@ -95,7 +95,7 @@ def _consider(judge: Judge, backbone: Backbone, pair: Pair, tell: Callable[[], N
 
 @transaction.atomic
 def keep(judge: Judge, pair: Pair, vote: dict[str, Any], usage: Usage) -> None:
-    """The vote, unless the trial was closed meanwhile. Raises RequestError then."""
+    """Save the vote. Raises RequestError if the trial was closed meanwhile."""
     try:
         actions.lock_open_trial(judge.trial_id)
     except StateConflict as error:

@@ -1,8 +1,8 @@
-"""The states of runs that this worker played last, so that its next round of one reads new events alone.
+"""States of runs that this worker played recently, so that its next round of one reads only new events.
 
-A state is taken out when a round begins and put back when it ends as it should, so that no two threads share one. It
-is used only if its last event is still the one that the database holds: a run that was deleted, or whose transaction
-was rolled back, leaves its keys to another.
+A state is removed when a round starts and put back when it ends normally, so no two threads share one. It is used only
+if its last event is still the last one in the database: a deleted run or a rolled-back transaction frees keys that may
+be reused.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from experiments.models import Event, Run
 from workers.agent.run_state import RunState
 
 MAX_RECENT = 16
-"""Runs that a worker remembers; it plays these first (`round_threads`)."""
+"""Maximum number of runs that a worker remembers. It plays these first (`round_threads`)."""
 MAX_EVENTS = 10_000
-"""Events of all states together; the longest ago played gives way first."""
+"""Maximum number of events in all states. The least recently played one is dropped first."""
 
 _Key = tuple[int, datetime]
 
 
 @dataclass(frozen=True)
 class KeptState:
-    """What is kept of a run: its state, and the row of the event that came last."""
+    """The kept state of a run, and the row of its last event."""
 
     state: RunState
     last: Event
     left: bytes | None = None
-    """What the last experiment left to the next, where that is known here."""
+    """What the last experiment left for the next one, if known."""
 
     def ends_with(self, row: Event) -> bool:
-        """Whether the database has this as the event that came last."""
+        """True if this database row is the last event of the state."""
         return (row.pk, row.seq, row.kind, row.time) == (self.last.pk, self.last.seq, self.last.kind, self.last.time)
 
 
 class KeptStates:
-    """The latest states, by run. Safe to use from several threads."""
+    """The latest states by run. Thread-safe."""
 
     def __init__(self, most_runs: int = MAX_RECENT, most_events: int = MAX_EVENTS) -> None:
         self._most_runs, self._most_events = most_runs, most_events
@@ -46,12 +46,12 @@ class KeptStates:
         self._lock = threading.Lock()
 
     def take(self, run: Run) -> KeptState | None:
-        """What was kept of the run, which is kept no longer."""
+        """Remove and return the state of the run."""
         with self._lock:
             return self._states.pop(_key_of(run), None)
 
     def put(self, run: Run, kept: KeptState) -> None:
-        """Keep this of the run, and forget what is too much."""
+        """Store the state, and drop the oldest ones beyond the limits."""
         with self._lock:
             self._states[_key_of(run)] = kept
             self._states.move_to_end(_key_of(run))
@@ -63,9 +63,9 @@ class KeptStates:
 
 
 def _key_of(run: Run) -> _Key:
-    """The time is part of it, since a database may give the key of a deleted run again."""
+    """Return the key of a run. It includes the time, because a database may reuse the key of a deleted run."""
     return run.pk, run.created
 
 
 kept_states = KeptStates()
-"""Those of this process."""
+"""The states of this process."""

@@ -1,4 +1,4 @@
-"""Which labels mean something near to what somebody typed: the worker's half of the search for units by meaning."""
+"""Find labels close in meaning to a search text: the worker's part of the search for units by meaning."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from workers.errors import MissingPart
 from workers.sentences import load_sentences
 
 MAX_NEAREST, MAX_COMPARED = 200, 100_000
-"""Labels of an answer, and labels that are compared, the newest."""
+"""Maximum number of labels in an answer, and of compared labels, the newest ones."""
 
 
 def answer(asked: int) -> None:
-    """Keep the answer to the question of this number, where the web finds it; nothing if it is forgotten."""
+    """Store the answer to the question with this number for the web process. Does nothing if the question has
+    expired."""
     text = label_nearness.read_question(asked)
     if text:
         label_nearness.keep_answer(text, _compare(text))

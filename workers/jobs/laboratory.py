@@ -1,6 +1,6 @@
-"""The laboratory and the sandbox of this process, built from Django's settings on first use.
+"""Build the laboratory and the sandbox of this process from Django's settings on first use.
 
-The only place where settings become `LabSettings`. Imports torch: never imported by the web process.
+Only this module turns settings into `LabSettings`. It imports torch, so the web process must not import it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workers.weights import compute_in_float32, find_device
 building = threading.Lock()
 
 plugin_reports: list[PluginReport] = []
-"""What came of each plug-in, once the laboratory is built."""
+"""Reports on the plug-ins, filled when the laboratory is built."""
 
 
 @cache
@@ -76,6 +76,7 @@ def build_laboratory() -> Laboratory:
 
 
 def laboratory() -> Laboratory:
+    # Two threads must not build it at once: models would be loaded twice
     with building:
         return build_laboratory()
 
@@ -88,13 +89,13 @@ def sandbox() -> Sandbox:
 @cache
 def build_sandbox() -> ZygoteSandbox:
     built = ZygoteSandbox(override=settings.SANDBOX_OVERRIDE)
-    atexit.register(built.close)  # its interpreters end before this process, not after it
+    atexit.register(built.close)  # Its interpreters must end before this process
     return built
 
 
 @contextmanager
 def fetching(*, allowed: bool) -> Iterator[None]:
-    """Within the block weights that are not here are fetched from the hub, if that is allowed."""
+    """Download missing weights from the hub while the block runs, if allowed."""
     if allowed:
         hub.fetching.set()
     try:

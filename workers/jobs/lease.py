@@ -1,7 +1,7 @@
-"""Claims on runs: one worker at a time, by compare-and-set, with a lease that lapses and a fencing number that grows.
+"""Claims on runs: one worker at a time, by compare-and-set, with a lease that expires and a fencing number that grows.
 
-Leases are told by the database's clock, since those of machines differ. Called by `rounds` and by the command line. A
-worker that is asked to stop says so here (`stopping`).
+Leases use the database's clock, because clocks of machines differ. Used by `rounds` and the command line. A worker that
+shuts down sets `stopping`.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from workers.record.statuses import ACTIVE, Status
 log = logging.getLogger(__name__)
 
 LASTS = timedelta(seconds=30)
-"""How long a lease is good for without a heartbeat."""
+"""Duration of a lease without a heartbeat."""
 
 MAX_CLAIMS = 5
-"""Claims without any event in between, after which a run is taken to kill its workers."""
+"""Maximum number of claims without any event in between. More mean that the run kills its workers."""
 
 HEARTBEAT = 10.0
-"""Seconds between renewals."""
+"""Interval between renewals, in seconds."""
 
 stopping = threading.Event()
-"""Set when this process is asked to stop: rounds under way unwind and are continued by the next claim."""
+"""Set when this process shuts down: its rounds stop, and the next claim resumes them."""
 
 
 def claim(run_id: int) -> Run | None:
-    """Take the run, or None if it has ended, waits for a person, or is held by a worker that is alive."""
+    """Claim the run; None if it has ended, waits for a person, or has a valid lease."""
     free = Q(lease_expires__isnull=True) | Q(lease_expires__lte=tell_time())
-    # Names this thread of this process, for the people who read the run's row
+    # Names host, process and thread, for people who read the row
     taken = Run.objects.filter(free, pk=run_id, status__in=ACTIVE).update(
         status=Status.RUNNING,
         lease_worker=f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 100_000}"[:100],
@@ -57,22 +57,23 @@ def claim(run_id: int) -> Run | None:
 
 @contextmanager
 def hold_lease(run: Run) -> Iterator[threading.Event]:
-    """Keep the lease of a claimed run alive; give it back at the end. Yields an event that is set once it is lost."""
+    """Renew the lease of a claimed run while the block runs, and release it afterwards. Yields an event that is set
+    when the lease is lost."""
     lost = threading.Event()
     try:
         with Routine(f"heartbeat-{run.pk}", HEARTBEAT, partial(renew, run, lost)):
             yield lost
     finally:
-        # Given back by a worker that is alive: it is not this run that kills workers
+        # This worker is alive, so the run does not kill workers: reset the count of claims
         held = Run.objects.filter(pk=run.pk, fence=run.fence)
         held.update(lease_worker="", lease_expires=None, claims=0, due=Greatest("due", tell_time()))
 
 
 def renew(run: Run, lost: threading.Event) -> bool:
-    """Renew; False once the run belongs to somebody else."""
+    """Renew the lease. Return False if another worker has the run."""
     try:
         renewed = Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_expires=tell_time() + LASTS)
-    except DatabaseError as error:  # a lapse is survived: the fence guards every step
+    except DatabaseError as error:  # Not fatal: even if the lease expires, the fence guards every step
         log.warning("The lease of run %s could not be renewed: %s", run.pk, error)
         return True
     if not renewed:

@@ -1,8 +1,7 @@
-"""Long jobs: the catalogue of plug-ins, the exemplars of a unit for the pages that show them, work people ask for.
+"""Celery tasks for long jobs: the catalogue of plug-ins, exemplars of units for pages, and jobs that users start.
 
-What people ask for on the settings pages has a `Job` row each, done by whoever claims it first. It can be stopped, and
-asked for again: an index goes on where it was. A worker that dies leaves a row without a heartbeat, which the sweeper
-puts back into the queue.
+A job that a user starts has a `Job` row, and the first worker to claim it does it. It can be stopped and resumed. If a
+worker dies, its row stops getting heartbeats, and the recovery job enqueues it again.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from workers.protocols import Progress
 log = logging.getLogger(__name__)
 
 CATALOGUE = "catalogue"
-"""Topic under which pages see how far `write_catalogue` is."""
+"""Topic under which pages see the progress of `write_catalogue`."""
 TELL_EVERY = 0.5
-"""Seconds between two reports, and between two looks at whether somebody stopped the work."""
+"""Interval between reports, and between checks for a stop, in seconds."""
 
 
 @shared_task(name="workers.jobs.long.write_catalogue")
 def write_catalogue() -> None:
-    """Look at every plug-in and write down what there is and what is missing. Running it again changes nothing."""
+    """Examine every plug-in, and save what is available and what is missing. Can be repeated."""
     from workers.jobs import catalogue
 
     try:
@@ -49,7 +48,7 @@ def write_catalogue() -> None:
 
 @shared_task(name="workers.jobs.long.write_exemplars")
 def write_exemplars(profile_id: int) -> None:
-    """Write the exemplars of one unit over one dataset, raw and masked; the index is built if need be."""
+    """Save the exemplars of one unit over one dataset, raw and masked. Builds the index if needed."""
     from workers.jobs.unit_profiles import write
 
     profile = UnitProfile.objects.filter(pk=profile_id, written=None).first()
@@ -68,7 +67,7 @@ def write_exemplars(profile_id: int) -> None:
 
 @shared_task(name="workers.jobs.long.write_neighbours")
 def write_neighbours(profile_id: int) -> None:
-    """Write down which units are most like one, over one dataset. Takes a moment: the index knows it all."""
+    """Save the units most similar to one unit over one dataset. Fast, because the index has all the data."""
     from workers.jobs.unit_profiles import write_neighbours as write
 
     if profile := UnitProfile.objects.select_related("unit__layer__model", "dataset").filter(pk=profile_id).first():
@@ -77,7 +76,7 @@ def write_neighbours(profile_id: int) -> None:
 
 @shared_task(name="workers.jobs.long.compare_labels")
 def compare_labels(asked: int) -> None:
-    """Say which labels mean something near to what somebody typed."""
+    """Find labels close in meaning to a search text."""
     from workers.jobs.label_nearness import answer
 
     answer(asked)
@@ -85,7 +84,7 @@ def compare_labels(asked: int) -> None:
 
 @shared_task(name="workers.jobs.long.check_label")
 def check_label(check_id: int) -> None:
-    """Test a label on images that its author never saw. Nothing if it is done, or somebody else is at it."""
+    """Check a label on images that its author never saw. Does nothing if it is done or another worker has it."""
     from workers.jobs.label_checks.check import run_check
 
     with suppress(Cancelled):
@@ -94,7 +93,7 @@ def check_label(check_id: int) -> None:
 
 @shared_task(name="workers.jobs.long.write_thumbnails")
 def write_thumbnails() -> None:
-    """Make the thumbnails of images that lack them, some at a time. Running it again changes nothing."""
+    """Create missing thumbnails, some at a time. Can be repeated."""
     from workers.jobs import thumbnails
 
     thumbnails.write_missing()
@@ -102,7 +101,7 @@ def write_thumbnails() -> None:
 
 @shared_task(name="workers.jobs.long.prune")
 def prune() -> None:
-    """What nobody needs any more is removed, once a day, where the settings say after how long."""
+    """Remove unused data once a day, if the settings say after how many days."""
     from experiments.keeping.backup_format import BackupError
     from experiments.keeping.pruning import prune as remove_unused
 
@@ -113,7 +112,7 @@ def prune() -> None:
 
 
 def _silently(what: str, done: int, total: int) -> None:
-    """Nobody watches; a worker that stops breaks off between two steps."""
+    """Ignore progress, and raise Cancelled between two steps if the worker shuts down."""
     del what, done, total
     if lease.stopping.is_set():
         raise Cancelled("The worker stops.")
@@ -121,27 +120,27 @@ def _silently(what: str, done: int, total: int) -> None:
 
 @shared_task(name="workers.jobs.long.work")
 def work(job_id: int) -> None:
-    """Claim what somebody asked for on a settings page, and do it. Nothing if it is done, stopped, or somebody
-    else's."""
+    """Claim a job that a user started, and do it. Does nothing if it is done, stopped, or claimed by another worker."""
     if held.claim(Job, job_id, result=""):
         with logging_about(job=job_id):
             do(Job.objects.get(pk=job_id))
 
 
 def do(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
-    """Do a job that this process has claimed; how it ended, which stands in its row, and what a person should know."""
+    """Do a job that this process has claimed. Return and save its status and a message for the user."""
     with held.keep(Job, job.pk):
         status, result = outcome(job, progress)
     with transaction.atomic():
         running = Job.objects.filter(pk=job.pk, status=JobStatus.RUNNING)
         evaluation = Evaluation.objects.filter(job=job.pk).first() if status not in MOVING else None
+        # Only if it is still running: another worker may have taken it over meanwhile
         if running.update(status=status, result=result, beat=tell_time()) and evaluation:
             outbox.announce_evaluation(evaluation, status)
     return status, result
 
 
 def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]:
-    """Do the work; how it ended, and what a person should know of it. Pages are told how far it is, or `progress`."""
+    """Do the work. Return its status and a message for the user. Progress goes to the pages, or to `progress`."""
     from workers.jobs import causal, circuit_graphs, circuits, exchange, judging, registration, sparse, sweeps
     from workers.jobs.evaluations import engine
 
@@ -165,11 +164,12 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
         tell = progress or _reporter(job.topic, stopped.exists, notify.KEPT_SECONDS)
         return JobStatus.DONE, does[JobKind(job.kind)](job, tell)
     except Cancelled:
+        # A stop by the user is final; a shutdown is not
         if lease.stopping.is_set():
             return JobStatus.QUEUED, "Its worker stopped; the next one goes on."
         return JobStatus.STOPPED, "Stopped. What was done is kept."
     except Exception as error:
-        if reason := explain_outage(error):  # it is asked for again within a minute or so
+        if reason := explain_outage(error):  # The next worker that claims it tries again
             log.warning("%s waits: %s", job, reason)
             return JobStatus.QUEUED, reason
         if isinstance(error, MaiaError):
@@ -179,8 +179,8 @@ def outcome(job: Job, progress: Progress | None = None) -> tuple[JobStatus, str]
 
 
 def _reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: int = 120) -> Progress:
-    """Tells the pages that wait how far work is, and keeps that for so many seconds; ends it when the worker stops, or
-    somebody stopped it."""
+    """Return a callback that reports progress to pages, stored for `kept` seconds. It raises Cancelled if the worker
+    shuts down or the user stops the job."""
     reported = 0.0
 
     def report(what: str, done: int, total: int) -> None:
@@ -198,6 +198,6 @@ def _reporter(topic: str, is_stopped: Callable[[], bool] = lambda: False, kept: 
 
 
 def recover() -> None:
-    """Have jobs and label checks done again that nobody is at."""
+    """Enqueue jobs and label checks whose worker died."""
     held.recover(Job, ask_for_work)
     held.recover(LabelCheck, partial(ask_for, "check_label"))

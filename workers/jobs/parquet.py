@@ -1,4 +1,5 @@
-"""Tables of exports as Parquet, a batch at a time. The one place that knows pyarrow, loaded when it is first used."""
+"""Write tables of exports as Parquet, one batch at a time. Only this module uses pyarrow for tables, imported on first
+use."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def write(table: Table, rows: QuerySet[Any], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
-    """Write the rows, for a person or for anybody. Returns how many."""
+    """Write the rows, as this person may see them. Return their number."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -25,7 +26,7 @@ def write(table: Table, rows: QuerySet[Any], target: IO[bytes], progress: Progre
     with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
         for batch in table.batches(rows, progress, viewer):
             ready = [
-                # Nested data of no fixed shape is written as JSON
+                # Nested data without a fixed schema is written as JSON
                 row | {name: json.dumps(row[name], ensure_ascii=False) for name in nested}
                 for row in batch
             ]

@@ -1,4 +1,4 @@
-"""From what a person writes, such as a hub id or a path, to the key of a model or a dataset, and to the system."""
+"""Convert user input, such as a hub id or a path, to the key of a model or dataset, or to a system."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from workers.protocols import LayerInfo
 from workers.record.systems import SystemSpec
 
 MAX_MODEL, MAX_DATASET = 200, 500
-"""Characters that a row can hold."""
+"""Maximum characters in a row."""
 SAVED_SIGNS = ("dataset_info.json", "dataset_dict.json", "state.json")
-"""Files that the library `datasets` leaves at the top of what it saves."""
+"""Files that the library `datasets` saves at the top of a folder."""
 PUBLISHED_SIGN = "images.npy"
-"""What a folder of published exemplars holds, or each of the folders of layers in it."""
+"""File in a folder of published exemplars, or in each folder of a layer below it."""
 FOLLOWING = "links"
-"""Family of the folders whose links are followed."""
+"""Family of folders whose links are followed."""
 PUBLISHED_DEPTH = 3
-"""Folders of model, dataset and layer that may lie between."""
+"""Maximum depth of folders in between: model, dataset and layer."""
 
 
 def model_key(written: str) -> str:
-    """The key of a model. A hub id or a folder without a family is one of transformers: "hf:…". Raises UnknownName."""
-    laboratory()  # adds what plug-ins register
+    """Return the key of a model. A hub id or folder without a family is one of transformers: "hf:…". Raises
+    UnknownName."""
+    laboratory()  # Plug-ins register their parts here
     text = written.strip()
     if names_plugin(registry.VISION_MODELS, text):
         return _check_key("model", make_absolute(text), MAX_MODEL)
@@ -37,9 +38,9 @@ def model_key(written: str) -> str:
 
 
 def dataset_key(written: str, *, follow_links: bool = False) -> str:
-    """The key of a dataset; of a folder, finds out of what kind it is. Raises UnknownName.
+    """Return the key of a dataset. The kind of a folder is detected. Raises UnknownName.
 
-    `follow_links`: of a folder of images, links that lead out of it are followed.
+    `follow_links` allows links out of a folder of images.
     """
     key = _find_key(written)
     family, _, path = key.partition(":")
@@ -51,7 +52,7 @@ def dataset_key(written: str, *, follow_links: bool = False) -> str:
 
 
 def _find_key(written: str) -> str:
-    laboratory()  # adds what plug-ins register
+    laboratory()  # Plug-ins register their parts here
     text = written.strip()
     if names_plugin(registry.DATASETS, text):
         return _check_key("dataset", make_absolute(text), MAX_DATASET)
@@ -63,7 +64,7 @@ def _find_key(written: str) -> str:
 
 
 def _find_family(folder: Path) -> str:
-    """Whether a folder was saved by the library `datasets`, holds published exemplars, or simply images."""
+    """Return the kind of a folder: saved by the library `datasets`, published exemplars, or images."""
     if any((folder / name).is_file() for name in SAVED_SIGNS):
         return "saved"
     above = ("*/" * depth for depth in range(PUBLISHED_DEPTH + 1))
@@ -71,19 +72,20 @@ def _find_family(folder: Path) -> str:
 
 
 def _split_key(text: str) -> tuple[Path, str]:
-    """A folder, and the split of it that may follow, as in "/data/birds#test"."""
+    """Return a folder and an optional split, as in "/data/birds#test"."""
     whole, (before, mark, after) = Path(text).expanduser(), text.rpartition("#")
+    # A folder may itself have "#" in its name
     return (whole, "") if whole.exists() or not mark else (Path(before).expanduser(), mark + after)
 
 
 def names_plugin(plugins: registry.Plugins, text: str) -> bool:
-    """Whether it is a name of the registry, or begins with a family of it."""
+    """True if the text is a key of the registry, or begins with a family."""
     family, colon, name = text.partition(":")
     return bool(name and family + colon in plugins) or (text in plugins and not text.endswith(":"))
 
 
 def make_absolute(key: str) -> str:
-    """The key with its path in full, if it names one that exists: workers run in another folder."""
+    """Return the key with an absolute path, if it names an existing one: workers run in another folder."""
     family, colon, name = key.partition(":")
     path, split = _split_key(name)
     return f"{family}:{path.absolute()}{split}" if colon and name and path.exists() else key
@@ -99,7 +101,7 @@ def _check_key(what: str, key: str, longest: int) -> str:
 
 
 def system_named(model: str, layer: str, unit: str, dataset: str = "") -> SystemSpec:
-    """The system; what kind it is follows from its layer. Raises RequestError if something does not exist."""
+    """Return the system; its kind follows from its layer. Raises RequestError if something does not exist."""
     key = make_absolute(model)
     layers = {info.name: info for info in laboratory().layers(key)}
     if layer not in layers:
@@ -111,19 +113,19 @@ def system_named(model: str, layer: str, unit: str, dataset: str = "") -> System
 
 
 def layer_of(spec: SystemSpec) -> LayerInfo:
-    """What is known of the system's layer. Raises UnknownName if it does not exist."""
+    """Return the system's layer. Raises UnknownName if it does not exist."""
     laboratory().check(spec)
     return next(info for info in laboratory().layers(spec.model) if info.name == spec.layer)
 
 
 def name_of(spec: SystemSpec) -> str:
-    """The name of the unit: a class, a concept; "" where units have none. Raises UnknownName."""
+    """Return the name of the unit, such as a class or concept; "" for unnamed units. Raises UnknownName."""
     names = layer_of(spec).names
     return names[spec.unit] if spec.unit < len(names) else ""
 
 
 def dataset_named(name: str) -> str:
-    """The key of a dataset, added or not, by its key, name or path. Raises UnknownName, listing what there is."""
+    """Return the key of a dataset, added or not, by its key, name or path. Raises UnknownName with the known ones."""
     if row := find_dataset(name):
         return row.key
     try:
@@ -134,7 +136,7 @@ def dataset_named(name: str) -> str:
 
 
 def find_dataset(name: str) -> Dataset | None:
-    """The row of a dataset that was added, by its key, its path or its name."""
+    """Return the row of an added dataset by its key, path or name."""
     rows = Dataset.objects.all()
     paths = rows.filter(key__in=[f"{family}:{name}" for family in ("folder", FOLLOWING, "saved", "published")])
     return rows.filter(key=name).first() or paths.first() or rows.filter(label=name).first()

@@ -1,4 +1,4 @@
-"""Published functions (FIND) in a folder: what there is, and the folder written again."""
+"""Examine published functions (FIND) in a folder, and copy the folder."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from workers.protocols import Progress
 
 
 def survey_folder(folder: str, progress: Progress) -> dict[str, Any]:
-    """What is listed, here and runnable of each family. Raises MissingPart where there is no benchmark; what `progress`
-    raises stops it."""
+    """Count the listed, present and runnable functions of each family. Raises MissingPart if there is no benchmark. An
+    exception in `progress` stops it."""
     model = _find_model(folder)
     return {
         "folder": str(model.benchmark.folder),
@@ -24,15 +24,14 @@ def survey_folder(folder: str, progress: Progress) -> dict[str, Any]:
 
 
 def copy_folder(folder: str, target: str) -> int:
-    """Write the published layout again, into a folder that is empty. Returns the number of functions. Raises
-    RequestError."""
+    """Write the published layout into an empty folder. Return the number of functions. Raises RequestError."""
     benchmark = _find_model(folder).benchmark
     write_layout(benchmark, target)
     return sum(len(each.functions) for each in benchmark.categories.values())
 
 
 def list_runnable(folder: str, family: str, count: int) -> tuple[str, list[int]]:
-    """The model's key, and the first runnable functions of a family, at most so many. Raises UnknownName."""
+    """Return the model's key and up to `count` runnable functions of a family. Raises UnknownName."""
     model = _find_model(folder)
     found: list[int] = []
     for number in sorted(model.list_numbers(family)):
@@ -44,6 +43,6 @@ def list_runnable(folder: str, family: str, count: int) -> tuple[str, list[int]]
 
 
 def _find_model(folder: str) -> PublishedFunctions:
-    """Raises MissingPart."""
+    """Return the model of a folder. Raises MissingPart."""
     key = plugin_keys.make_absolute(f"find:{folder}")
     return cast("PublishedFunctions", laboratory().model(key))

@@ -1,8 +1,7 @@
-"""Brings back what nobody works on. Beat runs it every 20 s, a worker once when it starts.
+"""Recover orphaned work. Beat runs it every 20 s, and each worker once at its start.
 
-Runs are claimed from the database, so one whose worker died is claimed again once its lease has lapsed. What is left to
-do here: runs that wait in nobody's flow, since whoever played them in the foreground is gone, and jobs whose message
-Redis lost.
+Runs are claimed from the database, so a run of a dead worker is claimed again when its lease expires. This job handles
+the rest: runs in no flow, whose foreground process is gone, and jobs whose message Redis lost.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from workers.jobs import claims, exchange, jail, long, thumbnails
 log = logging.getLogger(__name__)
 
 GRACE = timedelta(seconds=60)
-"""How long somebody may take to begin with a run that no worker is to play."""
+"""Time that a foreground process may take to start a run that workers must not play."""
 
 
 @shared_task(name="workers.jobs.recovery.recover")
 def recover() -> None:
-    """Put forsaken runs into their flow, and have forgotten jobs done."""
+    """Put orphaned runs into their flow, and enqueue lost jobs."""
     jail.publish_report()
     for run in _list_forsaken():
         log.warning("Run %s was forsaken and is queued again.", run.pk)
@@ -36,5 +35,5 @@ def recover() -> None:
 
 
 def _list_forsaken() -> list[Run]:
-    """Active runs that are in no flow and that nobody holds, by now."""
+    """Return active runs without a flow and without a valid lease, after the grace period."""
     return list(claims.list_claimable().filter(flow=None, due__lt=tell_time() - GRACE).only("pk"))

@@ -1,4 +1,4 @@
-"""What pages and commands ask for: models and datasets of one's own, and indexes of a model over a dataset."""
+"""Register models and datasets, and index models over datasets, for pages and commands."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from workers.protocols import Progress, no_progress
 
 
 def model(written: str, by: User | None = None) -> VisionModelRow:
-    """The row of a model, from then on offered by the form; loaded once, to list its layers.
+    """Return the row of a model, and offer it in the New run form. The model is loaded once to list its layers.
 
-    Raises UnknownName if there is no such model, MissingPart, with the command that gets it, if it is not here.
+    Raises UnknownName if it does not exist, MissingPart with the download command if it is not here.
     """
     key = plugin_keys.model_key(written)
     return catalogue.look_at_model(key, **sign(key in registry.VISION_MODELS, by))
 
 
 def dataset(key: str, label: str = "", by: User | None = None, progress: Progress = no_progress) -> Dataset:
-    """The row of a dataset, from then on offered by the form. Raises UnknownName, MissingPart, Cancelled."""
+    """Return the row of a dataset, and offer it in the New run form. Raises UnknownName, MissingPart, Cancelled."""
     return catalogue.look_at_dataset(key, progress, label=label.strip(), **sign(key in registry.DATASETS, by))
 
 
 def sign(named: bool, by: User | None) -> dict[str, Any]:
-    """Who added it, and when; nobody adds what the registry names."""
+    """Return who added it and when; empty for keys of the registry."""
     return {} if named else {"added_by": by, "added": timezone.now()}
 
 
 def add_model(job: Job, progress: Progress) -> str:
-    """What a job of kind "model" does."""
+    """Run a job of kind "model"."""
     progress(f"Looking at {job.subject}", 0, 1)
     row = model(job.subject, job.asked_by)
     return f"{row.name} has {row.layers.count()} layers and is in the New run form."
 
 
 def add_dataset(job: Job, progress: Progress) -> str:
-    """What a job of kind "dataset" does."""
+    """Run a job of kind "dataset"."""
     written = job.subject.strip()
     if not written.startswith(("/", "~")) and not plugin_keys.names_plugin(registry.DATASETS, written):
         raise UnknownName(f"{written!r} is no full path. Write it from the top, as /data/photographs.")
@@ -56,7 +56,7 @@ def add_dataset(job: Job, progress: Progress) -> str:
 
 
 def index(job: Job, progress: Progress) -> str:
-    """Index what the job names; what an earlier attempt has done is not done again."""
+    """Run a job of kind "index". Layers from an earlier attempt are not indexed again."""
     model, names = str(job.options.get("model", "")), list(job.options.get("layers", []))
     insist = bool(job.options.get("insist"))
     dataset = known_dataset(job.subject)
@@ -65,7 +65,7 @@ def index(job: Job, progress: Progress) -> str:
 
 
 def known_dataset(name: str) -> Dataset:
-    """The row of a dataset by its key, its name or its path. Raises UnknownName, listing what there is."""
+    """Return the row of a dataset by key, name or path. Raises UnknownName with the known ones."""
     if row := find_dataset(name):
         return row
     there = ", ".join(Dataset.objects.values_list("key", flat=True)) or "none yet"
@@ -75,11 +75,11 @@ def known_dataset(name: str) -> Dataset:
 def index_layers(
     dataset: Dataset, model_name: str, names: Sequence[str], progress: Progress, *, insist: bool = False
 ) -> str:
-    """Index these layers, all of the model's if none is named. Returns a sentence on what is there now.
+    """Index these layers, or all layers of the model. Return a summary.
 
-    `insist`: published exemplars are taken, and marked, even if they are of other weights.
+    With `insist`, published exemplars of other weights are used, and marked.
 
-    Raises UnknownName, MissingPart, and Cancelled if `progress` does; the same call then goes on where it was.
+    Raises UnknownName, MissingPart, and Cancelled if `progress` does; the same call then resumes.
     """
     row = catalogue.look_at_model(plugin_keys.model_key(model_name))
     layers, left = _published_of(dataset, _named_layers(row, names))
@@ -87,7 +87,7 @@ def index_layers(
     made.prepare([layer.name for layer in layers], progress, insist=insist)
     note_index(dataset, layers)
     skipped = made.skipped()
-    # Write down which images an index left out
+    # Record the images that the index skipped
     dataset.broken_count = skipped.count
     dataset.broken = [
         {"file": each.file, "reason": each.reason.removeprefix(f"{each.file}: ")} for each in skipped.first
@@ -102,9 +102,10 @@ def index_layers(
 
 
 def _published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], list[Layer]]:
-    """Of layers, those that a dataset can be indexed for, and the rest; one of plain images can be for all.
+    """Split layers into those that a dataset can be indexed for, and the rest. A dataset of plain images fits all
+    layers.
 
-    Raises MissingPart if published exemplars are of none of them.
+    Raises MissingPart if published exemplars fit none of them.
     """
     there: Sequence[str] | None = getattr(laboratory().dataset(dataset.key), "layer_names", None)
     if there is None:
@@ -116,7 +117,7 @@ def _published_of(dataset: Dataset, layers: list[Layer]) -> tuple[list[Layer], l
 
 
 def _named_layers(model: VisionModelRow, names: Iterable[str]) -> list[Layer]:
-    """Raises UnknownName for a layer that the model does not have."""
+    """Return the named layers, or all. Raises UnknownName for a missing one."""
     layers = {layer.name: layer for layer in model.layers.all()}
     if unknown := [name for name in names if name not in layers]:
         raise UnknownName(f"{model.name} has no layer {unknown[0]!r}. Choose from: {', '.join(layers)}.")

@@ -1,7 +1,7 @@
-"""The threads of a worker that play rounds: each claims a run, plays one round of it, and claims again.
+"""Threads of a worker that play rounds: each claims a run, plays one round of it, and claims again.
 
-Celery's own threads are for long jobs, so neither kind waits for the other. A bell (`experiments.core.queue.ring`)
-wakes threads that found nothing to claim; they look by themselves too, more and more seldom, since a bell may be lost.
+Celery's own threads do long jobs, so neither kind waits for the other. A bell (`experiments.core.queue.ring`) wakes
+idle threads. They also check by themselves, less and less often, because a ring may be lost.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from workers.jobs.kept_states import MAX_RECENT
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS, MAX_LOOK_SECONDS = 1.0, 5.0
-"""Between two looks of a thread that finds nothing: at first, and after a while."""
+"""Interval between checks of an idle thread in seconds: at first, and at most."""
 STOP_SECONDS = 20.0
-"""How long rounds under way may take to unwind when the worker is stopped."""
+"""Time for current rounds to stop when the worker shuts down, in seconds."""
 
 
 players: list[RoundThreads] = []
-"""The threads of this process, once its worker is ready; none in a terminal."""
+"""The threads of this process, after its worker is ready; none in a terminal."""
 
 
 class Bell:
-    """Wakes all threads that wait for it; a ring while nobody waits is not remembered."""
+    """Wakes all waiting threads. A ring without waiting threads is not remembered."""
 
     def __init__(self) -> None:
         self._turn = threading.Condition()
@@ -43,13 +43,13 @@ class Bell:
             self._turn.notify_all()
 
     def wait(self, seconds: float) -> bool:
-        """True if it rang."""
+        """Wait for a ring. Return False after `seconds` without one."""
         with self._turn:
             return self._turn.wait(seconds)
 
 
 class RoundThreads:
-    """`count` threads. `began` and `ended` are told of each round: its key, and the run."""
+    """`count` threads that play rounds. `began` is called with the key and run of each round, `ended` with the key."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class RoundThreads:
             thread.start()
 
     def stop(self) -> None:
-        """Wait until the rounds under way have unwound; `lease.stopping` is set."""
+        """Wait until current rounds have stopped. `lease.stopping` must be set."""
         self.bell.ring()
         for thread in self._threads:
             thread.join(STOP_SECONDS)
@@ -79,11 +79,13 @@ class RoundThreads:
         claimer, wait = Claimer(self._held, self._list_recent), LOOK_SECONDS
         try:
             while not lease.stopping.is_set():
+                # Django closes broken connections only around requests
                 close_old_connections()
                 run = self._claim(claimer)
                 if run is not None:
                     self._play(run)
                     wait = LOOK_SECONDS
+                # Random, so that idle threads of many workers do not query at the same moment
                 elif self.bell.wait(wait * random.uniform(0.75, 1.25)):
                     wait = LOOK_SECONDS
                 else:
@@ -92,7 +94,7 @@ class RoundThreads:
             connection.close()
 
     def _claim(self, claimer: Claimer) -> Run | None:
-        """The next run; None too while the code is not of the database's version, or the database is away."""
+        """Return the next run; None also if the code does not fit the database's version, or the database is down."""
         try:
             return claimer.claim() if not code_version.explain_difference() else None
         except DatabaseError as error:

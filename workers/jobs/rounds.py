@@ -1,4 +1,4 @@
-"""One round of a run that has been claimed, and what follows from how it ended."""
+"""Play one round of a claimed run, and handle how it ends."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ from workers.record.statuses import Status
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5
-"""How long a step that failed waits before it is tried again."""
+"""Delay before a failed step is tried again, in seconds."""
 OUTAGE_SECONDS = 15
-"""How long a run waits before somebody looks whether what was away or full is there again."""
+"""Delay before a run is tried again after an outage, in seconds."""
 _outages: deque[str] = deque(maxlen=1)
-"""What held a run up last: the log warns of it once, not for every run that waits."""
+"""The latest outage. The log warns of it once, not for every run that waits."""
 
 
 def play_claimed(run: Run, *, any_model: bool = False) -> None:
-    """Play one round and give the run back; its flow is charged for the time that took. `any_model` as in
-    `run_round.play`."""
+    """Play one round and release the run. Its flow is charged for the time. `any_model` as in `run_round.play`."""
     from workers.jobs.run_round import play
 
     began, known = time.monotonic(), run.last_seq
@@ -51,7 +50,7 @@ def play_claimed(run: Run, *, any_model: bool = False) -> None:
 
 
 def _put_off(run: Run, error: Exception) -> None:
-    """Have the round played again a little later; raise what is neither trouble with the machinery nor an outage."""
+    """Play the round again a little later. Raise the error again if it is neither an outage nor a MachineryError."""
     held_up = explain_outage(error)
     if not held_up and not isinstance(error, MachineryError):
         raise error
@@ -74,7 +73,7 @@ def _with_cause(error: Exception) -> str:
 
 
 def check_conclusion(run_id: int) -> None:
-    """Have what the run concluded tested on images that the agent never saw, where that is wanted."""
+    """Request a check of the run's conclusion on images that the agent never saw, if checks are on."""
     run = Run.objects.get(pk=run_id)
     if run.status == Status.CONCLUDED and requests.is_wanted(run):
         requests.request_check_of(run)

@@ -1,6 +1,6 @@
-"""A thread of the worker that does the same thing again and again: heartbeats, and what the worker says of itself.
+"""A worker thread that repeats one step, such as heartbeats and status reports.
 
-Such a thread never ends unseen: a step that fails is written to the worker's output and tried again next time.
+The thread never dies silently: a failed step is logged and tried again next time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ log = logging.getLogger(__name__)
 
 
 class Routine:
-    """Does `step` every so many seconds, from the start of a `with` block until its end, or until it answers False.
+    """Calls `step` periodically during a `with` block, until it returns False.
 
-    The step may raise anything. What it raises is logged with its traceback, and again only once it changes. A
-    connection to the database that broke is opened anew for the next step.
+    The step may raise anything. The exception is logged with its traceback, and again only if it changes. A broken
+    database connection is reopened before the next step.
     """
 
     def __init__(self, name: str, every: float, step: Callable[[], bool]) -> None:
@@ -41,7 +41,7 @@ class Routine:
         try:
             while not self._over.wait(self._every):
                 try:
-                    connection.close_if_unusable_or_obsolete()  # Django does this for requests alone
+                    connection.close_if_unusable_or_obsolete()  # Django does this only for requests
                     if not self._step():
                         return
                     trouble = ""

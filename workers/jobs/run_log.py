@@ -1,6 +1,6 @@
-"""The run log in the database: every step of a run, recorded under the claim of one worker.
+"""The run log in the database: records every step of a run, under the claim of one worker.
 
-A `RunLog` (agent/run_log.py) over `experiments.core.transcript`, `experiments.core.notify` and the image store.
+A `RunLog` (agent/run_log.py) on top of `experiments.core.transcript`, `experiments.core.notify` and the image store.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from workers.record.events import Ended, Event, Note, Payload, Replied
 from workers.record.experiments import LogEntry
 
 DRAFT_EVERY = 0.1
-"""Seconds between two pieces of a reply under way."""
+"""Interval between pieces of a streamed reply, in seconds."""
 
 REPORT_EVERY = 0.25
-"""Seconds between two reports on long work."""
+"""Interval between progress reports, in seconds."""
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at whether the run was stopped."""
+"""Interval between checks whether the run was stopped, in seconds."""
 
 
 MAX_LEFT = 1_000_000
-"""Bytes that an experiment leaves, up to which they are kept between rounds."""
+"""Maximum bytes of an experiment's saved state that are kept in memory between rounds."""
 
 _AT_ONCE = 200
-"""Events read by one query."""
+"""Number of events read per query."""
 
 
 class DatabaseRunLog:
-    """For one claim of one run; used by one thread."""
+    """The log of one claim of a run. Used by one thread."""
 
     def __init__(self, run: Run, images: ImagesInDatabase, lost: threading.Event) -> None:
         self.run = run
@@ -53,11 +53,11 @@ class DatabaseRunLog:
         self.began = time.monotonic()
         self._known = RunState()
         self._last: Row | None = None
-        """The row of the last event that is known."""
+        """Row of the last known event."""
         self._left: bytes | None = None
-        """What the last experiment left; None where the database has to tell."""
+        """State left by the last experiment; None if it must be read from the database."""
         self._is_current = False
-        """Whether nothing can have come since the last event that is known."""
+        """True if no other event can have come since the last known one."""
         self.sent = 0
         self.drafted = self.looked = self.reported = 0.0
         self.stop = self.showing = False
@@ -67,14 +67,14 @@ class DatabaseRunLog:
         return self._known
 
     def read(self) -> RunState:
-        # An event that was just recorded came right after the last one known, so that there is nothing else to read
+        # An event recorded just now follows the last known one, so there is nothing else to read
         if not self._is_current:
             self._read_on()
         self._is_current = False
         return self._known
 
     def keep_state(self) -> None:
-        """Have this process go on with what is known by now, once it plays the run again."""
+        """Keep the known state in this process for its next round of the run."""
         if self._last is not None:
             left = self._left if self._left is None or len(self._left) <= MAX_LEFT else None
             kept_states.put(self.run, KeptState(self._known, self._last, left))
@@ -82,6 +82,7 @@ class DatabaseRunLog:
     def _read_on(self) -> None:
         if self._last is None and (kept := kept_states.take(self.run)):
             rows = transcript.list_events(self.run.pk, kept.last.seq - 1, _AT_ONCE)
+            # The overlap of one row proves that the kept state still belongs to this run
             if rows and kept.ends_with(rows[0]):
                 self._known, self._last, self._left = kept.state, rows[0], kept.left
                 self._add(rows[1:])
@@ -98,10 +99,10 @@ class DatabaseRunLog:
             self._known.add(Event(row.seq, row.kind, row.content))
             self._last = row
             if row.kind == "result":
-                self._left = None  # that of another worker, unless it was recorded here
+                self._left = None  # The result may be another worker's; if recorded here, the caller sets it
 
     def _add_recorded(self, row: Row, state: bytes) -> None:
-        """Add what was recorded here. Where others came between, it is read with them."""
+        """Add an event recorded here. If others came in between, it will be read with them."""
         if row.seq == self._known.last_seq + 1:
             self._add([row])
             self._is_current = True
@@ -115,7 +116,7 @@ class DatabaseRunLog:
         if isinstance(payload, Ended) and payload.conclusion.bias:
             payload = add_tests(payload, [each.payload for each in self.read().events])
         if isinstance(payload, Replied):
-            # What came since the last piece, so that browsers have all words before the event
+            # Send the rest, so that browsers have all words before the event
             self._send_draft(payload.text)
         try:
             row = self._conclude(payload, seen) if kind == "concluded" else self._record(kind, payload, state)
@@ -129,7 +130,7 @@ class DatabaseRunLog:
         if isinstance(payload, Replied):
             counters.PROVIDER_ERRORS.inc(len(payload.provider_errors))
         self.show("", 0, 0)
-        # Once it is there for good: an event that is rolled back must not stay in the state
+        # After the commit: an event that is rolled back must not stay in the state
         transaction.on_commit(partial(self._add_recorded, row, state))
         return event
 
@@ -138,18 +139,19 @@ class DatabaseRunLog:
         return transcript.append(self.run.pk, kind, payload, fence=fence, seconds=seconds, state=state)
 
     def _conclude(self, payload: Payload, seen: int) -> Row:
-        """Record the end, unless a note came after the event number `seen`: that is returned then."""
+        """Record the end. If a note came after the event number `seen`, return the note instead."""
         with transaction.atomic():
+            # The lock keeps a note from slipping in between the query and the end
             Run.objects.select_for_update().get(pk=self.run.pk)
             rows = transcript.list_events(self.run.pk, seen, _AT_ONCE)
             note = next((row for row in rows if isinstance(row.content, Note)), None)
             return note or self._record("concluded", payload)
 
     def record_copied(self) -> None:
-        """The run has begun with what was copied from another."""
+        """Called after the events of a fork's parent were copied."""
 
     def entries(self) -> list[LogEntry]:
-        """Everything logged in the run so far."""
+        """Return everything logged in the run so far."""
         return [entry for result in self._known.results for entry in result.entries]
 
     def state(self) -> bytes:
@@ -182,7 +184,7 @@ class DatabaseRunLog:
             self.reported = now
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Send a report to the viewers; an empty one takes the last away, if one is there."""
+        """Send a report to the viewers. An empty one removes the last."""
         if what or self.showing:
             notify.progress(self.run.pk, what, done, total)
         self.showing = bool(what)
@@ -191,7 +193,7 @@ class DatabaseRunLog:
         return explain_outage(error)
 
     def is_cancelled(self) -> bool:
-        """Whether a person stopped the run. Raises LeaseLost if this worker must let go of it."""
+        """True if a person stopped the run. Raises LeaseLost if this worker must release it."""
         if lease.stopping.is_set() or self.lost.is_set():
             raise LeaseLost(f"This worker lets go of run {self.run.pk}; the next claim continues it.")
         if not self.stop and time.monotonic() - self.looked >= LOOK_EVERY:
@@ -202,11 +204,11 @@ class DatabaseRunLog:
         return self._look()
 
     def _look(self) -> str:
-        """See whether a person stopped the run; returns who wants it paused. Raises LeaseLost."""
+        """Check whether a person stopped the run; return who asked for a pause. Raises LeaseLost."""
         held = Run.objects.filter(pk=self.run.pk, fence=self.run.fence)
         wanted = held.values_list("pause_requested", "cancel_requested").first()
         if wanted is None:
-            # This process stood still for so long that another worker claimed the run
+            # This process was suspended so long that another worker claimed the run
             raise LeaseLost(f"Run {self.run.pk} is held by another worker.")
         pause, self.stop = wanted
         self.looked = time.monotonic()

@@ -1,6 +1,6 @@
-"""Plays rounds of a run that has been claimed: the database on one side, the laboratory on the other.
+"""Play rounds of a claimed run: connects the database and the laboratory.
 
-Called by `rounds` (one round for each job) and by `foreground` (the command line).
+Called by `rounds` (one round per claim) and by `foreground` (the command line).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ RunLogOf = Callable[[Run, ImagesInDatabase, Event], DatabaseRunLog]
 
 
 def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_model: bool = False) -> bool:
-    """Play one round; `any_model` lets it ask its backbone for a model of the provider that is not on offer.
+    """Play one round. `any_model` allows a model of the provider that is not in the list.
 
-    True while the run goes on. Raises MachineryError, LeaseLost; see `agent.loop.play_round`.
+    Return True if the run continues. Raises MachineryError, LeaseLost; see `agent.loop.play_round`.
     """
     images = ImagesInDatabase()
     run_log = run_log_of(run, images, lost)
@@ -75,9 +75,9 @@ def play(run: Run, lost: Event, run_log_of: RunLogOf = DatabaseRunLog, *, any_mo
 
 
 def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
-    """Record how the run begins if it is not there, and give what writes the replies. Raises RequestError."""
-    laboratory()  # from here on the registry has what plug-ins add
-    # Raises UnknownName for what a form would not offer: a file that somebody brought may name anything
+    """Record the start of the run if missing, and return the backbone that writes its replies. Raises RequestError."""
+    laboratory()  # Plug-ins register their parts here
+    # Raises UnknownName for parts that a form would not offer: an imported run may name anything
     unknown = find_unknown_part(run)
     if not unknown and not any_model:
         unknown = explain_unoffered(run, registry.list_models(registry.BACKBONES, run.backbone, laboratory().settings))
@@ -97,9 +97,9 @@ def prepare(run: Run, run_log: DatabaseRunLog, any_model: bool) -> Backbone:
 
 
 def first_event(run: Run) -> Started:
-    """What the agent is told, and what the run is made with.
+    """Return what the agent is told, and what the run is made with.
 
-    Raises RequestError if the question, a limit or the system makes no sense, MissingPart if something is not there.
+    Raises RequestError for an invalid question, limit or system, MissingPart if something is missing.
     """
     spec = _spec_of(run)
     laboratory().check(spec)
@@ -121,11 +121,11 @@ def first_event(run: Run) -> Started:
 
 
 def _check_ablation(spec: SystemSpec) -> None:
-    """Raises RequestError where nothing follows from changing the system's unit, before anything is paid for."""
+    """Raise RequestError if changing the unit has no effect on the output, before anything is paid for."""
     try:
         laboratory().ablation(spec).check()
     except ToolMisuse as error:
-        # No MissingPart: the run would wait for a part that cannot come
+        # Not MissingPart, which would make the run wait for something that cannot come
         raise RequestError(f"{error} Or ask without ablation.") from error
 
 
@@ -146,7 +146,7 @@ def _write_reference(run: Run, spec: SystemSpec) -> str:
 
 
 class StopButton:
-    """Stops a program that a person wrote: it ends, and its run goes on. Nobody can press that of an agent's."""
+    """Stops a program that a person wrote; its run continues. An agent's program cannot be stopped alone."""
 
     def __init__(self, run: Run, number: int, run_log: DatabaseRunLog) -> None:
         round_number = run.experiments.filter(number=number).values("round")[:1]
@@ -155,15 +155,15 @@ class StopButton:
         self.reply = sent.first() if by_person else None
         self.run_log = run_log
         self.who = ""
-        """Who stopped it; empty while nobody has."""
+        """Who stopped it, or ""."""
         self.began = self.looked = time.monotonic()
 
     def is_pressed(self) -> bool:
-        """Whether the program is to end, be it alone or with its run. Cheap to call often. Raises LeaseLost."""
+        """True if the program must end, alone or with its run. Cheap to call often. Raises LeaseLost."""
         return self.run_log.is_cancelled() or self.is_stopped()
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Show what a tool does. Raises Cancelled if it is to end."""
+        """Show the progress of a tool. Raises Cancelled if it must end."""
         self.run_log.progress(what, done, total)
         if self.is_stopped():
             raise Cancelled("A person stopped the program.")
@@ -178,7 +178,7 @@ class StopButton:
 
 
 class SandboxRunner:
-    """Runs an experiment's program in the sandbox, against the system and the tools of the run."""
+    """Runs an experiment's program in the sandbox, with the run's system and tools."""
 
     def __init__(self, run: Run, run_log: DatabaseRunLog, images: ImagesInDatabase, backbone: Backbone) -> None:
         self.run = run
@@ -226,7 +226,7 @@ class SandboxRunner:
     def make_context(
         self, number: int, describer: BackboneDescriber | None, stop: StopButton
     ) -> ExperimentContext | FunctionContext:
-        """System and tools of experiment `number`."""
+        """Return system and tools of experiment `number`."""
         spec, earlier = _spec_of(self.run), self.run_log.entries()
         if spec.kind == FUNCTION:
             return laboratory().function_context(spec, earlier, number)
@@ -243,20 +243,20 @@ class SandboxRunner:
         )
 
     def ordinary_images(self) -> tuple[Observation, ...]:
-        """Random ordinary images of the dataset: the same ones whenever the run's first experiment is run again."""
+        """Return random ordinary images of the dataset, the same ones if the first experiment is repeated."""
         spec = _spec_of(self.run)
         if spec.kind == FUNCTION:
             return ()
         return laboratory().ordinary_images(spec, self.images, self.run.seed, self.run.toolset, self.run_log.progress)
 
     def describer(self, number: int) -> BackboneDescriber:
-        """The run's backbone as an observer; what it answered in earlier experiments is not kept any longer."""
+        """Return the run's backbone as an observer. Its answers in earlier experiments are deleted."""
         folder = laboratory().settings.state / "descriptions"
         kept = folder / f"{self.run.pk}-{self.run.created:%Y%m%d%H%M%S%f}-{number}.jsonl"
         for other in folder.glob(f"{self.run.pk}-*"):
             if other != kept:
                 other.unlink(missing_ok=True)
-        # The run log's progress, which also ends what a tool waits for once the run's time is well past
+        # Also ends a tool's waiting after the run's time limit
         until = time.monotonic() + time_left(self.run_log.known, self.run_log.seconds()) + GRACE
 
         def progress(what: str, done: int, total: int) -> None:
@@ -272,17 +272,17 @@ def _spec_of(run: Run) -> SystemSpec:
 
 
 def limits_of(run: Run) -> Limits:
-    """The run's limits; one that is missing or null is none."""
+    """Return the run's limits. A missing or null one means no limit."""
     return Limits(**{each.name: run.limits.get(each.name) for each in fields(Limits)})
 
 
 def _name_parts(run: Run) -> dict[str, str]:
-    """What the run is made with, by name and revision. Raises MissingPart, before anything is paid for."""
+    """Return the parts of the run with names and revisions. Raises MissingPart, before anything is paid for."""
     lab = laboratory()
     backbone = lab.backbone(run.backbone, run.backbone_model)
     if problem := without_price(limits_of(run), backbone.label, backbone.price_known):
         raise MissingPart(problem)
-    lab.tool_backends(run.toolset)  # raises UnknownName
+    lab.tool_backends(run.toolset)  # Raises UnknownName
     tools = registry.TOOLSETS[run.toolset]
     dataset = str(run.options.get("dataset") or lab.settings.dataset)
     scale = next((layer.scale for layer in lab.layers(run.model) if layer.name == run.layer), "")
@@ -298,12 +298,12 @@ def _name_parts(run: Run) -> dict[str, str]:
 
 
 def _format_key(key: str, part: Any) -> str:
-    """The key of a plug-in, with its own name and its revision where it has them."""
+    """Return the key of a plug-in, with its name and revision if it has them."""
     own = [str(getattr(part, field, "")) for field in ("name", "revision")]
     return " ".join([key, *(word for word in own if word and word != key)])
 
 
 def versions() -> dict[str, str]:
-    """What made the results, for whoever wants to make them again."""
+    """Return versions of packages that affect results, so that they can be reproduced."""
     packages = ("torch", "transformers", "diffusers", "datasets", "openai", "numpy", "pillow", "panda3d")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}

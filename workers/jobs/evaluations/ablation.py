@@ -1,6 +1,6 @@
-"""Ablations (paper, section 4.3, Table A5): the same neurons with fewer tools, and with a generator that errs.
+"""Ablations (paper, section 4.3, Table A5): the same neurons with fewer tools, and with a flawed generator.
 
-The full toolset comes first, and is compared with each other one, paired by unit.
+The full toolset comes first. Every other one is compared with it, paired by unit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workers.record.evaluations import EvaluationResult, Figure
 
 FULL = "toybox"
 ABLATED = ("toybox-exemplars", "toybox-generated", "toybox-no-edits", "toybox-flawed")
-"""Toolsets of the registry beside the full one: exemplars alone, none of them, no edits, a generator that errs."""
+"""Toolsets compared with the full one: exemplars only, generated images only, no edits, a flawed generator."""
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:

@@ -1,7 +1,7 @@
-"""The agent's runs of an evaluation: sweeps of its units, played by whichever threads are free.
+"""The agent's runs of an evaluation: sweeps over its units, played by free worker threads.
 
-Each item is given its run once the sweep is laid out, and waits for it to end. In a terminal, where no thread plays,
-the evaluation plays its runs itself, one round after the other.
+Each item gets its run when the sweep is created, and waits until it ends. In a terminal there are no such threads: the
+evaluation plays its runs itself, one round at a time.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from workers.record.limits import DEFAULT_LIMITS
 
 
 def by_workers() -> bool:
-    """Whether threads of workers play the runs: in a terminal nobody else may."""
+    """True if worker threads play the runs, as everywhere except in a terminal."""
     return bool(round_threads.players)
 
 
 def ask_agent(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> None:
-    """Give every item of the agent that lacks a run its own. Runs that are there are kept, so it can be done again.
+    """Create a run for each item of the agent that has none. Existing runs are kept, so it can be repeated.
 
-    Raises RequestError if the evaluation's owner may not ask any more, Cancelled.
+    Raises RequestError if the evaluation's owner may no longer start runs, and Cancelled.
     """
     try:
+        # A previous attempt may have created sweeps and died before their runs
         _lay_out(evaluation, progress)
         for sweep in _draft_sweeps(evaluation, procedure):
             actions.add_sweep(Actor(evaluation.owner), sweep)
@@ -47,7 +48,7 @@ def ask_agent(evaluation: Evaluation, procedure: Procedure, progress: Progress) 
 
 
 def _lay_out(evaluation: Evaluation, progress: Progress) -> None:
-    """Make what runs are left to make of its sweeps, and give each to its item."""
+    """Create the missing runs of its sweeps, and assign each to its item."""
     for sweep in evaluation.sweeps.exclude(status=SweepStatus.STOPPED):
         sweeps.make_runs(sweep, progress)
     lacking: dict[tuple[str, str, int, bool, str], EvaluationItem] = {}
@@ -57,25 +58,27 @@ def _lay_out(evaluation: Evaluation, progress: Progress) -> None:
         lacking[spec.model, spec.layer, spec.unit, _has_hints(item), named] = item
     for run in Run.objects.filter(sweep__evaluation=evaluation, evaluation_items=None).order_by("sweep_place"):
         place = run.model, run.layer, run.unit, bool(run.options.get("hints"))
+        # A run's toolset may be the item's own choice or the evaluation's
         if key := next((key for key in ((*place, run.toolset), (*place, "")) if key in lacking), None):
             EvaluationItem.objects.filter(pk=lacking.pop(key).pk).update(run=run)
 
 
 def _list_lacking(evaluation: Evaluation) -> QuerySet[EvaluationItem]:
-    """Items of the agent without a run, in their order; those of units that left the catalogue are left out."""
+    """Return the agent's items without a run, in order. Items whose unit left the catalogue are omitted."""
     rows = evaluation.items.filter(source=AGENT, status=ItemStatus.PLANNED, run=None, unit__isnull=False)
     return rows.select_related("unit__layer__model").order_by("position")
 
 
 def _draft_sweeps(evaluation: Evaluation, procedure: Procedure) -> Iterator[Sweep]:
-    """One for all units of a model that are asked alike, over one dataset with the same toolsets and with hints or
-    without; none is saved."""
+    """Yield unsaved sweeps: one for all units with the same model, dataset, toolsets and use of hints."""
+    # 1. Collect the toolsets of each unit
     toolsets: dict[tuple[int, bool], list[str]] = defaultdict(list)
     first: dict[tuple[int, bool], EvaluationItem] = {}
     for item in _list_lacking(evaluation):
         asked = item.unit_id or 0, _has_hints(item)
         toolsets[asked].append(find_toolset(evaluation, item))
         first.setdefault(asked, item)
+    # 2. Group units that can share a sweep
     alike: dict[tuple[str, str, bool, tuple[str, ...]], list[EvaluationItem]] = defaultdict(list)
     for asked, item in first.items():
         spec = spec_of(evaluation, item)
@@ -90,7 +93,7 @@ def _draft_sweeps(evaluation: Evaluation, procedure: Procedure) -> Iterator[Swee
 
 
 def _has_hints(item: EvaluationItem) -> bool:
-    """Whether its agent is given some inputs with their outputs to begin with."""
+    """True if the agent starts with some inputs and their outputs."""
     return bool(item.options.get("hints"))
 
 
@@ -130,18 +133,18 @@ def _draft(
 
 
 def _find_limits(evaluation: Evaluation) -> dict[str, float | None]:
-    """Of each run: the usual ones, but for its cost where no price is known."""
+    """Return the limits of each run: the defaults, without a cost limit if the price is unknown."""
     known = laboratory().backbone(evaluation.backbone, evaluation.backbone_model).price_known
     return {**DEFAULT_LIMITS, "cost": DEFAULT_LIMITS["cost"] if known else None}
 
 
 def list_runs(evaluation: Evaluation) -> QuerySet[Run]:
-    """The agent's runs."""
+    """Return the agent's runs."""
     return Run.objects.filter(pk__in=evaluation.items.filter(source=AGENT).values("run"))
 
 
 def play_one(evaluation: Evaluation, progress: Progress) -> bool:
-    """Play a round of one of its runs in this thread, that of the run under way; False if there is none to claim."""
+    """Play a round of one run in this thread, preferring the run in progress. False if no run can be claimed."""
     run = claims.claim_first(claims.list_claimable().filter(pk__in=list_runs(evaluation).values("pk")))
     if run is None:
         return False

@@ -1,7 +1,7 @@
-"""Biases (paper, section 5.2): in which contexts is a class found less or more probable? Each finding is a statement,
-tested on the run's own images with a correction for the number of statements of the run.
+"""Biases (paper, section 5.2): contexts in which a class is found more or less probable. Each finding is a statement,
+tested on the run's own images and corrected for the number of statements in the run.
 
-Where biases were planted there is a truth: how many of them are found, and how many statements are false.
+Planted biases have a known truth: count how many are found, and how many statements are false.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from workers.record.evaluations import Cell, EvaluationResult, ResultTable
 DEFAULT_UNITS = 6
 GOAL_FOUND, GOAL_FALSE = 0.9, 0.05
 MAX_IMAGES = 8
-"""Images of either set of a statement."""
+"""Maximum number of images on either side of a statement."""
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Classes whose biases were planted, one seed after the other; of another model, classes by lot."""
+    """Plan classes with planted biases, one seed after the other; for another model, random classes."""
     del progress
     named = str(evaluation.options.get("model") or "")
     seeds = range(evaluation.seed, evaluation.seed + (1 if named else int(evaluation.options.get("repeats") or 1)))
@@ -63,13 +63,14 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
 
 
 def _check(run: Run) -> list[BiasStatement]:
-    """The statements of a run, tested on what it logged."""
+    """Return the statements of a run, tested on its logged images."""
     payloads = [row.content for row in transcript.list_events(run.pk, 0)]
     return check_run(str(run.conclusion.get("bias") or ""), payloads)
 
 
 def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement]) -> dict[str, Any]:
-    """Whether the planted bias was found, and how many statements fresh scenes do not bear out; {} without a truth."""
+    """Return whether the planted bias was found, and how many statements fresh scenes contradict; {} without a
+    truth."""
     assert item.unit is not None
     model: Any = laboratory().model(item.unit.layer.model.name)
     if not hasattr(model, "planted"):
@@ -77,6 +78,7 @@ def _compare_with_truth(item: EvaluationItem, statements: Sequence[BiasStatement
     name = item.unit.layer.name_of(item.unit.number)
     real = {each.context: each.size for each in model.list_effects(item.unit.number) if each.real}
     holding = [each for each in statements if each.test.holds]
+    # A statement is false if its effect has the wrong sign, or if no effect is real
     false = sum(real.get(each.stated.context, 0.0) * (each.test.effect or 0.0) <= 0 for each in holding)
     planted = model.planted[name]
     found = any(each.stated.context == planted for each in holding)

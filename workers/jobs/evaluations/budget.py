@@ -1,4 +1,4 @@
-"""The budget of an evaluation: what it has taken, and whether more of it is still within the limits."""
+"""The budget of an evaluation: what it has spent, and whether the next step fits in."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from experiments.sweeps import of_evaluation
 from workers.record.statuses import ACTIVE
 
 GROWTH = 2.0
-"""A reply may cost so many times the mean of its run: each sends the conversation before it again."""
+"""Assumed cost of a reply relative to the mean of its run. Replies get dearer because each one sends the whole
+conversation."""
 
 
 def find_cost(evaluation: Evaluation) -> float:
-    """US dollars, of its runs, its checks, its judge and what was asked beside them, as far as prices are known."""
+    """Return the US dollars spent on runs, label checks, the judge and other requests. Unknown prices count 0."""
     runs = evaluation.items.aggregate(spent=Sum("run__cost"))["spent"] or 0.0
     checks = evaluation.items.aggregate(spent=Sum("label_check__cost"))["spent"] or 0.0
     judges = Judge.objects.filter(trial__evaluation=evaluation, trial__judges_wanted=0)
     judged = judges.aggregate(spent=Sum("cost"))["spent"] or 0.0
+    # Single requests, such as one-shot labels, store their cost in the item's scores
     beside = sum(float(scores.get("cost") or 0) for scores in evaluation.items.values_list("scores", flat=True))
     return float(runs + checks + judged) + beside
 
 
 def _find_seconds(evaluation: Evaluation) -> float:
-    """Seconds of work, those of runs that are not scored yet with them."""
+    """Return the seconds of work, with those of runs that are not scored yet."""
     under_way = evaluation.items.filter(IS_UNSCORED).aggregate(took=Sum("run__seconds"))
     return evaluation.seconds + float(under_way["took"] or 0.0)
 
 
 def explain_budget(evaluation: Evaluation, *, by_workers: bool = False) -> str:
-    """Why nothing further is begun; "" while the budget lasts, which its sweeps then keep within by themselves.
+    """Return why nothing more may start, "" while the budget lasts. Also passes the rest of the budget to its sweeps.
 
-    What the next reply of a run will cost is known only afterwards: it is taken to cost twice what replies of the
-    dearest run do.
+    The cost of the next reply is unknown, so it is estimated as twice the mean reply of the dearest run.
     """
     evaluation.refresh_from_db(fields=["seconds", "cost_limit", "seconds_limit"])
     cost = seconds = None
@@ -63,7 +64,7 @@ def _has_open_runs(evaluation: Evaluation) -> bool:
 
 
 def _find_reply_cost(evaluation: Evaluation) -> float:
-    """What a reply costs in the evaluation's dearest run, on average; before the first, in all recorded runs."""
+    """Return the mean cost of a reply in the evaluation's dearest run; before its first reply, in all recorded runs."""
     runs = Run.objects.filter(evaluation_items__evaluation=evaluation, rounds__gt=0)
     dearest = runs.aggregate(most=Max(F("cost") / F("rounds")))["most"]
     if dearest is not None:

@@ -15,15 +15,15 @@ from workers.record.estimates import Estimate
 from workers.record.evaluations import Cell, EvaluationResult, Figure, Point, ResultPlot, ResultTable, Series
 
 CLASSES = "classes"
-"""Group of the items that are classes of a network; planted circuits are grouped by their rule."""
+"""Group of items that are classes of a network. Planted circuits are grouped by their rule."""
 CIRCUIT, PLANTED = "circuit", "planted"
 """Sources of items."""
 MAIN_SHARE = 0.1
 _TOLD = (0.05, MAIN_SHARE)
-"""Shares of the nodes that figures are of."""
+"""Shares of nodes for which figures are shown."""
 _MEASURES = {"faithfulness": "the circuit alone", "completeness": "all without it"}
 _BESIDE = ("random", "neurons")
-"""What a circuit is set against, class by class."""
+"""Methods that a circuit is compared with, class by class."""
 _NOTE = (
     "Faithfulness is 1 where the circuit alone gives the whole logit; completeness is 0 where nothing of it is left "
     "without the circuit. Nodes are ranked by ten gradients each. Means over classes with 95 % intervals. Plain "
@@ -39,7 +39,7 @@ Items = Sequence[EvaluationItem]
 
 @dataclass(frozen=True)
 class _Side:
-    """One model, or the latents of one auto-encoder, over its classes; `prefix` stands before its keys."""
+    """One model, or the latents of one autoencoder, over its classes. `prefix` starts its keys."""
 
     model: str
     prefix: str
@@ -47,23 +47,23 @@ class _Side:
     items: Items
 
     def list_methods(self) -> list[str]:
-        """Those that any class has, the circuit itself first."""
+        """Return the methods measured for any class, the circuit itself first."""
         known = {name for item in self.items for name in item.scores}
         return [method for method in METHODS if name_score("faithfulness", method, MAIN_SHARE) in known]
 
     def estimate(self, measure: str, method: str, share: float) -> Estimate:
-        """The mean over classes."""
+        """Return the mean over classes."""
         read = figures.score_of(name_score(measure, method, share))
         return estimate_mean([value for item in self.items if (value := read(item)) is not None])
 
 
 def name_score(measure: str, method: str, share: float) -> str:
-    """Key of a score; the dots tell it from those that stand beside an item."""
+    """Return the key of a score. The dots mark scores that are not shown beside an item."""
     return f"{measure}.{method}.{round(share * 100)}"
 
 
 def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
-    """Both measures by method and size, differences class by class, curves, planted circuits by rule."""
+    """Return both measures by method and size, differences by class, curves, and planted circuits by rule."""
     sides = _read_sides(evaluation, items)
     planted = [item for item in items if item.source == PLANTED and item.status == ItemStatus.DONE]
     return EvaluationResult(
@@ -79,7 +79,7 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
 
 
 def _read_sides(evaluation: Evaluation, items: Items) -> list[_Side]:
-    """By auto-encoder, where there are some; keys have a prefix where there are several."""
+    """Return one side per autoencoder, or one side of neurons. Keys get a prefix if there are several sides."""
     done = figures.of_source(items, CIRCUIT)
     names = list(dict.fromkeys(str(item.options["studied"]) for item in items if item.source == CIRCUIT))
     latents = bool(evaluation.options.get("autoencoders"))
@@ -103,7 +103,7 @@ def _list_means(side: _Side) -> Iterator[Figure]:
 
 
 def _compare(side: _Side) -> list[Figure]:
-    """The circuit less each control, paired by class."""
+    """Compare the circuit with each control, paired by class."""
     methods = side.list_methods()
     own = next((each for each in ("effect", "gradients") if each in methods), "")
     pairs = [
@@ -123,7 +123,7 @@ def _compare(side: _Side) -> list[Figure]:
 
 
 def _list_planted(planted: Items) -> Iterator[Figure]:
-    """Of each rule and of all: members recovered, circuits found whole, followers taken for members."""
+    """Return, for each rule and for all: members recovered, complete circuits, circuits without a follower."""
     for key, words, some in _by_rule(planted):
         recovered, whole, followers = _measure_planted(some)
         yield _figure(f"planted.{key}.recovered", f"Planted, {words}: members recovered", recovered)
@@ -140,7 +140,7 @@ def _by_rule(planted: Items) -> Iterator[tuple[str, str, Items]]:
 
 
 def _measure_planted(some: Items) -> tuple[Estimate, Estimate, Estimate]:
-    """Shares over circuits: mean share of members, whole ones, those into which no follower came."""
+    """Return shares over circuits: mean share of members, complete circuits, circuits without a follower."""
     shares = [float(item.scores["recovered"]) / float(item.scores["members"]) for item in some]
     whole, clean = sum(share == 1 for share in shares), sum(not item.scores["followers"] for item in some)
     return (
@@ -164,7 +164,7 @@ def _write_planted(planted: Items) -> ResultTable:
 
 
 def _write_classes(side: _Side) -> ResultTable:
-    """Faithfulness of each class by method, at the main share; the mean last."""
+    """Return faithfulness of each class by method at the main share, and the mean as last row."""
     methods = side.list_methods()
     keys = [name_score("faithfulness", method, MAIN_SHARE) for method in methods]
     rows = [
@@ -178,14 +178,14 @@ def _write_classes(side: _Side) -> ResultTable:
 
 
 def _name_class(item: EvaluationItem) -> str:
-    """As the network calls it."""
+    """Return the class name of the network."""
     unit = item.unit
     names = unit.layer.names if unit else []
     return names[unit.number] if unit and unit.number < len(names) else item.unit_name.rpartition(" / ")[2]
 
 
 def _draw(side: _Side, measure: str) -> ResultPlot:
-    """The mean by share of the nodes, a line for each method."""
+    """Return the mean by share of nodes, one line per method."""
     series = []
     for method in side.list_methods():
         found = [(share, side.estimate(measure, method, share)) for share in SHARES]

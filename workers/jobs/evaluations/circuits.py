@@ -1,7 +1,7 @@
-"""Circuits against sets of neurons: how far do a few latents, or units, of a layer explain a class alone?
+"""Circuits against sets of neurons: how well do a few latents or units of a layer explain a class?
 
-Classes by lot, each beside circuits drawn at random and plain neurons of the same size; then circuits that were
-planted, beside units that are only active with them: is what is found what was planted?
+Random classes are compared with random circuits and plain neurons of the same size. Then planted circuits, with
+followers that are active but not read, test whether the search finds what was planted.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from workers.protocols import Progress
 from workers.record.circuits import CircuitCurve, CircuitReport
 
 _IMAGES = 24
-"""On which a class is seen most: half of them choose, the other half measure."""
+"""Number of images with the most evidence of a class: half of them select the nodes, the other half measures."""
 _SEEDS = 2
 _PLANTED = 5
-"""Circuits of each rule."""
+"""Number of planted circuits per rule."""
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Classes by lot, each of them by every auto-encoder in turn, then the planted circuits."""
+    """Plan random classes, each with every autoencoder, then the planted circuits."""
     del progress
     options = evaluation.options
     model = str(options.get("model") or compatibility.TOYBOX)
@@ -49,7 +49,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 
 
 def _find_layer(model: str, layers: Sequence[Layer], named: Sequence[str]) -> str:
-    """The layer that is named, else the last before the classes. Raises RequestError."""
+    """Return the named layer, or else the last one before the classes. Raises RequestError."""
     there = [each.name for each in layers if each.kind != "logit"]
     if len(named) > 1:
         raise RequestError(f"A circuit is looked for in one layer, not in {len(named)}: name one of {model}.")
@@ -61,7 +61,7 @@ def _find_layer(model: str, layers: Sequence[Layer], named: Sequence[str]) -> st
 
 
 def _plan_planted(seed: int) -> list[EvaluationItem]:
-    """A few of each rule in turn; no unit of the catalogue is behind them."""
+    """Plan a few circuits of each rule, in turn. They have no unit in the catalogue."""
     numbers = range(seed * _PLANTED, (seed + 1) * _PLANTED)
     return [
         EvaluationItem(
@@ -92,13 +92,13 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
         _IMAGES,
         int(evaluation.options.get("repeats") or _SEEDS),
         progress,
-        exact=False,  # a pass for each of hundreds of latents would take minutes a class
+        exact=False,  # Exact effects need one pass per latent: minutes per class
     )
     item.scores, item.reason = {"nodes": report.nodes, **_read_curves(report)}, report.why
 
 
 def _read_curves(report: CircuitReport) -> Mapping[str, Scalar]:
-    """Means over the seeds by method and share of the nodes; those of the circuit itself by plain names too."""
+    """Return means over seeds by method and share of nodes. Scores of the circuit itself also get plain names."""
     found: dict[str, Scalar] = {}
     for curve in report.curves:
         for share in SHARES:
@@ -111,7 +111,7 @@ def _read_curves(report: CircuitReport) -> Mapping[str, Scalar]:
 
 
 def _read_point(curve: CircuitCurve, share: float, nodes: int) -> Mapping[str, Scalar]:
-    """At the size that stands for a share."""
+    """Return both measures at the size nearest to a share of the nodes."""
     at = curve.sizes.index(max(1, round(share * nodes)))
     both = {"faithfulness": curve.faithfulness[at].value, "completeness": curve.completeness[at].value}
     return {name_score(measure, curve.method, share): value for measure, value in both.items() if value is not None}

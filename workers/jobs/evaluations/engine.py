@@ -1,8 +1,7 @@
-"""An evaluation: planned once, its agents asked in sweeps, each item scored once its run has ended, figures written as
-they grow.
+"""Run an evaluation: plan it once, ask the agent in sweeps, score each item after its run, update the figures.
 
-Stopped, killed or at the end of its budget it keeps what it has, and goes on there when it is asked again. Called by
-`long` for a job of kind "evaluation", and by `manage.py evaluate`.
+An evaluation that was stopped or killed, or that used up its budget, keeps its results and can be resumed. `long` calls
+this for jobs of kind "evaluation", and `manage.py evaluate` in a terminal.
 """
 
 from __future__ import annotations
@@ -41,19 +40,19 @@ from workers.record.limits import explain_unpriced
 from workers.record.statuses import ACTIVE, STILL
 
 SUMMARY_EVERY = 10.0
-"""Seconds between two looks at the figures while items are done."""
+"""Minimum interval between updates of the figures while items are scored, in seconds."""
 LOOK_EVERY = 0.5
-"""Seconds between two looks at runs and checks that others have in hand."""
+"""Interval between checks for finished runs and label checks of other workers, in seconds."""
 
 
 def find_procedure(evaluation: Evaluation) -> Procedure:
-    """How its kind is planned, scored and summarised: of the module called as the kind."""
+    """Return the procedure in the module named like the evaluation's kind."""
     found: Procedure = import_module(f"workers.jobs.evaluations.{EvaluationKind(evaluation.kind)}").PROCEDURE
     return found
 
 
 def evaluate(job: Job, progress: Progress) -> str:
-    """Do what is left of the job's evaluation. Returns how far it is, in words.
+    """Do the rest of the job's evaluation. Return its progress in words.
 
     Raises RequestError if it cannot be done, Cancelled if it was stopped.
     """
@@ -68,6 +67,7 @@ def evaluate(job: Job, progress: Progress) -> str:
         add_items(Actor(evaluation.owner), evaluation)
     _take_up(evaluation)
     ask_agent(evaluation, procedure, progress)
+    # 1. Plan, once; 2. create the runs; 3. score items as runs end; 4. finish what needs several items
     try:
         with _asking(evaluation):
             why = _do_all(evaluation, procedure, progress) or _finish(evaluation, procedure, progress)
@@ -85,13 +85,14 @@ def evaluate(job: Job, progress: Progress) -> str:
 
 
 def _take_up(evaluation: Evaluation) -> None:
-    """Plan again what was broken off, and what failed because its run stands still: by now that may be put right."""
+    """Plan interrupted items again, and items that failed because their run is paused or blocked: the cause may be
+    gone."""
     evaluation.items.filter(status=ItemStatus.RUNNING).update(status=ItemStatus.PLANNED)
     for item in evaluation.items.filter(status__in=(ItemStatus.FAILED, ItemStatus.PLANNED), run__status__in=STILL):
         if item.source == AGENT and item.run_id and transcript.resume(item.run_id, person(evaluation.owner)):
             evaluation.items.filter(pk=item.pk).update(status=ItemStatus.PLANNED, reason="")
     for run in list_runs(evaluation).filter(status__in=ACTIVE, flow=None):
-        queue.enqueue(run.pk)  # asked for before evaluations had sweeps
+        queue.enqueue(run.pk)  # Runs from before evaluations used sweeps
 
 
 @contextmanager
@@ -107,8 +108,8 @@ def _asking(evaluation: Evaluation) -> Iterator[None]:
 
 
 def check_price(evaluation: Evaluation) -> None:
-    """Raises RequestError where the price of a backbone has to be known and is not, MissingPart where it lacks one."""
-    find_judge(evaluation)  # raises before anything is spent
+    """Raise RequestError if a required price is unknown, MissingPart if a backbone is not ready."""
+    find_judge(evaluation)  # Raises before any money is spent
     if not evaluation.backbone or evaluation.unpriced:
         return
     backbone = laboratory().backbone(evaluation.backbone, evaluation.backbone_model)
@@ -136,15 +137,16 @@ def _plan(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> N
 
 
 def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
-    """Label, check and score item after item as runs end. Returns why it ends early, "" if all were done but for those
-    that wait for people."""
+    """Label, check and score items as runs end. Return why it stopped early, "" if only items that wait for people are
+    left."""
     total, looked = evaluation.items.count(), time.monotonic()
     steps = Steps(evaluation, procedure)
-    told = total  # how many were left when the figures were written last
+    told = total  # Items left at the latest update of the figures
     while left := steps.count_left(progress):
         report = partial(_report, progress, total - left, total)
         if why := explain_budget(evaluation, by_workers=by_workers()):
             return why
+        # In a terminal there are no other threads, so this one also plays the runs
         if not steps.take_one(report) and (by_workers() or not play_one(evaluation, report)):
             report("Waiting for runs and checks that are under way", 0, 1)
             time.sleep(LOOK_EVERY)
@@ -156,12 +158,12 @@ def _do_all(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
 
 
 def _report(progress: Progress, done: int, total: int, what: str, _: int = 0, __: int = 0) -> None:
-    """Tell how many items are done, whatever a step says of itself."""
+    """Report how many items are done, whatever the step's own progress is."""
     progress(what, done, total)
 
 
 def _finish(evaluation: Evaluation, procedure: Procedure, progress: Progress) -> str:
-    """What takes several items. Returns why it ends early, "" if nothing is left."""
+    """Do the steps that need several items. Return why it stopped early, "" if nothing is left."""
     began = time.monotonic()
     for _ in procedure.finish(evaluation, progress) if procedure.finish else ():
         began, before = time.monotonic(), began
@@ -173,7 +175,7 @@ def _finish(evaluation: Evaluation, procedure: Procedure, progress: Progress) ->
 
 
 def summarise(evaluation: Evaluation) -> None:
-    """Write the figures of what is there so far."""
+    """Save the figures of the items scored so far."""
     items = list(evaluation.items.select_related("label_check", "run", "unit__layer").order_by("position"))
     result = find_procedure(evaluation).summarise(evaluation, items)
     if problem := evaluation.prepared.get(PROBLEM):

@@ -1,7 +1,7 @@
-"""Figures, tables and plots of items: shares, counts, means and medians over units with their intervals, differences
-between sources paired by unit, with Wilcoxon's test beside them and Holm over the planned pairs.
+"""Figures, tables and plots of items: shares, counts, means and medians over units with intervals, and differences
+between sources paired by unit, with Wilcoxon's test and Holm's correction over the planned pairs.
 
-The unit is the case: whoever lacks a label of a unit has no pair there, and which units those are is said.
+Comparisons are paired by unit. Units without a label from both sources are dropped and listed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from workers.record.evaluations import Cell, Figure, Point, ResultNote, ResultPl
 
 Score = Callable[[EvaluationItem], float | None]
 NAMED = 8
-"""Units that a note names."""
+"""Maximum number of units that a note lists."""
 
 
 def score_of(name: str) -> Score:
-    """Reads a score; None where it was not measured."""
+    """Return a reader of a score; None if it was not measured."""
 
     def read(item: EvaluationItem) -> float | None:
         value = item.scores.get(name)
@@ -47,18 +47,19 @@ SCORES = {
     "auprc_above": "median AUPRC above its base rate",
     "generated_auc": "median AUC of 7 + 7",
 }
-"""Of a label by its check, and what their medians are called. AUPRC counts from its base rate, (AP - base) over
-(1 - base), since a label that describes most images has a high one by its base rate alone."""
+"""Scores of a label from its check -> the name of their median. AUPRC is taken above its base rate, (AP - base) / (1 -
+base): a label that fits most images has a high AUPRC by its base rate alone."""
 
 
 def checked(name: str) -> Score:
-    """Reads a score of `SCORES`. A missing label, one that cannot be tested and one that no image shows score 0: who
-    abstains gains nothing. None where the check could not measure it of any label, as without a judge."""
+    """Return a reader of a score in `SCORES`. Missing labels, untestable ones and ones that no image shows score 0, so
+    that abstaining is no advantage. None if the check could not measure this score of any label, as without a judge."""
 
     def read(item: EvaluationItem) -> float | None:
         value = _read_above(item) if name == "auprc_above" else score_of(name)(item)
         if value is not None:
             return value
+        # The check measured natural images, but the label fits none of them: a score of 0
         natural = name != "generated_auc" and item.scores.get("base_rate") is not None
         return 0.0 if item.status == ItemStatus.LACKING or _is_untestable(item) or natural else None
 
@@ -66,7 +67,7 @@ def checked(name: str) -> Score:
 
 
 def _is_untestable(item: EvaluationItem) -> bool:
-    """Whether its label has no content that images could show."""
+    """True if the label has no content that images could show."""
     return item.scores.get("testable") is False
 
 
@@ -78,8 +79,7 @@ def _read_above(item: EvaluationItem) -> float | None:
 def checked_medians(
     items: Sequence[EvaluationItem], sources: Sequence[str], goals: Mapping[str, float] | None = None
 ) -> list[tuple[str, Figure]]:
-    """The median of each score of each source over its units, with how many labels could be tested; `goals` of the
-    agent."""
+    """Return the median of each score by source, with the number of testable labels. `goals` apply to the agent."""
     found = []
     for source in sources:
         own = of_source(items, source)
@@ -99,34 +99,35 @@ def checked_medians(
 
 
 def of_source(items: Iterable[EvaluationItem], source: str) -> list[EvaluationItem]:
-    """Those that are done, be it without a label; failed and unfinished ones are no scores."""
+    """Return the items of a source that are done, with or without a label. Failed and unfinished ones have no
+    scores."""
     return [each for each in items if each.source == source and each.status in (ItemStatus.DONE, ItemStatus.LACKING)]
 
 
 def share_figure(key: str, label: str, items: Sequence[EvaluationItem], name: str, goal: float | None = None) -> Figure:
-    """The share of items with a true score, a missing label counting as wrong."""
+    """Return the share of items with a true score. A missing label counts as wrong."""
     hits = sum(bool(item.scores.get(name)) for item in items)
     return _figure(key, label, estimate_share(hits, len(items)), goal)
 
 
 def median_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
-    """The median over units."""
+    """Return the median over units."""
     return _figure(key, label, estimate_median(_numbers(values)), goal)
 
 
 def mean_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
-    """The mean over units."""
+    """Return the mean over units."""
     return _figure(key, label, estimate_mean(_numbers(values)), goal)
 
 
 def count_figure(key: str, label: str, values: Iterable[float | None], goal: float | None = None) -> Figure:
-    """The mean of counts, one a run."""
+    """Return the mean of counts, one per run."""
     return _figure(key, label, estimate_counts(_numbers(values)), goal)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One planned pair: what the difference is called, and the scores of either side by unit."""
+    """A planned comparison: its name, and the scores of both sides by unit."""
 
     key: str
     label: str
@@ -135,7 +136,8 @@ class Comparison:
 
 
 def compare(pairs: Sequence[Comparison]) -> list[Figure]:
-    """The mean difference of each pair over the units that both have, with Holm over all pairs."""
+    """Return the mean difference of each comparison over units with both scores. Holm's correction covers all
+    comparisons."""
     measured, tests = [], []
     for pair in pairs:
         both = sorted(pair.first.keys() & pair.second.keys())
@@ -152,7 +154,7 @@ def compare(pairs: Sequence[Comparison]) -> list[Figure]:
 
 
 def by_unit(items: Iterable[EvaluationItem], score: Score, missing: float | None = None) -> dict[int, float]:
-    """Score by unit; `missing` stands for those that have none, which are left out where it is None."""
+    """Return scores by unit. Units without a score get `missing`, or are left out if it is None."""
     found = {}
     for item in items:
         value = score(item)
@@ -163,7 +165,7 @@ def by_unit(items: Iterable[EvaluationItem], score: Score, missing: float | None
 
 
 def estimate_values(values: ArrayLike) -> Estimate:
-    """The mean; of what is only ever 0 or 1 a share, whose interval does not shrink to a point."""
+    """Return the mean; for values of only 0 and 1 a share, whose interval does not shrink to a point."""
     found = np.asarray(values, dtype=np.float64)
     if len(found) and set(found) <= {0.0, 1.0}:
         return estimate_share(float(found.sum()), len(found))
@@ -173,7 +175,7 @@ def estimate_values(values: ArrayLike) -> Estimate:
 def group_table(
     key: str, title: str, items: Sequence[EvaluationItem], score: Score, groups: Sequence[str], sources: Sequence[str]
 ) -> ResultTable:
-    """The mean of a score by group and source, and over all, weighted by units (Table A3)."""
+    """Return the mean of a score by group and source, and over all units (Table A3)."""
 
     def cells(name: str, chosen: Sequence[EvaluationItem]) -> tuple[Cell, ...]:
         columns = [estimate_values(_numbers(score(each) for each in of_source(chosen, source))) for source in sources]
@@ -185,7 +187,7 @@ def group_table(
 
 
 def interval_plot(key: str, title: str, x: str, figures: Sequence[tuple[str, Figure]]) -> ResultPlot:
-    """A row for each figure, with its interval."""
+    """Return a plot with a row for each figure and its interval."""
     series: dict[str, list[Point]] = defaultdict(list)
     for name, figure in figures:
         if figure.value is not None:
@@ -196,7 +198,7 @@ def interval_plot(key: str, title: str, x: str, figures: Sequence[tuple[str, Fig
 def strip_plot(
     key: str, title: str, y: str, items: Sequence[EvaluationItem], score: Score, sources: Sequence[str]
 ) -> ResultPlot:
-    """A dot for each unit, by source; each leads to its item."""
+    """Return a plot with a dot for each unit, by source. Each dot links to its item."""
     series = []
     for place, source in enumerate(sources):
         points = [
@@ -209,13 +211,13 @@ def strip_plot(
 
 
 def name_items(words: str, items: Iterable[EvaluationItem]) -> ResultNote:
-    """A note that names the units of these items, the first few."""
+    """Return a note that lists the first units of these items."""
     cells = [Cell(item.unit_name.partition(" / ")[2], item=item.pk) for item in items]
     return ResultNote(words, tuple(cells[:NAMED]), max(0, len(cells) - NAMED))
 
 
 def tell_lacking(items: Sequence[EvaluationItem]) -> list[ResultNote]:
-    """Which units which source lacks, and what failed."""
+    """Return notes on missing labels by source, and on failed items."""
     notes = []
     for status, words in ((ItemStatus.LACKING, "has no label of"), (ItemStatus.FAILED, "failed on")):
         lacking: dict[str, list[EvaluationItem]] = defaultdict(list)

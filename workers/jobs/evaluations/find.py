@@ -1,9 +1,8 @@
-"""Functions whose code is known (FIND, Schwettmann et al., NeurIPS 2023): who finds out what they compute?
+"""Functions whose code is known (FIND, Schwettmann et al., NeurIPS 2023): which method finds out what they compute?
 
-The agent, the agent with hints (some inputs with their outputs to begin with), and one-shot: the same inputs without an
-experiment, as MILAN describes a unit by its exemplars. Code is run on inputs that nobody has seen, a description of
-words is judged by ten choices of one in three. Functions that cannot be called here are left out and named, never
-scored 0.
+The methods are the agent, the agent with hints (some inputs with outputs to start with), and one-shot: the same hints
+without experiments, as MILAN describes a unit by its exemplars. Code is run on held-out inputs; a description is judged
+by ten choices of one in three. Functions that cannot be called here are left out and listed, never scored 0.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _LABEL_CHARS = 1_000
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Functions of each family by lot, the families in turn, so that a part of them has its share of each."""
+    """Draw random functions of each family. Families alternate, so that an unfinished evaluation covers all of them."""
     wanted = evaluation.options.get("layers") or []
     count = int(evaluation.options.get("units") or evaluation.row_of_kind.units)
     layers = [each for each in find_layers(str(evaluation.options.get("model") or FUNCTIONS)) if each.kind == FUNCTION]
@@ -56,7 +55,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 
 
 def _choose(model: FunctionModel, layer: Layer, seed: int, count: int, left_out: Counter[str]) -> Iterator[int]:
-    """Numbers of functions that can be called and scored; the others are counted by their reason."""
+    """Yield functions that can be called and scored. Count the others by reason."""
     numbers = list(range(layer.units))
     random.Random(f"functions {seed} {layer.name}").shuffle(numbers)
     for number in numbers:
@@ -70,7 +69,7 @@ def _choose(model: FunctionModel, layer: Layer, seed: int, count: int, left_out:
 
 
 def _make_items(evaluation: Evaluation, layer: Layer, number: int) -> Iterator[EvaluationItem]:
-    """Of one function: the agent, the agent with hints where that is asked, one-shot."""
+    """Yield the items of a function: the agent, the agent with hints if requested, one-shot."""
     yield make_item(layer, number, layer.name, AGENT)
     if evaluation.options.get("hints"):
         yield make_item(layer, number, layer.name, AGENT, hints="yes")
@@ -81,7 +80,7 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
     assert item.unit is not None
     layer = item.unit.layer
     box = functions.open_box(layer.model.name, layer.name, item.unit.number)
-    spent = float(item.scores.get("cost") or 0)  # by an attempt that broke off
+    spent = float(item.scores.get("cost") or 0)  # Cost of an interrupted attempt
     item.scores, item.reason = {"cost": spent}, ""
     if box.family == "numeric":
         item.scores["variant"] = box.truth.variant
@@ -103,7 +102,8 @@ def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> 
 
 
 def _list_scores(found: FunctionScore, texts: FunctionScore | None) -> dict[str, Scalar]:
-    """What an item keeps: by the code, and by what was chosen by its description; of texts that is `texts`."""
+    """Return the scores of an item: from its code, and from choices by its description. `texts` holds the choices for
+    functions of texts."""
     judged = found if found.judge else texts
     measured: dict[str, Scalar] = {"success": found.success, "error": found.error}
     measured |= {} if found.judge else {"exact": found.right}
@@ -112,12 +112,12 @@ def _list_scores(found: FunctionScore, texts: FunctionScore | None) -> dict[str,
 
 
 def _read(conclusion: dict[str, str]) -> FunctionAnswer:
-    """What a run concluded; an empty answer for nothing."""
+    """Return a run's conclusion; an empty answer if there is none."""
     return FunctionAnswer(*(str(conclusion.get(name) or "") for name in ("description", "domain", "code")))
 
 
 def _conclude_once(evaluation: Evaluation, item: EvaluationItem, box: BlackBox, progress: Progress) -> FunctionAnswer:
-    """What the hints alone let say, without an experiment. Raises what the backbone raises."""
+    """Return an answer from the hints alone, without experiments. Raises the errors of the backbone."""
     pairs = functions.call_hints(box)
     if evaluation.backbone == SCRIPTED_FUNCTIONS:
         return CONCLUDE_ONCE[box.family](dict(pairs))

@@ -1,4 +1,4 @@
-"""Figures of functions that were to be found out, and FIND's published ones beside them, marked as such."""
+"""Figures of functions to find out, next to the published figures of FIND, which are marked."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from workers.record.evaluations import Cell, EvaluationResult, Figure, ResultNot
 from workers.record.functions import JUDGED_SUCCESS, SUCCESS, WORD_FAMILIES
 
 LEFT_OUT = "left_out"
-"""Key of `Evaluation.prepared`: why functions were left out -> how many."""
+"""Key of `Evaluation.prepared`: reasons why functions were left out -> their number."""
 DEFECTS = "defects"
-"""The same of those that are asked about: what is known to be odd about them."""
+"""The same key for functions that were used: known defects -> their number."""
 HINTS = "hints"
 METHODS = {AGENT: "Agent", HINTS: "Agent with hints", ONE_SHOT: "One-shot from hints"}
 SUCCESSES, CHOICES, CEILING = "success", "choices", "ceiling"
@@ -27,7 +27,7 @@ _COLUMNS = (
     ("Concepts", "concepts", CHOICES),
     ("Relations", "relations", CHOICES),
 )
-"""Of FIND's table: heading, family, and what is given of it."""
+"""Columns of FIND's table: heading, family, measure."""
 _PUBLISHED: tuple[tuple[str, tuple[float | None, ...]], ...] = (
     ("Agent, GPT-4", (0.33, 0.23, 0.82, 0.56, 0.74)),
     ("Agent with hints, GPT-4", (None, None, None, 0.89, 0.92)),
@@ -42,7 +42,7 @@ _PUBLISHED: tuple[tuple[str, tuple[float | None, ...]], ...] = (
     ("Agent with hints, Llama-2-13b", (None, None, None, 0.58, 0.42)),
     ("One-shot (MILAN), Llama-2-13b", (None, None, None, 0.54, 0.45)),
 )
-"""Shares that FIND reports (Schwettmann et al., NeurIPS 2023, Table 2), in the order of the columns."""
+"""Shares published by FIND (Schwettmann et al., NeurIPS 2023, Table 2), in the order of the columns."""
 _PUBLISHED_N = {"numeric": 1_000, "strings": 1_000, "concepts": 200, "relations": 75}
 _NOTE = (
     f"Numbers: share of functions whose code has a normalised squared error below {SUCCESS:g} on 256 points. Texts: "
@@ -56,12 +56,13 @@ Items = Sequence[EvaluationItem]
 
 
 def _find_method(item: EvaluationItem) -> str:
-    """Key of `METHODS`."""
+    """Return a key of `METHODS`."""
     return HINTS if item.options.get(HINTS) else item.source
 
 
 def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
-    """By family and method: shares found out, right choices with their ceiling, differences paired by function."""
+    """Return, by family and method: shares found out, right choices with their ceiling, differences paired by
+    function."""
     methods = [each for each in METHODS if any(_find_method(item) == each for item in items)]
     families = list(dict.fromkeys(item.group for item in items))
     done = {each: [item for item in items if _find_method(item) == each and _is_done(item)] for each in methods}
@@ -92,7 +93,7 @@ def _of(family: str, items: Items) -> list[EvaluationItem]:
 
 
 def _name_key(method: str, family: str, last: str) -> str:
-    """The agent's own figures stand first, without its name."""
+    """Return the key of a figure. The agent's own figures have no method in their key."""
     return ".".join(each for each in ("" if method == AGENT else method, family, last) if each)
 
 
@@ -104,7 +105,7 @@ def _count_successes(method: str, family: str, items: Items) -> Figure:
 
 
 def _average_choices(method: str, families: Sequence[str], items: Items) -> list[Figure]:
-    """Right choices by the descriptions that were judged; for the agent, by the true ones too."""
+    """Return right choices by the judged descriptions; for the agent also by the true ones."""
     found = []
     for family in families:
         some = [each for each in _of(family, items) if each.scores.get("judge")]
@@ -119,15 +120,15 @@ def _average_choices(method: str, families: Sequence[str], items: Items) -> list
 
 
 def _measure_choices(items: Items, name: str) -> Proportion:
-    """The share of choices that are right, the function being what varies. An answer without a description has none
-    right, and is no case of the ceiling."""
+    """Return the share of right choices, with the function as unit. An answer without a description has none right, and
+    is left out of the ceiling."""
     judged = [item for item in items if item.scores.get("judge") and (name == CHOICES or name in item.scores)]
     right = [(item.pk, int(item.scores.get(name) or 0)) for item in judged]
     return measure_proportion([(pk, place < count) for pk, count in right for place in range(TRIPLETS)])
 
 
 def _compare(done: dict[str, list[EvaluationItem]], families: Sequence[str]) -> list[Figure]:
-    """The agent less one-shot, over all families and in each; with hints less without, over all."""
+    """Compare the agent with one-shot, over all families and in each, and hints with no hints, over all."""
     score = figures.score_of("success")
     pairs = [
         figures.Comparison(
@@ -144,7 +145,7 @@ def _compare(done: dict[str, list[EvaluationItem]], families: Sequence[str]) -> 
 
 
 def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -> ResultTable:
-    """Ours first, then the published rows."""
+    """Return our rows, then the published ones."""
     who = evaluation.backbone_model or evaluation.backbone
     ours = [
         (Cell(f"{METHODS[method]}, {who}"), *(_measure(_of(family, items), what) for _, family, what in _COLUMNS))
@@ -166,7 +167,7 @@ def _set_beside(evaluation: Evaluation, done: dict[str, list[EvaluationItem]]) -
 
 
 def _measure(items: Items, what: str) -> Cell:
-    """What the published table gives of functions; an empty cell where nothing was asked or judged."""
+    """Return the measure of a column; an empty cell if nothing was asked or judged."""
     if what == CHOICES:
         found = _measure_choices(items, CHOICES)
         return Cell(value=found.value, low=found.low, high=found.high, n=found.units)
@@ -175,7 +176,8 @@ def _measure(items: Items, what: str) -> Cell:
 
 
 def _by_variant(done: dict[str, list[EvaluationItem]]) -> ResultTable:
-    """Numeric functions found out: clean ones, and those with noise, with a corrupted interval, by a network."""
+    """Return numeric functions found out by variant: clean, with noise, with a corrupted interval, approximated by a
+    network."""
     rows = []
     for variant in ("clean", "corrupted", "noised", "approximated"):
         cells = [
@@ -189,7 +191,7 @@ def _by_variant(done: dict[str, list[EvaluationItem]]) -> ResultTable:
 
 
 def _count_reasons(evaluation: Evaluation, key: str, words: str) -> list[ResultNote]:
-    """What was counted by its reason when functions were chosen. No score of 0 stands for those that were left out."""
+    """Return notes on what was counted by reason when functions were chosen. Functions left out have no score."""
     counted = evaluation.prepared.get(key)
     known = counted.items() if isinstance(counted, dict) else ()
     return [ResultNote(f"{words}, {count:,} of {why}") for why, count in known]

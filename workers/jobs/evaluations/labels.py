@@ -1,4 +1,4 @@
-"""Labels that are there already, of one source or several, one or a thousand: each is tested on fresh images."""
+"""Existing labels of one or several sources: each is tested on new images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from workers.protocols import Progress
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """All units that a source labels, of one model or layer where these are named; a source lacks what it lacks."""
+    """Plan all units that a source labels, optionally of one model and of some layers. Missing labels are shown as
+    missing."""
     del progress
     options = evaluation.options
     keys = [str(each) for each in options.get("sources") or []]

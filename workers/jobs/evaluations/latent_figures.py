@@ -1,4 +1,5 @@
-"""Figures of neurons against latents: each side with intervals, the front over several k, AIM's claims beside them."""
+"""Figures of neurons against latents: each side with intervals, the front over several k, and AIM's published
+claims."""
 
 from __future__ import annotations
 
@@ -28,14 +29,14 @@ from workers.record.evaluations import (
 )
 
 NEURONS, LATENTS, MATCHED = "neurons", "latents", "latents of neurons"
-"""Groups of items: units by lot, latents by lot, and latents that add most to one of the units."""
+"""Groups of items: random units, random latents, and latents that add most to one of the units."""
 CARDS = "autoencoders"
-"""Key of `Evaluation.prepared`: what is told of each auto-encoder."""
+"""Key of `Evaluation.prepared`: the description of each autoencoder."""
 _CHOICE = "choice"
 
 
 def _read_choice(item: EvaluationItem) -> float | None:
-    """A label that is missing, or cannot be tested, is right by chance."""
+    """Read a score. A label that is missing or cannot be tested counts as a random choice."""
     found = figures.score_of(_CHOICE)(item)
     guessed = item.status == ItemStatus.LACKING or item.scores.get("testable") is False
     return CHANCE if found is None and guessed else found
@@ -47,7 +48,7 @@ _SCORES: Mapping[str, tuple[str, Score, float]] = {
     "auprc_above": ("AUPRC above its base rate", figures.checked("auprc_above"), -math.inf),
     "generated_auc": ("AUC of 7 + 7", figures.checked("generated_auc"), 0.0),
 }
-"""Of a label: what people call it, how it is read, and the least it can be; the most is 1."""
+"""Scores of a label: name, reader, and minimum. The maximum is 1."""
 _MAIN = ("pearson", _CHOICE)
 _CLAIMED = (
     ("AIM over MILAN, neurons (claimed)", 0.78),
@@ -76,12 +77,13 @@ class _Compared:
     key: str
     words: str
     items: Items
-    """By lot, of all sources."""
+    """Random units or latents, with all sources."""
     card: Mapping[str, Any]
 
 
 def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
-    """Means by side, differences from the neurons, what latents say of neurons, the front, AIM's claims."""
+    """Return means by side, differences from the neurons, labels of neurons by their latents, the front, AIM's
+    claims."""
     cards: Any = evaluation.prepared.get(CARDS) or []
     neurons = _Compared(NEURONS, "Neurons", _of(items, NEURONS), {})
     sides = [neurons, *(_read_side(items, card, cards) for card in cards)]
@@ -102,12 +104,13 @@ def summarise(evaluation: Evaluation, items: Items) -> EvaluationResult:
 
 
 def _of(items: Items, group: str, model: str = "") -> list[EvaluationItem]:
-    """Of a group, and of a model where it is named; names outlive the catalogue."""
+    """Return the items of a group, optionally of one model. Names are compared because units may have left the
+    catalogue."""
     return [each for each in items if each.group == group and each.unit_name.startswith(f"{model} / " if model else "")]
 
 
 def _read_side(items: Items, card: Mapping[str, Any], cards: Sequence[Mapping[str, Any]]) -> _Compared:
-    """By k where that tells the auto-encoders apart, else by name."""
+    """Return the side of an autoencoder, named by k if all k differ, else by name."""
     several = len({each["k"] for each in cards}) == len(cards) and card["k"]
     words = f"Latents, k {card['k']}" if several else f"Latents of {card['name']}"
     return _Compared(_name_key(card["name"]), words, _of(items, LATENTS, card["name"]), card)
@@ -129,7 +132,7 @@ def _read_scores(items: Items, source: str, name: str) -> list[float]:
 
 
 def _estimate(items: Items, source: str, name: str) -> Estimate:
-    """The mean, with the part of its interval that is possible."""
+    """Return the mean, with its interval cut to the possible range."""
     found, least = estimate_mean(_read_scores(items, source, name)), _SCORES[name][2]
     if found.low is None or found.high is None:
         return found
@@ -137,14 +140,14 @@ def _estimate(items: Items, source: str, name: str) -> Estimate:
 
 
 def _contrast(side: _Compared, neurons: _Compared, name: str) -> Figure:
-    """Latents less neurons; they are other units, so nothing is paired."""
+    """Compare latents with neurons. They are different units, so nothing is paired."""
     found = estimate_contrast(*(_read_scores(each.items, AGENT, name) for each in (side, neurons)))
     label = f"{side.words} less neurons: {_SCORES[name][0]}"
     return Figure(f"difference.{side.key}.{name}", label, found.value, found.low, found.high, found.n, note=found.why)
 
 
 def _compare_sources(neurons: _Compared, sides: Sequence[_Compared]) -> list[Figure]:
-    """The agent less one-shot on each side, and what a latent says of its neuron less what the agent does; paired."""
+    """Compare the agent with one-shot on each side, and a neuron's label from its latent with the agent's; paired."""
     planned = [
         (side, AGENT, ONE_SHOT, f"{side.words}: agent less one-shot", f"difference.{side.key}.agent-one-shot")
         for side in sides
@@ -173,7 +176,7 @@ def _measure(items: Items, source: str, name: str) -> Cell:
 
 
 def _list_labels(items: Items, sides: Sequence[_Compared]) -> ResultTable:
-    """A row for each side and source."""
+    """Return a row for each side and source."""
     rows: list[tuple[str, Items, str]] = []
     for side in sides:
         rows += [(f"{side.words}, {name_source(each).lower()}", side.items, each) for each in (AGENT, ONE_SHOT)]
@@ -187,7 +190,7 @@ def _list_labels(items: Items, sides: Sequence[_Compared]) -> ResultTable:
 
 
 def _list_sides(sides: Sequence[_Compared]) -> ResultTable:
-    """The auto-encoders, how well they explain their layer, and how right the agent is about their latents."""
+    """Return the autoencoders with their quality, and the agent's scores on their latents."""
     front = _find_front(sides)
     rows = [
         (
@@ -213,12 +216,12 @@ def _list_sides(sides: Sequence[_Compared]) -> ResultTable:
 
 
 def _place(side: _Compared) -> tuple[float, Figure]:
-    """Fraction of variance unexplained, 0 for the layer itself, and mean r."""
+    """Return the fraction of variance unexplained (0 for the layer itself) and the mean r."""
     return float(side.card.get("unexplained") or 0.0), _average(side, "pearson")
 
 
 def _find_front(sides: Sequence[_Compared]) -> list[_Compared]:
-    """Sides that no other beats: from the least unexplained on, those with a higher r than all before."""
+    """Return the Pareto front: sorted by unexplained variance, the sides with a higher r than all before."""
     found: list[_Compared] = []
     best = float("-inf")
     for side in sorted(sides, key=lambda each: (_place(each)[0], -(_place(each)[1].value or 0.0))):
@@ -230,7 +233,7 @@ def _find_front(sides: Sequence[_Compared]) -> list[_Compared]:
 
 
 def _draw_front(sides: Sequence[_Compared]) -> ResultPlot:
-    """What is given up of the layer, against how right the labels of latents are."""
+    """Plot unexplained variance against the mean r of the latents' labels."""
     front = _find_front(sides)
 
     def draw(some: Sequence[_Compared]) -> tuple[Point, ...]:
@@ -250,14 +253,14 @@ def _draw_front(sides: Sequence[_Compared]) -> ResultPlot:
 
 
 def _set_beside(evaluation: Evaluation) -> ResultTable:
-    """Our preferences between the same kinds of labels, then AIM's claims."""
+    """Return our preferences between the same kinds of labels, then AIM's claims."""
     ours = [(Cell(words), _show(share)) for words, share in map(_put_latent_first, read_preferences(evaluation))]
     claimed = [(Cell(words, weak=True), Cell(value=value, weak=True)) for words, value in _CLAIMED]
     return ResultTable("claims", "Beside what AIM claims", ("Preferred", "Share"), (*ours, *claimed), _CLAIM_NOTE)
 
 
 def _put_latent_first(told: ToldPreference) -> tuple[str, Proportion]:
-    """What is preferred to what, and the share: the label by a latent to the agent's, as AIM to MAIA."""
+    """Return the comparison and its share. A latent's label comes before the agent's, as AIM before MAIA."""
     share = told.cell.preferred
     by = f"by {told.by}"
     if not (told.one == AGENT and told.other.startswith(BY_LATENT)):

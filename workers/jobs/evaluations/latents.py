@@ -1,8 +1,7 @@
-"""Neurons against latents: does a sparse auto-encoder help? Units of a layer, and latents of each of its auto-encoders,
-are labelled and tested alike, both drawn by lot of those that are alive.
+"""Neurons against latents: does a sparse autoencoder help? Random active units of a layer, and random active latents of
+its autoencoders, are labelled and tested in the same way.
 
-What latents tell of neurons is measured too, as AIM studies a neuron through them: each unit is labelled once more, by
-the label of the latent that adds most to it. Auto-encoders of several k are compared in one go.
+Like AIM, also label each unit by the latent that adds most to it. Autoencoders with several k can be compared at once.
 """
 
 from __future__ import annotations
@@ -22,11 +21,12 @@ from workers.metrics.ranking import measure_choices
 from workers.protocols import LatentModel, Progress
 
 _UNIFORM = 1_000
-"""Images of a check that are evenly drawn; after them come more of those that the label describes."""
+"""Number of evenly drawn images in a check. After them come images that the label describes."""
 
 
 def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Units and latents in turn, so that a part of them compares; what latents say of units comes last."""
+    """Plan units and latents in turn, so that an unfinished evaluation compares both. Labels of units by latents come
+    last."""
     options = evaluation.options
     model, names = str(options.get("model") or ""), [str(each) for each in options.get("autoencoders") or []]
     layer = _find_layer(model, str((options.get("layers") or [""])[0]))
@@ -43,6 +43,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
         own = _find_layer(name, layer.name)
         laboratory().index(name, dataset).prepare([own.name], progress)
         drawn = sorted(draw_alive(own, dataset, count, f"latents {evaluation.seed} {name}"))
+        # The latents that add most to the units need labels too, unless they were drawn anyway
         adding = {unit: _find_latent(name, layer, dataset, unit) for unit in units}
         for at, latent in enumerate(drawn):
             rows[min(at, len(rows) - 1)] += _make_items(own, latent, LATENTS)
@@ -55,7 +56,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 
 
 def _find_layer(model: str, name: str) -> Layer:
-    """Raises RequestError, UnknownName, MissingPart."""
+    """Return a layer by name. Raises RequestError, UnknownName, MissingPart."""
     found = next((each for each in find_layers(model) if each.name == name), None)
     if found is None:
         raise RequestError(f"{model} has no layer {name!r} any more. Start the evaluation anew.")
@@ -68,14 +69,14 @@ def _make_items(layer: Layer, number: int, group: str) -> Iterator[EvaluationIte
 
 
 def _find_latent(name: str, layer: Layer, dataset: str, unit: int) -> int | None:
-    """The latent that adds most to a unit in its exemplars."""
+    """Return the latent that adds most to a unit's exemplars."""
     index = laboratory().index(layer.model.name, dataset)
     images = [index.picture(each).image for each in index.unit(layer.name, unit).positions]
     return cast("LatentModel", laboratory().model(name)).find_strongest(images, unit)
 
 
 def _describe(name: str) -> dict[str, object]:
-    """What the result tells of an auto-encoder, as it is now: another one may be given its name."""
+    """Return the description of an autoencoder now, because another one may get its name later."""
     row = Layer.objects.select_related("model__autoencoder").get(model__name=name).model.autoencoder
     quality = row.card["quality"]
     return {
@@ -87,7 +88,7 @@ def _describe(name: str) -> dict[str, object]:
 
 
 def _score(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    """Two-alternative forced choice by the label, where there is one."""
+    """Score two-alternative forced choice by the label, if there is one."""
     del evaluation, progress
     natural = (item.label_check.result.get("natural") if item.label_check else None) or {}
     acts, said = (natural.get(name) or [] for name in ("activations", "expected"))

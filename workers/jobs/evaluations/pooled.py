@@ -1,9 +1,9 @@
 """The paper's pooled comparison (section 4.1, Figures 3 and 4, Table A3): several sources, one pool of prompts.
 
-The prompts of all labels of a unit are pooled, and each label is paired with the 7 that it entails most and the 7 that
-it entails least, whoever wrote them: so no label is tested on its own author's prompts alone. On toybox the scenes
-behind the images say which prompts show what a label says; elsewhere a fresh instance of the backbone reads the words.
-Images and measurements are those of the checks. Done once all items are, unit by unit; what is done is kept.
+The prompts of all labels of a unit are pooled. Each label is paired with the 7 prompts that it entails most and the 7
+that it entails least, so no label is tested only on prompts of its own author. In toybox the scenes behind the images
+decide which prompts show what a label says; elsewhere a new conversation with the backbone does. Images and
+measurements come from the label checks. Runs unit by unit after all items are done; finished units are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workers.protocols import Json, Picture, Progress
 from workers.record.limits import Usage
 
 POOL = "pool"
-"""Score of an item: which pool its other scores are of."""
+"""Key of an item's scores: the pool to which the other scores belong."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,10 @@ class _PooledPrompt:
 
 
 def compare_pooled(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
-    """Score the items of every unit that at least two sources label; stops before each unit that is still to do.
+    """Score the items of every unit with labels of at least two sources. Yields before each unit that is not scored
+    yet.
 
-    Raises Cancelled, and what the generator, the unit and the backbone raise; what is scored by then is kept.
+    Raises Cancelled, and the errors of generator, unit and backbone; finished scores are kept.
     """
     rows = evaluation.items.filter(status=ItemStatus.DONE).exclude(label_check=None).order_by("position")
     units: dict[int, list[EvaluationItem]] = defaultdict(list)
@@ -59,16 +60,18 @@ def compare_pooled(evaluation: Evaluation, progress: Progress) -> Iterator[None]
             continue
         pool = sorted({prompt for item in items for prompt in _prompts_of(item)})
         named = sha256("\n".join([*pool, *(item.label for item in items)]).encode(errors="surrogatepass")).hexdigest()
+        # Already scored on exactly this pool
         if all(item.scores.get(POOL) == named[:12] for item in items):
             continue
         yield
         progress(f"{items[0].unit_name}: pooled comparison", done, len(units))
+        # The order must not reveal the source of a prompt
         random.Random(f"pool {evaluation.seed} {unit}").shuffle(pool)
         _score_unit(items, pool, named[:12], evaluation, progress)
 
 
 def _prompts_of(item: EvaluationItem) -> list[str]:
-    """The 7 + 7 that were written from its label."""
+    """Return the 7 + 7 prompts written for its label."""
     kept = item.label_check.kept.get("prompts") if item.label_check else None
     return [prompt for side in ("positive", "neutral") for prompt in kept[side][:MAIA]] if kept else []
 
@@ -76,7 +79,7 @@ def _prompts_of(item: EvaluationItem) -> list[str]:
 def _score_unit(
     items: Sequence[EvaluationItem], pool: Sequence[str], named: str, evaluation: Evaluation, progress: Progress
 ) -> None:
-    """One label given by two sources is paired once."""
+    """Score each label once, even if two sources gave it."""
     checks = {item.label_check_id: item.label_check for item in items if item.label_check}
     measured = _measure_pool(next(iter(checks.values())), pool, progress)
     found: dict[int | None, dict[str, float | str | None]] = {}
@@ -92,7 +95,7 @@ def _score_unit(
 
 
 def _measure_pool(check: LabelCheck, pool: Sequence[str], progress: Progress) -> list[_PooledPrompt]:
-    """What the unit answers to the images of each prompt; prompts of which none was drawn are left out."""
+    """Return the unit's activations for the images of each prompt. Prompts without any image are left out."""
     seeds = [derive_seed(int(str(check.options.get("seed") or 0)), "label check", at) for at in range(SEEDS)]
     rows = draw(str(check.options["toolset"]), [(prompt, seed) for prompt in pool for seed in seeds], progress)
     keys: dict[str, list[str]] = defaultdict(list)
@@ -117,9 +120,9 @@ def _measure_pool(check: LabelCheck, pool: Sequence[str], progress: Progress) ->
 def _score_label(
     check: LabelCheck, pool: Sequence[_PooledPrompt], evaluation: Evaluation, progress: Progress
 ) -> dict[str, float | str | None]:
-    """Means of the activations, raw, and their difference in standard deviations of the held-out images.
+    """Return mean activations, and their difference in standard deviations of the held-out images.
 
-    Raises RequestError if nobody can pair, or the pool is too small.
+    Raises RequestError if no judge can pair, or if the pool is too small.
     """
     if len(pool) < 2 * COUNT:
         raise RequestError(f"{len(pool)} prompts were drawn, too few to pair a label with {COUNT} and {COUNT}.")
@@ -145,7 +148,7 @@ def _pair(
 
 
 def _pair_by_scenes(label: str, judge: str, pool: Sequence[_PooledPrompt], progress: Progress) -> PairedPrompts:
-    """By the share of a prompt's images that show what the label says; ties stay in the order of the pool."""
+    """Pair by the share of a prompt's images that show what the label says. Ties keep the order of the pool."""
     pictures = [Picture(placeholder(), scene) for prompt in pool for scene in prompt.scenes]
     said = iter(laboratory().presence_judge(judge).judge(label, pictures, progress))
     shown = [[next(said) or 0.0 for _ in prompt.scenes] for prompt in pool]
@@ -156,7 +159,7 @@ def _pair_by_scenes(label: str, judge: str, pool: Sequence[_PooledPrompt], progr
 def _pair_by_reading(
     check: LabelCheck, pool: Sequence[_PooledPrompt], evaluation: Evaluation, progress: Progress
 ) -> PairedPrompts:
-    """By a conversation about the words alone; what was answered for a pool is kept with the check."""
+    """Pair by a conversation about the texts only. The answer for a pool is stored with the check."""
     texts = [prompt.text for prompt in pool]
     named = sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()
     kept = check.kept.setdefault("pairings", {})
@@ -178,5 +181,5 @@ def _pair_by_reading(
 
 
 def _note(check: LabelCheck, usage: Usage) -> None:
-    """What a reply took stands with the check, and so in the budget of the evaluation."""
+    """Add the cost of a reply to the check, and so to the budget of the evaluation."""
     spend(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)

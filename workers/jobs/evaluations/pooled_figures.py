@@ -1,4 +1,4 @@
-"""Figures of the pooled comparison: means by source, Table A3 by layer, differences paired by unit, who lacks what."""
+"""Figures of the pooled comparison: means by source, Table A3 by layer, differences paired by unit, missing labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _POSITIVE, _NEUTRAL, _DIFFERENCE = (
 def add_pooled(
     result: EvaluationResult, items: Sequence[EvaluationItem], groups: Sequence[str], sources: Sequence[str]
 ) -> EvaluationResult:
-    """The result with what was compared on pooled prompts, if anything was tried; the first source with each other."""
+    """Return the result with the pooled comparison, if any was tried. The first source is compared with each other
+    one."""
     tried = [item for item in items if "pooled_positive" in item.scores or "pooled_problem" in item.scores]
     if not tried:
         return result
@@ -50,7 +51,8 @@ def add_pooled(
 
 
 def _compare(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[Figure]:
-    """How far labels part the prompts, in standard deviations of the unit's activations, over units that both have."""
+    """Compare how well labels separate prompts, in standard deviations of the unit's activations, over units with both
+    labels."""
     first = figures.by_unit(figures.of_source(items, sources[0]), _DIFFERENCE)
     return figures.compare(
         [
@@ -66,7 +68,7 @@ def _compare(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[Fi
 
 
 def _write_table(items: Sequence[EvaluationItem], groups: Sequence[str], sources: Sequence[str]) -> ResultTable:
-    """Table A3: both means of each source, side by side."""
+    """Return Table A3: both means of each source side by side."""
     title = "Mean activation on pooled prompts, entailed most and least"
     positive, neutral = (
         figures.group_table("pooled", title, items, score, groups, sources) for score in (_POSITIVE, _NEUTRAL)
@@ -80,7 +82,7 @@ def _write_table(items: Sequence[EvaluationItem], groups: Sequence[str], sources
 
 
 def _tell_lacking(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[ResultNote]:
-    """Which units which source has no part in, and why."""
+    """Return notes on units that a source has no pooled score for, and on the reasons."""
     units = {item.unit_id: item for item in items}
     notes = []
     for source in sources:

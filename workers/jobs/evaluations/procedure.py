@@ -1,4 +1,4 @@
-"""What each kind of evaluation is to the engine: what is asked, who labels and what is scored, what its figures are."""
+"""The interface between the engine and the kinds of evaluations: how to plan, score and summarize."""
 
 from __future__ import annotations
 
@@ -17,39 +17,41 @@ Step = Callable[[Evaluation, EvaluationItem, Progress], None]
 
 @dataclass(frozen=True)
 class Procedure:
-    """What differs between kinds; the engine does the rest."""
+    """The parts in which kinds differ. The engine does the rest."""
 
     plan: Callable[[Evaluation, Progress], list[EvaluationItem]]
-    """The items, unsaved, in the order in which they are done. Raises RequestError."""
+    """Return the unsaved items in the order of their execution. Raises RequestError."""
     summarise: Callable[[Evaluation, Sequence[EvaluationItem]], EvaluationResult]
-    """The figures of the items that are there."""
+    """Return the figures of the existing items."""
     score: Step | None = None
-    """Score an item whose label is there, and has been checked. Raises MaiaError."""
+    """Score an item with a checked label. Raises MaiaError."""
     finish: Callable[[Evaluation, Progress], Iterator[None]] | None = None
-    """What takes several items, once all are done; stops before each step, and leaves out those that are done."""
+    """Do steps that need several items, after all are done. Yields before each step and skips finished ones."""
     task: str = tasks.DEFAULT_TASK
-    """Of the agent's runs."""
+    """Task of the agent's runs."""
     question: Callable[[Evaluation, EvaluationItem], str] | None = None
-    """Asked of an item and of all that are like it, with places as a sweep's question; else the usual one."""
+    """Return the question of an item and of all that share its sweep, with placeholders as in sweeps; None for the
+    task's default."""
     checks_labels: bool = True
-    """Whether labels are tested on images that nobody chose."""
+    """True if labels are tested on independent images."""
     gives_labels: bool = True
-    """Whether sources give labels as usual; else `score` reads or asks for what they say."""
+    """True if the sources give labels in the usual way; otherwise `score` obtains them."""
 
 
 def find_layers(model: str) -> list[Layer]:
-    """The layers of a model, which is looked at if nobody has yet. Raises UnknownName, MissingPart."""
+    """Return the layers of a model, which is examined first if it is not in the catalogue. Raises UnknownName,
+    MissingPart."""
     return list(catalogue.look_at_model(model).layers.order_by("position"))
 
 
 def make_item(layer: Layer, number: int, group: str, source: str, **options: str) -> EvaluationItem:
-    """An unsaved item; the row of its unit appears."""
+    """Return an unsaved item. Creates the row of its unit."""
     unit, _ = Unit.objects.get_or_create(layer=layer, number=number)
     name = f"{layer.model.name} / {layer.name} / unit {number}"
     return EvaluationItem(group=group, source=source, unit=unit, unit_name=name, options=options)
 
 
 def require(value: object, what: str) -> None:
-    """Raises RequestError if an option is missing."""
+    """Raise RequestError if an option is missing."""
     if not value:
         raise RequestError(f"This evaluation needs {what}. Choose one.")

@@ -1,4 +1,4 @@
-"""Who gives the label of an item: the agent, a labeller that sees exemplars alone, an import, people, or chance."""
+"""Sources of an item's label: the agent, a labeller that sees only exemplars, an import, people, or chance."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ AGENT, ONE_SHOT, SHUFFLED = "agent", "one-shot", "shuffled"
 LATENT = "latent"
 """Option of an item: the number of the latent that labels its unit."""
 LATE = {SHUFFLED: 1}
-"""Sources that come after all others, since they need what these give."""
+"""Sources that come last, because they need the labels of others."""
 IS_LATE = Q(source__in=list(LATE)) | Q(source__startswith=BY_LATENT)
-"""The items of these, with units that are labelled by a latent."""
+"""Items of these sources, and units labelled by a latent."""
 
 
 def spec_of(evaluation: Evaluation, item: EvaluationItem) -> SystemSpec:
-    """The system that an item is about, over the dataset that was named or suits its model. Raises RequestError if its
-    unit is not in the catalogue any more."""
+    """Return the system of an item, over the chosen dataset or the default of its model. Raises RequestError if its
+    unit left the catalogue."""
     if item.unit is None:
         raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
     named = str(item.options.get("dataset") or "")
@@ -43,24 +43,23 @@ def spec_of(evaluation: Evaluation, item: EvaluationItem) -> SystemSpec:
 
 
 def find_dataset(evaluation: Evaluation, model: str) -> str:
-    """Where images of a model come from: what was named, else what suits it; "" for functions, which take none."""
+    """Return the dataset for images of a model: the chosen one or the default; "" for functions."""
     if evaluation.row_of_kind.families:
         return ""
     return str(evaluation.options.get("dataset") or "") or compatibility.dataset_for(model)
 
 
 def find_toolset(evaluation: Evaluation, item: EvaluationItem) -> str:
-    """What the agent works with on an item: what was named, else what suits its model."""
+    """Return the agent's toolset for an item: the chosen one or the default of its model."""
     spec = spec_of(evaluation, item)
     named = str(item.options.get("toolset") or evaluation.options.get("toolset") or "")
     return named or compatibility.toolset_for(spec.model, evaluation.backbone, str(spec.options.get("dataset") or ""))
 
 
 def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:
-    """The label that the item's source gives its unit; "" for none, with the reason in the item.
+    """Return the label that the item's source gives; "" if none, with the reason in the item.
 
-    Raises Cancelled, RequestError where a run stands still or a person's was not theirs to its end, and what the source
-    raises.
+    Raises Cancelled, RequestError if a run is paused or a person did not finish it, and the errors of the source.
     """
     if item.source == AGENT:
         return _read_labels(item, read_run(item), "The agent")
@@ -80,7 +79,7 @@ def find_label(evaluation: Evaluation, item: EvaluationItem, progress: Progress)
 
 
 def read_run(item: EvaluationItem) -> Run:
-    """The item's run, ended. Raises RequestError if there is none, or it stands still."""
+    """Return the item's finished run. Raises RequestError if it is missing or not finished."""
     run = item.run
     if run is None and item.unit is None:
         raise RequestError(f"{item.unit_name} is not in the catalogue any more.")
@@ -95,7 +94,7 @@ def read_run(item: EvaluationItem) -> Run:
 
 
 def _require_written(run: Run) -> Run:
-    """The run, if a person wrote it to its end: else it says nothing of people. Raises RequestError."""
+    """Return the run if a person finished it. Raises RequestError, because otherwise it is not a person's label."""
     if run.backbone != PERSON:
         raise RequestError(f"Run {run.pk} was handed over to a backbone: no person has labelled this unit.")
     if run.status in (Status.CANCELLED, Status.FAILED):
@@ -104,14 +103,14 @@ def _require_written(run: Run) -> Run:
 
 
 def _read_labels(item: EvaluationItem, run: Run, who: str) -> str:
-    """What a run concluded; "" for nothing, with the reason in the item."""
+    """Return the labels of a run's conclusion; "" if none, with the reason in the item."""
     named = [clean_line(each) for each in run.labels if each.casefold() != "none"]
     item.reason = "" if named else run.reason or f"{who} concluded without a label."
     return " OR ".join(dict.fromkeys(named))
 
 
 def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> str:
-    """From the masked exemplars alone, as MILAN labels (paper, section 4.1): no experiments."""
+    """Label from the masked exemplars alone, as MILAN does (paper, section 4.1), without experiments."""
     subject = laboratory().subject(spec_of(evaluation, item))
     masked = [each.masked for each in subject.exemplars(progress)]
     if not masked:
@@ -127,19 +126,21 @@ def _label_once(evaluation: Evaluation, item: EvaluationItem, progress: Progress
 
 
 def _deal(evaluation: Evaluation, item: EvaluationItem) -> str:
-    """The agent's label of another unit of the group, dealt so that no unit gets its own and each is dealt once."""
+    """Return the agent's label of another unit of the group. No unit gets its own label, and each label is used
+    once."""
     items = evaluation.items.filter(source=AGENT, status=ItemStatus.DONE, group=item.group).exclude(label="")
     known = dict(items.order_by("position").values_list("unit", "label"))
     units = sorted(known)
     if item.unit_id not in known or len(units) < 2:
         item.reason = "No other unit of its group has a label to deal."
         return ""
+    # A random cycle has no fixed points
     random.Random(f"shuffled labels {evaluation.seed}").shuffle(units)
     return str(known[units[(units.index(item.unit_id) + 1) % len(units)]])
 
 
 def _take_over(evaluation: Evaluation, item: EvaluationItem) -> str:
-    """The agent's label of the latent that adds most to the item's unit."""
+    """Return the agent's label of the latent that adds most to the item's unit."""
     latent = str(item.options.get(LATENT) or "")
     if not latent:
         item.reason = f"No latent of {item.source} adds anything to it."

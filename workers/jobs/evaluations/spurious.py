@@ -1,8 +1,8 @@
 """Spurious features (paper, section 5.1, Table 2): the agent judges units of a classifier from unbalanced data alone.
 
-For each seed a classifier is trained, l1 picks the units, and each is judged in a run of its own. A seed has figures
-once all its units are judged: a part of them would be another question. With the option `latents` those of a sparse
-auto-encoder of each classifier take the place of its units (AIM).
+For each seed a classifier is trained, l1 selects the units, and each unit is judged in a run. A seed has figures only
+after all its units are judged, because a part of them would answer another question. The option `latents` uses latents
+of a sparse autoencoder of each classifier instead of its units (AIM).
 """
 
 from __future__ import annotations
@@ -38,26 +38,28 @@ from workers.spurious.table import Table2, TableRow, compute_headline
 DEFAULT_UNITS = 50
 GOAL = 0.8
 EASY = 0.05
-"""A gap between balanced and unbalanced data below this leaves nothing to close."""
+"""Minimum gap between balanced and unbalanced data. Below it, too little is left to improve."""
 REASON = 500
-"""Characters of the agent's reasons that stand in a table."""
+"""Maximum characters of the agent's reasons in a table."""
 
 _preparing = threading.Lock()
 _prepared: dict[tuple[str, int, int, int], PreparedUnits] = {}
-"""Seeds that this process has made ready; another reads them from disk, but for the rows that no verdict changes."""
+"""Seeds prepared in this process. Another process reads them from disk, except for rows that do not depend on
+verdicts."""
 
 
 _scored: dict[tuple[str, int], tuple[dict[int, bool], Table2]] = {}
-"""By model, or auto-encoder, and units: the latest verdicts with their table, whose fits take seconds, while figures
-are written again and again as later seeds are judged."""
+"""Latest verdicts and their table, by model or autoencoder and number of units. The fits take seconds, and figures are
+updated often."""
 
 
 def _prepare_seed(evaluation: Evaluation, seed: int, progress: Progress) -> PreparedUnits:
-    """Dataset, classifier, features and units of a seed; what was done before is read."""
+    """Return dataset, classifier, features and units of a seed. Earlier results are read from disk."""
     dataset, units = str(evaluation.options.get("dataset") or ""), int(evaluation.options.get("units") or DEFAULT_UNITS)
     latents = int(evaluation.options.get("latents") or 0)
     named = {"dataset": dataset} if dataset else {}
     key = dataset, units, latents, seed
+    # One at a time: two threads would train the same classifier
     with _preparing:
         if key not in _prepared:
             spec = SpuriousSpec(**named, units=units, latents=latents)
@@ -85,7 +87,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 
 
 def _ask(evaluation: Evaluation, item: EvaluationItem) -> str:
-    """What is asked of all units of the item's seed."""
+    """Return the question about all units of the item's seed."""
     return _prepare_seed(evaluation, int(str(item.options["seed"])), no_progress).question("{unit}")
 
 
@@ -110,6 +112,7 @@ def _summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> Evalu
             for each in own
             if each.status == ItemStatus.DONE and each.unit is not None
         }
+        # Only complete seeds have figures, see above
         if own and len(judged) == len(own):
             ready = _prepare_seed(evaluation, seed, no_progress)
             found.append((ready, judged, _score_once(ready, judged)))
@@ -175,7 +178,7 @@ def _list_headlines(tables: Sequence[Table2], notes: list[str]) -> list[Figure]:
 
 
 def _list_accuracies(tables: Sequence[Table2]) -> list[Figure]:
-    """Accuracy of each row over the seeds, with Student's interval."""
+    """Return the accuracy of each row over the seeds, with Student's interval."""
     figures = []
     for row in _list_rows(tables):
         found = _find_rows(tables, row)
@@ -187,7 +190,7 @@ def _list_accuracies(tables: Sequence[Table2]) -> list[Figure]:
 
 
 def _write_table(tables: Sequence[Table2]) -> ResultTable:
-    """Table 2: a line for each row, over the seeds, with Student's interval."""
+    """Return Table 2: each row over the seeds, with Student's interval."""
     rows = []
     for row in _list_rows(tables):
         found = _find_rows(tables, row)
@@ -219,7 +222,7 @@ def _write_table(tables: Sequence[Table2]) -> ResultTable:
 
 
 def _write_seeds(tables: Sequence[Table2]) -> ResultTable:
-    """The accuracy of each row by seed."""
+    """Return the accuracy of each row by seed."""
     rows = [
         (
             Cell(f"{row.title}{' (l1)' if row.regularised else ''}"),
@@ -237,19 +240,19 @@ def _title_chosen(tables: Sequence[Table2]) -> str:
 
 
 def _list_rows(tables: Sequence[Table2]) -> list[TableRow]:
-    """Each row once, as the first seed has it that has it at all."""
+    """Return each row once, from the first seed that has it."""
     rows = {(row.key, row.regularised): row for table in reversed(tables) for row in table.rows}
     longest = max(tables, key=lambda table: len(table.rows))
     return [rows[row.key, row.regularised] for row in longest.rows]
 
 
 def _find_rows(tables: Sequence[Table2], row: TableRow) -> list[TableRow]:
-    """The same row of each seed, where it is there: a seed without selective units has none of the agent's."""
+    """Return this row of each seed that has it. A seed without selective units has none of the agent's rows."""
     return [each for table in tables if (each := table.row(row.key, regularised=row.regularised))]
 
 
 def _write_repair(ready: PreparedUnits, judged: dict[int, bool], factor: float) -> ResultTable:
-    """What it does to the classifier's head to weigh the units judged spurious by a factor, worst group first."""
+    """Return the effect of scaling the head's weights of units judged spurious, worst group first."""
     made = repair(ready, judged, factor)
     rows = tuple(
         (
@@ -277,7 +280,7 @@ def _write_repair(ready: PreparedUnits, judged: dict[int, bool], factor: float) 
 
 
 def _plot_curves(table: Table2) -> ResultPlot:
-    """Accuracy against the number of units, or latents."""
+    """Plot accuracy by the number of units or latents."""
     noun = table.noun
     curves = (("l1", table.l1_curve), (f"The agent's {noun}", table.agent_curve))
     series = tuple(

@@ -1,6 +1,6 @@
-"""What is done with each item, one step at a time: its source labels the unit, the label is checked, both are scored.
+"""Process one item step by step: its source labels the unit, the label is checked, both are scored.
 
-Checks are asked for some items ahead, so that other workers measure them beside this one.
+Checks are requested some items ahead, so that other workers can measure them in parallel.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ from workers.record.statuses import ACTIVE
 log = logging.getLogger(__name__)
 
 MAX_AHEAD = 8
-"""Items whose checks are under way at a time: as many workers can help, and a budget is overrun by no more."""
+"""Maximum number of items with open checks: so many workers can help, and the budget is exceeded by no more than
+that."""
 UNDER_WAY = (CheckStatus.QUEUED, CheckStatus.RUNNING)
 SCORES = ("pearson", "auprc", "generated_auc", "base_rate")
-"""Columns of a check that an item keeps."""
+"""Columns of a check that are copied to an item."""
 
 
 class Steps:
-    """Takes the items of one evaluation further."""
+    """Processes the items of one evaluation."""
 
     def __init__(self, evaluation: Evaluation, procedure: Procedure) -> None:
         self._evaluation = evaluation
         self._procedure = procedure
 
     def count_left(self, progress: Progress) -> int:
-        """Score the items whose checks are there, since these are paid for; how many are left, but for those that wait
-        for people."""
+        """Score items whose checks are finished, since these are paid for. Return the number of items left, without
+        those that wait for people."""
         checked = self._list_left().filter(status=ItemStatus.RUNNING).exclude(label_check__status__in=UNDER_WAY)
         for item in checked:
             self._take(item, partial(self._score, item, progress, item.label_check))
         return self._list_left().count()
 
     def take_one(self, progress: Progress) -> bool:
-        """Label an item, or measure one of the checks; False if all have to wait.
+        """Label an item or measure a check; False if all have to wait.
 
-        Raises Cancelled, and what ends all items and not this one alone.
+        Raises Cancelled, and errors that affect all items.
         """
         if item := self._find_ready():
             self._take(item, partial(self._label, item, progress))
@@ -64,8 +65,8 @@ class Steps:
         return rows.select_related("unit__layer__model", "run", "label_check").order_by("position")
 
     def _find_ready(self) -> EvaluationItem | None:
-        """The first that can be labelled: no run of its unit is under way, so that a part of all items compares, and
-        the source has what it needs of others."""
+        """Return the first item that can be labelled: no run of its unit is in progress, so that an unfinished
+        evaluation compares, and labels of other sources that it needs exist."""
         left = self._list_left()
         if left.filter(status=ItemStatus.RUNNING).count() >= MAX_AHEAD:
             return None
@@ -75,11 +76,12 @@ class Steps:
         return ready.exclude(IS_LATE).first() or (None if early.exists() else ready.first())
 
     def _take(self, item: EvaluationItem, step: Callable[[], float]) -> None:
-        """Do a step, which returns what it took beside its own seconds. What the item's own label or run does wrong
-        ends the item; what ends all others too is passed on."""
+        """Do a step, which returns seconds spent elsewhere. An error of the item's label or run fails the item; errors
+        that affect all items are passed on."""
         began, beside = time.monotonic(), 0.0
         try:
             beside = step()
+        # The cause lies outside the item, so it can be tried again
         except (Cancelled, MachineryError):
             item.status = ItemStatus.PLANNED
             raise
@@ -96,7 +98,7 @@ class Steps:
             Evaluation.objects.filter(pk=self._evaluation.pk).update(seconds=F("seconds") + took)
 
     def _label(self, item: EvaluationItem, progress: Progress) -> float:
-        """Have the source label the unit, unless it did before a stop, and ask for the label to be checked."""
+        """Let the source label the unit, unless it already did, and request a check of the label."""
         _about(item, progress)("begins", 0, 1)
         took = 0.0
         if not item.label:
@@ -120,15 +122,15 @@ class Steps:
         return check
 
     def _measure(self, progress: Progress) -> bool:
-        """Measure a check that no other worker has in hand; False if there is none."""
+        """Measure a check that no other worker has claimed; False if there is none."""
         for item in self._list_left().filter(status=ItemStatus.RUNNING):
             done = run_check(item.label_check_id or 0, _about(item, progress))
             if done is not None:
-                return done.status != CheckStatus.QUEUED  # else something it needs is away
+                return done.status != CheckStatus.QUEUED  # Back in the queue if something it needs is missing
         return False
 
     def _score(self, item: EvaluationItem, progress: Progress, waited: LabelCheck | None) -> float:
-        """Score a label that is checked; `waited`: the check whose seconds are this item's."""
+        """Score an item after its check. `waited` is the check whose seconds count for this item."""
         if item.label_check:
             _read_check(item, item.label_check)
         if self._procedure.score:
@@ -138,7 +140,7 @@ class Steps:
 
 
 def _about(item: EvaluationItem, progress: Progress) -> Progress:
-    """Tells of which item a step says something."""
+    """Return a progress callback that names the item."""
 
     def tell(what: str, done: int, total: int) -> None:
         progress(f"{item.unit_name}, {item.source}: {what}", done, total)
@@ -147,14 +149,14 @@ def _about(item: EvaluationItem, progress: Progress) -> Progress:
 
 
 def _read_check(item: EvaluationItem, check: LabelCheck) -> None:
-    """Keep the figures of a check. Raises BackboneUnavailable for one that cannot go on: it is no score."""
+    """Copy the figures of a check. Raises BackboneUnavailable for an unfinished one: it is not a score."""
     if check.status == CheckStatus.UNFINISHED:
         raise BackboneUnavailable(check.reason)
     if check.status == CheckStatus.FAILED:
         raise RequestError(f"Its check failed: {check.reason}")
     if check.status == CheckStatus.UNTESTABLE:
         item.reason = check.reason
-    # One with a result lacks a judge and a writer, say: the label is not to blame
+    # Untestable with a result means that a judge or writer is missing; the label itself can be tested
     testable = check.status != CheckStatus.UNTESTABLE or bool(check.result)
     item.scores = {**item.scores, **{name: getattr(check, name) for name in SCORES}, "testable": testable}
     item.scores |= read_test_scores(check)

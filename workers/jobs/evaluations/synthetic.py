@@ -1,7 +1,8 @@
-"""Synthetic neurons with known truth (paper, section 4.2): does the label name the right concepts, and predict?
+"""Synthetic neurons with known truth (paper, section 4.2): does the label name the right concepts and predict
+activations?
 
-A batch of fresh neurons by seed: half of one concept, a quarter of two of which either will do, a quarter of one that
-counts only beside another. `right` asks for exactly the concepts of the truth, none missing and none extra.
+A seed gives a batch of new neurons: half with one concept, a quarter with two alternatives, a quarter with one that
+counts only beside another. `right` requires exactly the concepts of the truth, none missing and none extra.
 """
 
 from __future__ import annotations
@@ -21,30 +22,31 @@ from workers.protocols import Progress
 from workers.record.evaluations import EvaluationResult, Figure
 
 KINDS = {"mono": 0.5, "or": 0.25, "conditional": 0.25}
-"""Layers of synthetic neurons, and their shares of a batch."""
+"""Layers of synthetic neurons and their shares of a batch."""
 SINGLE = "mono"
-"""The kind with one cause, on which a label of exemplars alone competes with experiments on even terms."""
+"""The kind with one concept. A label from exemplars alone competes on equal terms there."""
 GOALS = {"mono": 0.95, "or": 0.85, "conditional": 0.8}
 SOURCES = (AGENT, ONE_SHOT, SHUFFLED)
 DEFAULT_UNITS = 60
 
 
 def choose_neurons(evaluation: Evaluation) -> list[tuple[EvaluationItem, str]]:
-    """Items without a source for the neurons of the batch, each with its kind; drawn by the evaluation's seed."""
+    """Return items without a source for the neurons of the batch, each with its kind, drawn by the evaluation's
+    seed."""
     seed, count = evaluation.seed, int(evaluation.options.get("units") or DEFAULT_UNITS)
     layers = {layer.name: layer for layer in find_layers(str(evaluation.options.get("model") or _batch_of(seed)))}
     chosen: list[tuple[float, EvaluationItem, str]] = []
     for kind, wanted in _share_out(count, {kind: layers[kind].units for kind in KINDS}).items():
         layer = layers[kind]
         numbers = sorted(random.Random(f"synthetic neurons {seed} {kind}").sample(range(layer.units), wanted))
-        # The kinds in turn, so that a part of a batch has its share of each
+        # Kinds alternate, so that an unfinished batch has its share of each
         chosen += [((at + 0.5) / wanted, make_item(layer, number, kind, ""), kind) for at, number in enumerate(numbers)]
     return [(item, kind) for _, item, kind in sorted(chosen, key=lambda each: (each[0], each[2]))]
 
 
 def _share_out(count: int, there: Mapping[str, int]) -> dict[str, int]:
-    """How many neurons of each kind make `count` in all, each next one of the kind that lacks most of its share; fewer
-    where there are no more."""
+    """Return the number of neurons per kind, `count` in total or fewer if there are not enough. Each next neuron goes
+    to the kind that is furthest behind its share."""
     found = dict.fromkeys(KINDS, 0)
     for done in range(1, count + 1):
         open_ones = [kind for kind in KINDS if found[kind] < there[kind]]
@@ -55,7 +57,7 @@ def _share_out(count: int, there: Mapping[str, int]) -> dict[str, int]:
 
 
 def _batch_of(seed: int) -> str:
-    """The model whose neurons are drawn by a seed."""
+    """Return the model whose neurons a seed draws."""
     return f"synthetic:toybox-eyes:seed-{seed}"
 
 
@@ -69,7 +71,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
             items.append(EvaluationItem(group=kind, source=source, unit=neuron.unit, unit_name=neuron.unit_name))
     first = [each for each in items if each.source not in LATE]
     units = {neuron.unit_id: place for place, (neuron, _) in enumerate(neurons)}
-    first.sort(key=lambda each: units[each.unit_id])  # unit by unit, so that a part of a batch compares
+    first.sort(key=lambda each: units[each.unit_id])  # Unit by unit, so that an unfinished batch compares sources
     return [*first, *(each for each in items if each.source in LATE)]
 
 

@@ -1,4 +1,4 @@
-"""Tests of labels side by side: what each test says of each label, of each source, and how far the tests agree."""
+"""Tables that compare tests of labels: the result of each test by source and by label, and the agreement of tests."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ TESTS = {
     "intruder": "Intruder",
     "simulation": "Simulation",
 }
-"""Scores of an item, and what tables call them."""
+"""Scores of an item, and their names in tables."""
 MIN_LABELS = 5
-"""Labels with both figures below which a rank correlation says nothing."""
+"""Minimum number of labels with both scores for a rank correlation."""
 
 
 def read_test_scores(check: LabelCheck) -> dict[str, float | None]:
-    """Scores of other tests than r and AUPRC for an item; none of a check from before they were measured."""
+    """Return an item's scores of the tests other than r and AUPRC; empty for checks from before these tests."""
     natural = read_check(check).natural
     if natural is None or (tests := natural.other_tests) is None:
         return {}
@@ -45,8 +45,8 @@ def read_test_scores(check: LabelCheck) -> dict[str, float | None]:
 
 
 def tabulate_tests(items: Sequence[EvaluationItem], sources: Sequence[str]) -> list[ResultTable]:
-    """Medians by source, the labels of the first source one by one, and rank correlations between tests; nothing
-    where no label was tested so. A label without a figure is left out of it."""
+    """Return medians by source, each label of the first source, and rank correlations between tests; no tables if no
+    label was tested this way. Missing scores are left out."""
     if not any(item.scores.get("detection") is not None for item in items):
         return []
     first = figures.of_source(items, sources[0])
@@ -59,7 +59,7 @@ def tabulate_tests(items: Sequence[EvaluationItem], sources: Sequence[str]) -> l
 
 
 def _read(items: Sequence[EvaluationItem], name: str) -> NDArray[np.float64]:
-    """A score of each item, (items,); NaN for none."""
+    """Return a score of each item, (items,); NaN if missing."""
     score = figures.score_of(name)
     return np.array([np.nan if (value := score(item)) is None else value for item in items], np.float64)
 
@@ -93,7 +93,7 @@ def _tabulate_labels(items: Sequence[EvaluationItem], title: str) -> ResultTable
 
 
 def _correlate_tests(key: str, items: Sequence[EvaluationItem], title: str) -> ResultTable:
-    """Spearman's rank correlation of every two tests over the labels that have both."""
+    """Return Spearman's rank correlation of each pair of tests over labels with both."""
     values = {name: _read(items, name) for name in TESTS}
     rows = tuple(
         (Cell(words), *(Cell(value=_correlate_ranks(values[one], values[two])) for two in TESTS))
@@ -104,7 +104,7 @@ def _correlate_tests(key: str, items: Sequence[EvaluationItem], title: str) -> R
 
 
 def _correlate_ranks(one: NDArray[np.float64], two: NDArray[np.float64]) -> float | None:
-    """None with too few pairs, or where either side is constant."""
+    """Return None with too few pairs, or if either side is constant."""
     both = np.isfinite(one) & np.isfinite(two)
     if both.sum() < MIN_LABELS or np.ptp(one[both]) == 0 or np.ptp(two[both]) == 0:
         return None

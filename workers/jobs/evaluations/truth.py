@@ -1,7 +1,7 @@
-"""Whether a label names what a neuron was built to respond to: by the words of both, else by a language model.
+"""Decide whether a label names what a neuron was built for: by the words of both, or by a language model.
 
-Toybox's words are all known, so there words decide. Elsewhere a label may say the same in other words: what is not
-right by its words is put before the evaluation's backbone, if it is a language model.
+All words of toybox are known, so words decide there. Elsewhere a label may use other words: if its words are not right,
+the evaluation's backbone judges it, if that is a language model.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from workers.record.limits import Usage
 
 
 def score_truth(evaluation: Evaluation, item: EvaluationItem, progress: Progress) -> None:
-    """Score `right`: exactly the concepts of the truth, joined as there. No label is not right.
+    """Score `right`: exactly the concepts of the truth, joined in the same way. A missing label is not right.
 
-    Raises Cancelled, and what the backbone raises.
+    Raises Cancelled, and the errors of the backbone.
     """
     assert item.unit is not None
     if not item.label:
@@ -32,12 +32,12 @@ def score_truth(evaluation: Evaluation, item: EvaluationItem, progress: Progress
     named = {"missing": ", ".join(found.missing), "extra": ", ".join(found.extra)}
     item.scores = {**item.scores, "right": found.right, **named}
     if not found.right and not is_toybox(layer.model.name) and evaluation.backbone not in ("", SCRIPTED, PERSON):
-        judged = _judge(evaluation, item, truth, progress)  # writes down what it cost, so it comes first
+        judged = _judge(evaluation, item, truth, progress)  # First, because it writes its cost to the scores
         item.scores = {**item.scores, **judged}
 
 
 def _judge(evaluation: Evaluation, item: EvaluationItem, truth: str, progress: Progress) -> dict[str, str | bool]:
-    """What the backbone says of label and truth; which of them stands first is drawn by the place of the item."""
+    """Return the backbone's verdict on label and truth. Their order alternates with the item's position."""
     backbone = find_backbone(evaluation.backbone, evaluation.backbone_model, sees=False, unpriced=evaluation.unpriced)
     request = concept_judge.ask_for_agreement(item.label, truth, swapped=bool((evaluation.seed + item.position) % 2))
     said = ask(backbone, request, concept_judge.parse_agreement, partial(note_cost, item), progress, evaluation.seed)
@@ -45,5 +45,5 @@ def _judge(evaluation: Evaluation, item: EvaluationItem, truth: str, progress: P
 
 
 def note_cost(item: EvaluationItem, usage: Usage) -> None:
-    """What a reply took stays with the item."""
+    """Add the cost of a reply to the item."""
     item.scores = {**item.scores, "cost": float(item.scores.get("cost") or 0) + usage.cost}

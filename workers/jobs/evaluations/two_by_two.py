@@ -1,5 +1,5 @@
-"""A model judges the labels of an evaluation two by two (paper, Table 1): a pairwise trial of its own, made once all
-items are done, judged pair by pair, closed. Its shares are read from the trial; see `pairwise.of_evaluation`."""
+"""Let a model judge an evaluation's labels in pairs (paper, Table 1): a pairwise trial, created after all items are
+done, judged pair by pair, then closed. Shares are read from the trial; see `pairwise.of_evaluation`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROBLEM = "two_way_problem"
 
 
 def find_judge(evaluation: Evaluation) -> Backbone | None:
-    """The backbone that judges, None where none was asked for; one of labels looks at images. Raises MissingPart,
+    """Return the backbone that judges, None if none was chosen. A judge of labels must see images. Raises MissingPart,
     UnknownName."""
     key, _, model = str(evaluation.options.get("judge") or "").partition(":")
     if not key:
@@ -37,15 +37,15 @@ def find_judge(evaluation: Evaluation) -> Backbone | None:
 
 
 def finish_labels(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
-    """What takes labels of several sources: one pool of prompts, then the judge. Stops before each step."""
+    """Do the steps that need labels of several sources: pooled prompts, then the judge. Yields before each step."""
     yield from compare_pooled(evaluation, progress)
     yield from _judge_labels(evaluation, progress)
 
 
 def _judge_labels(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
-    """Have the judge prefer one label of each pair; stops before each step, and goes on where it was.
+    """Let the judge choose one label of each pair. Yields before each step and can be resumed.
 
-    Raises RequestError, Cancelled, and what the backbone raises; what is judged by then is kept.
+    Raises RequestError, Cancelled, and the errors of the backbone; finished judgements are kept.
     """
     backbone = find_judge(evaluation)
     if backbone is None:
@@ -58,7 +58,7 @@ def _judge_labels(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
 
 
 def _find_open(evaluation: Evaluation) -> Judge | None:
-    """The judge whose trial is under way."""
+    """Return the judge of the open trial."""
     return Judge.objects.select_related("trial").filter(trial__in=_own_trials(evaluation), trial__closed=None).first()
 
 
@@ -68,8 +68,8 @@ def _own_trials(evaluation: Evaluation) -> list[PairwiseTrial]:
 
 @transaction.atomic
 def _make(evaluation: Evaluation) -> Judge | None:
-    """A new trial of the sources that no trial has compared yet, with its judge; None where there is none. Those of
-    them that came later are set against the agent."""
+    """Create a trial of the sources that no trial has compared yet, and its judge; None if there are none. Sources that
+    were added later are compared with the agent."""
     compared = {key for trial in _own_trials(evaluation) for key in trial.sources}
     left_out = {SHUFFLED, *([PERSON] if list_waiting(evaluation).exists() else [])}
     new = [key for key in list_comparable(evaluation) if key not in compared | left_out]
@@ -94,7 +94,7 @@ def _make(evaluation: Evaluation) -> Judge | None:
 
 
 def _write_exemplars(evaluation: Evaluation, progress: Progress) -> Iterator[None]:
-    """Have something to show of each unit without a known truth; stops before each that is still to do."""
+    """Prepare exemplars of each unit without a known truth. Yields before each missing one."""
     items = evaluation.items.filter(unit__isnull=False).exclude(unit__layer__kind=CONCEPT).exclude(label="")
     left = items.exclude(unit__profiles__written__isnull=False).values_list("unit_id", "unit__layer__model__name")
     for unit, model in sorted(set(left)):

@@ -1,6 +1,6 @@
-"""Units of a trained network (paper, section 4.1): several sources of labels for the same units, drawn by a seed.
+"""Units of a trained network (paper, section 4.1): labels of several sources for the same units, drawn by a seed.
 
-Medians of r and AUPRC by source, means by layer (Table A3), and differences paired by unit.
+Results are medians of r and AUPRC by source, means by layer (Table A3), and differences paired by unit.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from workers.record.evaluations import EvaluationResult
 SOURCES = (AGENT, ONE_SHOT, SHUFFLED)
 DEFAULT_UNITS = 60
 _KINDS = ("conv", "mlp", "latent")
-"""Kinds of layers whose units are taken where no layer is named: their truth is not written down."""
+"""Kinds of layers used if no layer is chosen. Their units have no known truth."""
 GOALS = {"generated_auc": 0.9}
 
 
 def _choose_units(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
-    """Items without a source: units drawn evenly from the layers, which take turns, so that a part of them has its
-    share of each. Units that nothing activates are left out."""
+    """Return items without a source: units drawn evenly from the layers. Layers alternate, so that an unfinished
+    evaluation covers all. Units that no image activates are left out."""
     wanted = evaluation.options.get("layers") or []
     model = str(evaluation.options.get("model") or "toybox")
     layers = [each for each in find_layers(model) if (each.name in wanted if wanted else each.kind in _KINDS)]
@@ -46,7 +46,7 @@ def _choose_units(evaluation: Evaluation, progress: Progress) -> list[Evaluation
 
 
 def draw_alive(layer: Layer, dataset: str, count: int, lot: str) -> list[int]:
-    """Numbers of so many units of an indexed layer by lot, without those that no image activates."""
+    """Draw up to `count` random units of an indexed layer, without those that no image activates."""
     dead = set(laboratory().index(layer.model.name, dataset).layer(layer.name).dead())
     LayerIndex.objects.filter(layer=layer, dataset__key=dataset).update(dead=sorted(dead))
     alive = [number for number in range(layer.units) if number not in dead]
@@ -65,7 +65,7 @@ def _plan(evaluation: Evaluation, progress: Progress) -> list[EvaluationItem]:
 
 
 def summarise(evaluation: Evaluation, items: Sequence[EvaluationItem]) -> EvaluationResult:
-    """Also of labels that are there already."""
+    """Return the result; `labels` uses it too."""
     del evaluation
     sources = list(dict.fromkeys(item.source for item in items))
     groups = list(dict.fromkeys(item.group for item in items))

@@ -1,6 +1,6 @@
-"""An evaluation as a log for viewing: a sample an item, its figures with their intervals as metrics.
+"""Write an evaluation as an Inspect log for viewing: one sample per item, its figures with intervals as metrics.
 
-What is told of an item is what its row in a table tells: the same columns, hidden from the same people.
+A sample shows the same columns as the item's row in a table, hidden from the same people.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ STATUSES = {
     ItemStatus.LACKING: "success",
     ItemStatus.FAILED: "error",
 }
-"""How an item stands -> what Inspect calls it; "started" for others."""
+"""Status of an item -> Inspect's status; "started" for others."""
 OF_JOBS = {JobStatus.DONE: "success", JobStatus.FAILED: "error", JobStatus.STOPPED: "cancelled"}
-"""The same of the whole."""
+"""Status of the job -> Inspect's status of the log."""
 
 
 def write_evaluation(
     items: QuerySet[EvaluationItem], target: IO[bytes], progress: Progress, viewer: User | None = None
 ) -> int:
-    """The log of the one evaluation that these items are of. Returns how many items."""
+    """Write the log of the evaluation that these items belong to. Return the number of items."""
     names, count = Names(viewer), items.count()
     row = lists.with_progress(Evaluation.objects.filter(pk=items.values_list("evaluation")[:1])).get()
     with packing_log(target) as pack:
@@ -77,7 +77,7 @@ def _status(job: Job | None) -> str:
 
 
 def _find_run(item: EvaluationItem, names: Names) -> Run | None:
-    """The item's run, if the viewer may read of it and of what it studies."""
+    """Return the item's run, if the viewer may see it and its system."""
     if item.run_id is None:
         return None
     runs = visible_to(Run.objects.filter(pk=item.run_id)).select_related("owner", "parent", "label_check")
@@ -86,7 +86,7 @@ def _find_run(item: EvaluationItem, names: Names) -> Run | None:
 
 
 def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> LogSample:
-    """The run that the item asked for with what the item scored; without one, its label as the only answer."""
+    """Return the item's run with the item's scores; without a run, the label as the only answer."""
     label = told["label"] or ""
     figures = {"pearson": told["pearson"], "auprc": told["auprc"], **(told["scores"] or {})}
     found: dict[str, Json] = {scores.LABEL: {"value": label, "answer": label}} if label else {}
@@ -111,7 +111,7 @@ def _of_item(item: EvaluationItem, told: Mapping[str, Any], run: Run | None) -> 
 def _answer(
     item: EvaluationItem, told: Mapping[str, Any], metadata: Json, error: Json | None, uuid: str
 ) -> dict[str, Any]:
-    """An item without a transcript."""
+    """Return the fields of a sample without a transcript."""
     place = " ".join(str(told[name]) for name in ("model", "layer", "unit") if told[name] not in ("", None))
     asked = f"What does {place or 'this unit'} respond to?"
     message = {"role": "assistant", "content": told["label"] or "", "model": item.source}
@@ -130,5 +130,5 @@ def _answer(
 
 
 def _plain(value: Any) -> Any:
-    """A value of a table as JSON has it."""
+    """Return a value of a table as JSON can hold it."""
     return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)

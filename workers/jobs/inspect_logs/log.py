@@ -1,7 +1,7 @@
-"""The archive of a log: a sample a run or item, then what is known once all are there.
+"""Write the archive of an Inspect log: one sample per run or item, then the summary of all.
 
-`samples/ID_epoch_1.json`, `_journal/start.json`, `summaries.json`, `header.json`: version 2 of Inspect's format. Of
-runs their bundle lies beside, in a folder each with a manifest of its own, which Inspect passes over.
+Version 2 of the format: `samples/ID_epoch_1.json`, `_journal/start.json`, `summaries.json`, `header.json`. A log of
+runs also has their bundle, one folder and manifest each, which Inspect ignores.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from workers.jobs.inspect_logs.transcript import error_json, usage_json
 from workers.record.limits import Usage
 
 VERSION = 2
-"""Of the format."""
+"""Version of the format."""
 SEVERAL = "several"
-"""What stands where samples differ."""
+"""Value where samples differ."""
 
 
 @dataclass
@@ -42,11 +42,11 @@ class Log:
     means: Means = field(default_factory=Means)
     usage: dict[str, list[Usage]] = field(default_factory=dict)
     told: dict[str, dict[str, None]] = field(default_factory=dict)
-    """Tasks, models, statuses of the samples so far: sets in their order."""
+    """Tasks, models and statuses of the samples so far, as ordered sets."""
     limits: list[Json] = field(default_factory=list)
-    """Those that differ."""
+    """Distinct limits."""
     times: list[datetime] = field(default_factory=list)
-    """The first and the last."""
+    """The first and the last time."""
 
     def add(self, each: LogSample) -> None:
         self._write(f"samples/{each.id}_epoch_1.json", each.fields())
@@ -62,7 +62,7 @@ class Log:
         self.times = [min(found), max(found)] if found else []
 
     def finish(self, created: datetime, **more: Any) -> None:
-        """Write what stands at the head. `more` is what is known of the whole: `spec`, `status`, `scores`, `error`."""
+        """Write the header. `more` holds values of the whole log: `spec`, `status`, `scores`, `error`."""
         spec = self._spec(created) | more.get("spec", {})
         plan = {"name": "plan", "steps": [{"solver": "maia"}]}
         self._write("_journal/start.json", {"version": VERSION, "eval": spec, "plan": plan})
@@ -80,12 +80,12 @@ class Log:
         self.pack.add(name, chunks(value), listed=False)
 
     def _only(self, name: str) -> str:
-        """What all samples say alike."""
+        """Return the value shared by all samples, else `SEVERAL`."""
         values = list(self.told.get(name, {}))
         return values[0] if len(values) == 1 else SEVERAL
 
     def _status(self) -> str:
-        """Of one sample, how it stands; of several, whether all have ended."""
+        """Return the common status of all samples; else "started" if any is, or "success"."""
         statuses = self.told.get("status", {})
         if len(statuses) == 1:
             return self._only("status")
@@ -112,7 +112,7 @@ class Log:
 
 
 def write_runs(keys: Sequence[int], target: IO[bytes], progress: Progress, viewer: User | None = None) -> int:
-    """The log of these runs for a person, with their bundle. Returns how many."""
+    """Write the log of these runs with their bundle, as this person may see them. Return their number."""
     with export_bundle.packing(target) as pack:
         log = Log(pack)
         heads: list[Run] = []
@@ -122,6 +122,7 @@ def write_runs(keys: Sequence[int], target: IO[bytes], progress: Progress, viewe
                 export_query.note_shown(opinions.reviews_of(run, viewer), viewer)
             log.add(sample.of_run(run))
             export_bundle.write(pack, run, None, f"run-{run.pk}/", viewer)
+            # The first and the last run suffice for the name of the sweep
             heads = [*heads[:1], run]
         log.finish(heads[0].created, spec=_name_sweep(heads), error=_error_of(heads, len(keys)))
     return len(keys)
@@ -133,7 +134,7 @@ def _read_runs(keys: Iterable[int]) -> Iterator[Run]:
 
 
 def _name_sweep(heads: Sequence[Run]) -> Mapping[str, Any]:
-    """The name of the sweep that the first and the last run are of."""
+    """Return the sweep of the first and the last run, if it is the same."""
     sweeps = {run.sweep for run in heads}
     sweep = sweeps.pop() if len(sweeps) == 1 else None
     if sweep is None:
@@ -142,6 +143,6 @@ def _name_sweep(heads: Sequence[Run]) -> Mapping[str, Any]:
 
 
 def _error_of(heads: Sequence[Run], count: int) -> Json | None:
-    """Why the only run failed."""
+    """Return why the only run failed."""
     run = heads[0]
     return error_json(run.reason) if count == 1 and run.status == "failed" else None

@@ -1,4 +1,4 @@
-"""JSON written piece by piece, so that a log of thousands of images takes no more memory than one of them."""
+"""Write JSON in pieces, so that a log with thousands of images is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from experiments.exchange.export_bundle import pixels
 Json = dict[str, Any]
 
 PROTOCOL = "attachment://"
-"""How a text begins in whose place Inspect reads an attachment."""
+"""Prefix of a text that Inspect replaces by an attachment."""
 
 
 @dataclass
 class Attachments:
-    """What stands once in a sample, however often it is shown: pictures, read while they are written."""
+    """Contents that are stored once per sample, however often they are shown. Pictures are read while they are
+    written."""
 
     pictures: dict[str, None] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
 
     def picture(self, key: str) -> str:
-        """What stands for a stored image."""
+        """Return the reference to a stored image."""
         self.pictures[key] = None
         return f"{PROTOCOL}{key}"
 
     def text(self, text: str) -> str:
-        """A text as Inspect reads it again: one that looks like an attachment becomes one."""
+        """Return a text that Inspect reads back unchanged: a text that looks like a reference becomes an attachment."""
         if not text.startswith(PROTOCOL):
             return text
         key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
@@ -38,7 +39,7 @@ class Attachments:
         return f"{PROTOCOL}{key}"
 
     def chunks(self) -> Iterator[bytes]:
-        """The JSON object of all that was named so far."""
+        """Yield the JSON object of all attachments so far."""
         comma = b"{"
         for key in self.pictures:
             yield comma + _dump(key) + b':"data:image/png;base64,'
@@ -53,25 +54,26 @@ class Attachments:
 
 @dataclass(frozen=True)
 class StreamedList:
-    """A list whose entries are made while it is written."""
+    """A list whose entries are created while it is written."""
 
     entries: Iterable[Any]
 
 
 @dataclass(frozen=True)
 class StreamedObject:
-    """An object that holds such lists."""
+    """An object that contains such lists."""
 
     fields: Mapping[str, Any]
 
 
 def _dump(data: Any) -> bytes:
-    """Plain data as JSON in UTF-8. Surrogates, which models write and no reader takes, become question marks."""
+    """Return plain data as JSON in UTF-8. Surrogates, which models may write and readers refuse, become question
+    marks."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def chunks(value: Any) -> Iterator[bytes]:
-    """JSON in pieces."""
+    """Yield a value as JSON in pieces."""
     match value:
         case Attachments():
             yield from value.chunks()
@@ -96,6 +98,7 @@ def _encode_base64(pieces: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
     for piece in pieces:
         rest += piece
+        # Base64 of a multiple of 3 bytes has no padding, so the pieces can be joined
         whole = len(rest) - len(rest) % 3
         yield b64encode(rest[:whole])
         rest = rest[whole:]

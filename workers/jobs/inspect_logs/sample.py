@@ -1,4 +1,4 @@
-"""A run as a sample of Inspect: what was asked, messages, events, scores, tokens, times."""
+"""Convert a run to a sample of Inspect: question, messages, events, scores, tokens, times."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ STATUSES = {
     Status.FAILED: "error",
     Status.CANCELLED: "cancelled",
 }
-"""How a run stands -> what Inspect calls it; "started" for those that have not ended."""
+"""Status of a run -> Inspect's status; "started" for runs that have not ended."""
 SUMMARY_CHARS = 1_000
-"""Characters of a text in a summary: Inspect cuts there too."""
+"""Maximum characters of a text in a summary, as in Inspect."""
 
 
 @dataclass(frozen=True)
 class LogSample:
-    """What is written of a run or an item, and what the log tells of it besides."""
+    """A run or item as it is written, and what the log needs to know about it."""
 
     id: int
     uuid: str
@@ -38,9 +38,9 @@ class LogSample:
     task: str
     scores: dict[str, Json]
     known: Json
-    """Fields that the sample and its summary share."""
+    """Fields shared by the sample and its summary."""
     body: Mapping[str, Any]
-    """The others; those that are long are made while they are written."""
+    """The other fields. Long ones are created while they are written."""
     limits: Json = field(default_factory=dict)
     usage: Mapping[str, Usage] = field(default_factory=dict)
     started: datetime | None = None
@@ -50,7 +50,7 @@ class LogSample:
         return StreamedObject({"id": self.id, "epoch": 1, **self.known, "scores": self.scores, **self.body})
 
     def summary(self) -> Json:
-        """What a list of samples shows of it."""
+        """Return the entry in the list of samples."""
         error, limit = self.body.get("error"), self.body.get("limit")
         told = {
             "error": error and error["message"],
@@ -64,7 +64,7 @@ class LogSample:
 
 
 def of_run(run: Run) -> LogSample:
-    """All of a run; its events are in memory while it is written, as while it is played, its images never."""
+    """Return the sample of a run. Its events are in memory while it is written, its images never."""
     attachments = Attachments()
     data = run_record.to_json(run)
     asked, metadata = run.question, _metadata(data)
@@ -91,7 +91,7 @@ def of_run(run: Run) -> LogSample:
         "messages": StreamedList(transcript.messages),
         "events": StreamedList(transcript.events()),
         "events_data": StreamedObject({"messages": StreamedList(transcript.messages), "calls": []}),
-        "attachments": attachments,  # the last, when all that is shown has been named
+        "attachments": attachments,  # Last, after everything shown has been named
     }
     return LogSample(
         run.pk,
@@ -110,12 +110,12 @@ def of_run(run: Run) -> LogSample:
 
 
 def model_of(run: Run) -> str:
-    """What writes its replies at first, as Inspect names models."""
+    """Return the model that writes the first replies, named as in Inspect."""
     return "/".join(part for part in (run.backbone, run.backbone_model) if part)
 
 
 def limits_of(run: Run) -> Json:
-    """What a run may use, as the configuration of a log."""
+    """Return the run's limits as the configuration of a log."""
     names = {"rounds": "turn_limit", "tokens": "token_limit", "cost": "cost_limit"}
     found = {theirs: value for ours, theirs in names.items() if (value := run.limits.get(ours)) is not None}
     seconds = run.limits.get("seconds")
@@ -123,7 +123,7 @@ def limits_of(run: Run) -> Json:
 
 
 def _metadata(data: Mapping[str, Any]) -> Json:
-    """What the row says of itself beside the question."""
+    """Return the fields of the run's row other than the question."""
     row = {name: value for name, value in data["run"].items() if name not in {"question", "conclusion"}}
     return row | {name: data[name] for name in ("identity", "number", "owner", "parent", "tags")}
 
@@ -144,7 +144,7 @@ def _limit(run: Run) -> Json:
 
 
 def _last_output(transcript: Transcript) -> Json:
-    """The last reply."""
+    """Return the last reply."""
     last = next((each for each in reversed(transcript.messages) if each["role"] == "assistant"), None)
     choices = [{"message": last, "stop_reason": "stop"}] if last else []
     return {"model": transcript.model, "choices": choices}

@@ -1,5 +1,5 @@
-"""Labels and figures as Inspect's scores: the label as `answer`, each figure as a value of its own, so that Inspect
-draws means of it."""
+"""Convert labels and figures to Inspect's scores. The label is an `answer`; each figure is a separate value, so that
+Inspect computes means."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ INTERVALS = {
     "auprc": ("auprc_low", "auprc_high", "base_rate"),
     "generated_auc": (),
 }
-"""Figures of a label check, and what is told beside each."""
+"""Figures of a label check, and the fields shown with each."""
 GRADE = ("pearson", "auprc", "generated_auc", "bright_positives", "described")
 LIMITS = {"rounds": "custom", "tokens": "token", "US dollars": "cost", "seconds": "working"}
-"""A word of the sentence that tells which limit was reached -> what Inspect calls that limit."""
+"""Words in the sentence about a reached limit -> Inspect's name of the limit."""
 
 
 def of_run(run: Run) -> dict[str, Json]:
-    """What a run concluded, and how its label did."""
+    """Return a run's conclusion and the scores of its label."""
     found: dict[str, Json] = {}
     if any(run.conclusion.values()):
         known = {name: each for name, each in run.conclusion.items() if name in Conclusion.__dataclass_fields__}
@@ -50,7 +50,7 @@ def of_conclusion(conclusion: Conclusion) -> Json:
 
 
 def _of_check(check: LabelCheck) -> dict[str, Json]:
-    """Figures that were measured, each with what belongs to it."""
+    """Return the measured figures of a check, each with its interval."""
     found = {}
     for name, beside in INTERVALS.items():
         if _is_value(value := getattr(check, name)):
@@ -60,19 +60,19 @@ def _of_check(check: LabelCheck) -> dict[str, Json]:
 
 
 def of_grade(grade: Graded) -> Json:
-    """What a label that was tried on the way was worth."""
+    """Return the score of a label that was tried during a run."""
     figures = {name: value for name in GRADE if _is_value(value := getattr(grade, name))}
     return {"value": {"passed": grade.passed, **figures}, "answer": grade.label, "explanation": grade.reason}
 
 
 def of_values(values: Mapping[str, Any], answer: str = "") -> dict[str, Json]:
-    """Scores that are a number, a text or a truth each; what is missing is left out."""
+    """Return scores that are a number, a text or a boolean each. Missing ones are left out."""
     beside = {"answer": answer} if answer else {}
     return {name: {"value": value, **beside} for name, value in values.items() if _is_value(value)}
 
 
 def limit_type(reason: str) -> str:
-    """Which limit a sentence of `record.limits` names."""
+    """Return which limit a sentence of `record.limits` names."""
     first = reason.partition(" is reached")[0]
     return next((kind for word, kind in LIMITS.items() if word in first), "custom")
 
@@ -83,7 +83,7 @@ def _is_value(value: Any) -> bool:
 
 @dataclass
 class Means:
-    """Mean and standard error of each figure over samples, summed while these are written."""
+    """Mean and standard error of each figure over samples, collected while samples are written."""
 
     samples: int = 0
     values: dict[str, list[float]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Means:
                 numbers.append(float(value))
 
     def scores(self) -> list[Json]:
-        """Each as an `EvalScore`."""
+        """Return each figure as an `EvalScore`."""
         return [
             {
                 "name": name,
@@ -112,7 +112,7 @@ class Means:
 
 
 def of_figures(figures: Iterable[Figure], kind: str) -> list[Json]:
-    """Figures of an evaluation, each an `EvalScore` with its value and the ends of its 95 % interval as metrics."""
+    """Return figures of an evaluation as `EvalScore`s: value and ends of the 95 % interval as metrics."""
     return [
         {
             "name": figure.key,
@@ -135,7 +135,7 @@ def _mean(numbers: list[float]) -> float:
 
 
 def _standard_error(numbers: list[float]) -> float | None:
-    """Of the mean: the deviation of the sample over the root of its size; None of a single one."""
+    """Return the standard error of the mean: sample deviation over root of n. None for a single number."""
     if len(numbers) < 2:
         return None
     mean = _mean(numbers)

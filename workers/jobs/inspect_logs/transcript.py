@@ -1,8 +1,8 @@
-"""The events of a run as Inspect's messages and events.
+"""Convert the events of a run to Inspect's messages and events.
 
-Each of our events is one of Inspect's, whose `metadata` has its `seq` and kind; ends of spans are added, and what the
-sample's scores say. Replies are calls of a model, programs calls of the tool `python` within a span. What a call was
-given is told by places in the list of messages, as Inspect does: so a log grows with the run, not with its square.
+Each of our events becomes one of Inspect's, with `seq` and kind as `metadata`; ends of spans and scores are added.
+Replies are model calls, programs are calls of the tool `python` within a span. The input of a call is given as
+positions in the list of messages, as in Inspect, so a log grows with the run and not with its square.
 """
 
 from __future__ import annotations
@@ -34,28 +34,27 @@ from workers.record.limits import Usage
 
 TOOL = "python"
 MAX_INPUT = 100
-"""Messages that a call of a model names as what it was given: of a longer conversation the first two and the last ones.
-Readers copy them all for each call, so that time and memory would grow with the square of a run of thousands of rounds.
-"""
+"""Maximum number of messages in the input of a model call: of a longer conversation the first two and the last ones.
+Readers copy them for each call, so with all of them time and memory would grow with the square of a run's length."""
 ERRORS = {"timeout": "timeout", "killed": "permission"}
-"""Status of an experiment -> what Inspect calls such an error; "unknown" for others."""
+"""Status of an experiment -> Inspect's type of error; "unknown" for others."""
 
 
 @dataclass
 class Transcript:
-    """A run's events in order, as they were stored, and its messages."""
+    """A run's stored events in order, and its messages."""
 
     rows: Sequence[EventRow]
     model: str
-    """What writes its replies at first."""
+    """The model that writes the first replies."""
     question: Json
-    """What was asked, as a `Sample` of Inspect."""
+    """The question, as a `Sample` of Inspect."""
     attachments: Attachments
     messages: list[Json] = field(default_factory=list)
     usage: dict[str, Usage] = field(default_factory=dict)
-    """Model -> what it took."""
+    """Model -> its usage."""
     _places: dict[int, int] = field(default_factory=dict)
-    """Event -> place of its first message."""
+    """Event -> position of its first message."""
     _programs: dict[int, ExperimentStarted] = field(default_factory=dict)
     _numbers: dict[int, list[int]] = field(default_factory=dict)
     """Round -> numbers of its programs."""
@@ -63,10 +62,12 @@ class Transcript:
     """Reply -> the model that wrote it."""
 
     def __post_init__(self) -> None:
+        # 1. Programs by round, which become tool calls of the round's reply
         contents = [row.content for row in self.rows]
         self._programs = {each.number: each for each in contents if isinstance(each, ExperimentStarted)}
         for number, program in self._programs.items():
             self._numbers.setdefault(program.round, []).append(number)
+        # 2. The model of each event, which a handover changes, and its usage
         model = self.model
         for row, content in zip(self.rows, contents, strict=True):
             if isinstance(content, HandedOver):
@@ -74,13 +75,14 @@ class Transcript:
             self._authors[row.seq] = model
             if (used := getattr(content, "usage", None)) and used != Usage():
                 self.usage[model] = self.usage.get(model, Usage()) + used
+        # 3. Messages, and where the message of each event is
         events = [Event(row.seq, row.kind, content) for row, content in zip(self.rows, contents, strict=True)]
         for event, turn in conversation.turns(events, {}):
             self._places.setdefault(event.seq, len(self.messages))
             self.messages.append(self._message(event.payload, turn) | {"id": f"message-{len(self.messages) + 1}"})
 
     def _message(self, payload: Payload, turn: Message) -> Json:
-        """One turn of the conversation as a message."""
+        """Return one turn of the conversation as a message."""
         message: Json = {"role": turn.role, "content": self._content(turn.parts)}
         if isinstance(payload, ExperimentEnded):
             return message | {"role": "tool", "function": TOOL, "tool_call_id": _call_id(payload.number)}
@@ -108,7 +110,7 @@ class Transcript:
     # --- events ---
 
     def events(self) -> Iterator[Json]:
-        """One after the other; a span that was left open ends with the run."""
+        """Yield all events. A span left open ends with the run."""
         begun: list[int] = []
         for row in self.rows:
             content = row.content
@@ -196,14 +198,14 @@ class Transcript:
 
 
 def _refer_to(count: int) -> list[list[int]]:
-    """The first messages, as places of their list."""
+    """Return the first messages as ranges of positions."""
     if count <= MAX_INPUT:
         return [[0, count]] if count else []
     return [[0, 2], [count - MAX_INPUT + 2, count]]
 
 
 def usage_json(used: Usage) -> Json:
-    """Tokens as Inspect counts them: those read from a cache are no input tokens there."""
+    """Return tokens as Inspect counts them: tokens read from a cache are not input tokens there."""
     cost = {"total_cost": used.cost} if used.priced else {}
     return {
         "input_tokens": used.prompt_tokens - used.cached_tokens,
@@ -215,13 +217,13 @@ def usage_json(used: Usage) -> Json:
 
 
 def _observations(content: ExperimentEnded) -> list[Json]:
-    """What was logged, in figures: names of images are the keys of their files."""
+    """Return logged images with their figures. Images are named by the keys of their files."""
     names = ("title", "activation", "origin", "image", "masked", "claimed", "measured")
     return [{name: getattr(each, name) for name in names} for each in content.observations]
 
 
 def _span_of_time(end: datetime, seconds: float) -> Json:
-    """When it began, since Inspect tells that first, and when it ended."""
+    """Return start and end. Inspect wants the start, and our events have only the end."""
     begun = end - timedelta(seconds=min(max(seconds, 0.0), 1e6))
     return {"timestamp": begun.isoformat(), "completed": end.isoformat(), "working_time": seconds}
 

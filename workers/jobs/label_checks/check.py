@@ -1,8 +1,8 @@
-"""One check, from its claim to its result. Whatever ends it keeps what was measured, and the next claim goes on there.
+"""Run one label check from its claim to its result. However it ends, measurements are kept and the next claim resumes
+it.
 
-Trouble has three places: a label with no content that can be tested is "untestable"; a provider that refuses, weights
-that are not here or an allowance that is used up leave the check "unfinished" (a state, never a score); our own failure
-is "failed".
+A label without testable content is "untestable". A provider that refuses, missing weights or an allowance that is used
+up leave the check "unfinished", which is never a score. Our own errors are "failed".
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from workers.record.label_checks import CheckResult
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at a check that another worker measures."""
+"""Interval of looking at a check that another worker measures, in seconds."""
 
 
 def run_check(check_id: int, progress: Progress) -> LabelCheck | None:
-    """Claim a check and measure it; None if it is done, or somebody else is at it. Raises Cancelled."""
+    """Claim a check and measure it; None if it is done or another worker has it. Raises Cancelled."""
     if not held.claim(LabelCheck, check_id, CheckStatus.UNFINISHED, reason=""):
         return None
     check = LabelCheck.objects.select_related("unit__layer__model").get(pk=check_id)
-    check.split = check.split or PROBE  # it was asked for before there were splits, and is measured now
+    check.split = check.split or PROBE  # Requested before checks had splits
     began = time.monotonic()
 
     with held.keep(LabelCheck, check_id):
@@ -64,7 +64,7 @@ def run_check(check_id: int, progress: Progress) -> LabelCheck | None:
 
 
 def run_or_wait(check_id: int, progress: Progress) -> LabelCheck:
-    """The check once nobody is at it any more: measured here, or waited for where another worker measures it.
+    """Return the check after it has finished: measured here, or by another worker.
 
     Raises Cancelled.
     """
@@ -84,10 +84,11 @@ _HEADLINE = (
 
 
 def _explain_failure(check: LabelCheck, error: Exception) -> tuple[CheckStatus, str]:
-    """How a check ended that was broken off, and why; one that met an outage is queued, and looked for again."""
+    """Return status and reason of a check that broke off. After an outage it is queued again."""
     if reason := explain_outage(error):
         return CheckStatus.QUEUED, reason
-    if isinstance(error, MissingPart | MachineryError):  # weights can be fetched: the label is not to blame
+    # Weights can be downloaded later, so the label is not untestable
+    if isinstance(error, MissingPart | MachineryError):
         return CheckStatus.UNFINISHED, str(error)
     if isinstance(error, RequestError):
         return CheckStatus.UNTESTABLE, str(error)
@@ -96,7 +97,7 @@ def _explain_failure(check: LabelCheck, error: Exception) -> tuple[CheckStatus, 
 
 
 def _read_label(check: LabelCheck) -> dict[str, Any]:
-    """How the judge understands the label, for whoever reads its figures; empty if it is taken as written."""
+    """Return how the judge understands the label, for readers of its figures; empty if it takes the words literally."""
     judge = str(check.options.get("judge") or "")
     if judge in ("", PEOPLE, BACKBONE):
         return {}
@@ -105,15 +106,17 @@ def _read_label(check: LabelCheck) -> dict[str, Any]:
 
 
 def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
-    """Fill the check's columns; how it ended, and why."""
+    """Fill the check's columns. Return its status and the reason."""
     try:
         check.reading = _read_label(check)
         unit = CheckedUnit.of(check, progress)
         by_people = check.options.get("judge") == PEOPLE
+        # People answer first: all later steps need their answers
         if by_people and must_wait(check, unit, progress):
             return CheckStatus.UNFINISHED, describe_waiting(check)
         natural, judged = check_natural(check, unit, progress)
         generate = try_generated if by_people else check_generated
+        # The judge's error, measured on images of known content, corrects the figures below
         generated = generate(check, unit, progress)
         if by_people:
             error, agreement, alpha = measure_people(check)
@@ -136,5 +139,6 @@ def _measure(check: LabelCheck, progress: Progress) -> tuple[CheckStatus, str]:
     check.auprc, check.auprc_low, check.auprc_high = area.value, area.low, area.high
     check.p_value = natural.p_value
     check.base_rate, check.generated_auc = natural.base_rate, generated.auc.value
+    # One part alone is a result; without both the label could not be tested
     problems = [each for each in (natural.problem, generated.problem) if each]
     return (CheckStatus.UNTESTABLE if len(problems) == 2 else CheckStatus.DONE), " ".join(problems)

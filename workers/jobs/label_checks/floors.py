@@ -1,7 +1,8 @@
-"""What the same images say of something else: labels of other units and random units as floors, the truth as ceiling.
+"""Compare a label's scores with floors and a ceiling on the same images: labels of other units, random units, the
+truth.
 
-Several floors of a kind, so that their spread is known (2605.18229: scores differ by chance alone); where a judge costs
-money or people's time, random units alone, since they need no new answers.
+There are several floors of each kind to show their spread (2605.18229: scores differ by chance alone). If the judge
+costs money or people's time, only random units are used, because they need no new answers.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from workers.protocols import Progress
 from workers.record.label_checks import FOREIGN_LABEL, RANDOM_UNIT, FloorSpread, Reference
 
 MAX_FLOORS = 10
-"""Floors of either kind."""
+"""Maximum number of floors of each kind."""
 
 
 @dataclass(frozen=True)
 class Floors:
-    """Each floor by itself, and what those of a kind come to."""
+    """Each floor, and the spread of each kind."""
 
     each: tuple[Reference, ...]
     spreads: tuple[FloorSpread, ...]
@@ -39,7 +40,7 @@ class Floors:
 
 @dataclass(frozen=True)
 class FloorSource:
-    """The images of a check, what its judge said of them and how the label scored: what floors are set beside."""
+    """The images of a check with the judge's answers and the label's scores."""
 
     check: LabelCheck
     unit: CheckedUnit
@@ -48,7 +49,7 @@ class FloorSource:
     scores: NaturalScores
 
     def measure_floors(self, progress: Progress) -> Floors:
-        """Labels of other units on this unit, where asking costs nothing; this label on random units."""
+        """Score labels of other units on this unit, if the judge is free, and this label on random units."""
         own, answers = self.held.activations, self.said.answers
         labels = {
             f"the label “{text}” of another unit": Answered(own, said)
@@ -62,7 +63,7 @@ class FloorSource:
         )
 
     def measure_ceiling(self, progress: Progress) -> Reference | None:
-        """The truth's own figures; None where there is none, or asking costs."""
+        """Return the truth's scores; None if there is no truth or the judge is not free."""
         if not self.unit.truth or not self.said.free:
             return None
         try:
@@ -73,8 +74,8 @@ class FloorSource:
         return Reference("the truth", scores.r.value, scores.auprc.value)
 
     def _ask_foreign_labels(self, progress: Progress) -> dict[str, Floats]:
-        """By label what the judge says of each image. Labels that cannot be tested are left out, and so are those that
-        describe just the same images, which say the same in other words."""
+        """Return the judge's answers for each image by label. Untestable labels are left out, and so are labels with
+        the same answers, which are synonyms."""
         if not self.said.free or not self.unit.other_labels:
             return {}
         judge = laboratory().presence_judge(str(self.check.options["judge"]))
@@ -83,7 +84,7 @@ class FloorSource:
         return {text: said for text, said in found.items() if not np.array_equal(said, self.said.answers, True)}
 
     def _draw_units(self) -> list[tuple[int, Floats]]:
-        """Units of the layer that are not silent on these images, with their activations."""
+        """Return random units of the layer that vary on these images, with their activations."""
         table = self.held.table
         own = self.unit.lab.subject(self.unit.spec).spec.unit
         alive = [int(each) for each in np.flatnonzero(np.ptp(table, axis=0) > 0) if each != own]

@@ -1,7 +1,7 @@
-"""The label against images drawn for it by somebody who knows the label alone: MAIA's, CoSy's and SAIA's figures.
+"""Test a label on images generated from the label alone: the figures of MAIA, CoSy and SAIA.
 
-They stand beside the headline, for comparison with papers: none of them falls both for labels that are too narrow and
-for those that are too broad (NeuronEval).
+They are shown beside the main scores, for comparison with papers. None of them falls both for labels that are too
+narrow and for labels that are too broad (NeuronEval).
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from workers.record.estimates import Estimate
 from workers.record.label_checks import CheckImage, GeneratedResult, Reference
 
 MAIA, SAIA = 7, 10
-"""Prompts on either side: of the two means and of "AUC of the 7 + 7"; of predictiveness."""
+"""Prompts on either side: for the two means and the "AUC of 7 + 7"; for predictiveness."""
 SEEDS = 3
-"""Images of each of the 7 + 7 prompts."""
+"""Number of images for each of the 7 + 7 prompts."""
 NOBODY = "Nobody was named who could write prompts from the label: ask for the check of a run with a language model."
 
 
 def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> GeneratedResult:
-    """Raises RequestError for a label that cannot be tested, Cancelled, and what the writer and the generator raise."""
+    """Return the scores. Raises RequestError for an untestable label, Cancelled, and the errors of writer and
+    generator."""
     toolset = str(check.options["toolset"])
     if not check.options["writer"]:
         return GeneratedResult(problem=NOBODY)
@@ -66,7 +67,7 @@ def check_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) ->
 
 
 def _write_prompts(check: LabelCheck, progress: Progress) -> tuple[str, WrittenPrompts]:
-    """The name of the writer, and its prompts; those that were written before are read."""
+    """Return the writer's name and its prompts. Prompts are written once and kept."""
     named = str(check.options["writer"])
     if kept := check.kept.get("prompts"):
         return str(kept["writer"]), WrittenPrompts(tuple(kept["positive"]), tuple(kept["neutral"]))
@@ -83,14 +84,14 @@ def _write_prompts(check: LabelCheck, progress: Progress) -> tuple[str, WrittenP
 def _draw_side(
     toolset: str, prompts: tuple[str, ...], seeds: list[int], progress: Progress
 ) -> list[list[GeneratedImage]]:
-    """For each prompt its images: all seeds of the first 7, the first seed of the others."""
+    """Return the images of each prompt: all seeds for the first 7, the first seed for the others."""
     wanted = [(prompt, seed) for at, prompt in enumerate(prompts) for seed in (seeds if at < MAIA else seeds[:1])]
     drawn = iter(draw(toolset, wanted, progress))
     return [[next(drawn) for _ in (seeds if at < MAIA else seeds[:1])] for at in range(len(prompts))]
 
 
 def _activation(row: GeneratedImage, answers: dict[str, Measured]) -> float:
-    """NaN for an image that was refused."""
+    """Return NaN for a refused image."""
     return answers[row.image_id].activation if row.image_id else float("nan")
 
 
@@ -110,7 +111,8 @@ def _images(side: list[list[GeneratedImage]], answers: dict[str, Measured], expe
 
 
 def find_foreign_images(check: LabelCheck, unit: CheckedUnit) -> tuple[str, list[str], list[str]]:
-    """The label of another unit, and keys of images of its prompts, positive and neutral; none where none are there."""
+    """Return the label of another unit with keys of positive and negative images of its prompts; empty if there are
+    none."""
     checks = LabelCheck.objects.filter(text=unit.other_label, options__toolset=check.options["toolset"])
     written = checks.filter(kept__has_key="prompts").exclude(pk=check.pk).order_by("pk")
     other = written.first() if unit.other_label else None
@@ -125,7 +127,7 @@ def find_foreign_images(check: LabelCheck, unit: CheckedUnit) -> tuple[str, list
 
 
 def _floors(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> tuple[Reference, ...]:
-    """The label of another unit, where images of it are there: what this unit answers to them."""
+    """Return this unit's scores on images of another unit's label, if there are any."""
     text, *sides = find_foreign_images(check, unit)
     if not text:
         return ()

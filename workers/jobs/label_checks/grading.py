@@ -1,5 +1,5 @@
-"""Tests a label while its run goes on, for the agent to think again: the check that anybody may ask for, but on
-development images, so that what is reported afterwards rests on others. Judged by `metrics.label_verdict`."""
+"""Check a label during its run, so that the agent can reconsider it. Uses the usual check, but on development images,
+so that the reported check uses other ones. `metrics.label_verdict` gives the verdict."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from workers.record.label_checks import CheckImage, CheckResult, GeneratedResult
 from workers.record.origins import Origin
 
 TRIAL_SEED = 1
-"""So that other images are drawn than those of the check that follows the run: the agent is shown some of them."""
+"""Seed of generated images. It differs from the check after the run, because the agent sees some of these images."""
 MAX_IMAGES = 4
-"""Images of either kind that went as the label says."""
+"""Maximum number of shown images of each kind that agree with the label."""
 TELLING = 6
-"""Images of each kind that did not."""
+"""Maximum number of shown images of each kind that contradict the label."""
 
 
 class LabelGrader:
-    """See `agent.loop.Grader`: for one claim of one run."""
+    """Grades the labels of one claim of a run, see `agent.loop.Grader`."""
 
     def __init__(self, run: Run, run_log: DatabaseRunLog) -> None:
         self.run = run
@@ -44,7 +44,8 @@ class LabelGrader:
         tried = replace(method, split=DEVELOPMENT, seed=TRIAL_SEED)
         check = request_check(unit, label, tried, enqueue=False, unpriced=run.unpriced)
         check = run_or_wait(check.pk, self.run_log.progress) if check.is_open else check
-        # A check without a result met words that it cannot test; one with a result lacks a judge, say
+        # Without a result the label has words that cannot be tested, so the agent may reword it; with one, for instance
+        # a judge is missing
         if check.status == CheckStatus.UNTESTABLE and not check.result and not step.reworded:
             return Graded(step.round, label, left=step.left + 1, reason=check.reason, direction="not readable")
         if check.status != CheckStatus.DONE:
@@ -54,7 +55,7 @@ class LabelGrader:
 
 
 def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
-    """The verdict on a label. Without generated images there is none, and a reason."""
+    """Return the verdict on a label. Without generated images there is none, only a reason."""
     drawn = result.generated or GeneratedResult()
     if drawn.auc.value is None:
         reason = drawn.problem or "No images could be drawn for the label."
@@ -76,10 +77,10 @@ def _grade_result(step: Grade, label: str, result: CheckResult) -> Graded:
 
 
 def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observation, ...]:
-    """What went otherwise than the label says, the worst first; then a few of what went as it says.
+    """Return images that contradict the label, the worst first, then a few that agree.
 
-    One image of each prompt. Natural images are not among them: the label that comes next is tested on these, and the
-    agent must not know them.
+    There is one image per prompt. Natural images are excluded, because the next label is tested on them and the agent
+    must not know them.
     """
     level = drawn.exemplar_mean or 0.0 if mark is None else mark
     positive = _one_of_each_prompt(sorted(drawn.positive, key=lambda each: each.activation))
@@ -92,7 +93,7 @@ def _choose_images(drawn: GeneratedResult, mark: float | None) -> tuple[Observat
 
 
 def _one_of_each_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
-    """The first image of each prompt: further seeds show the same."""
+    """Return the first image of each prompt. Further seeds show the same."""
     found: dict[str, CheckImage] = {}
     for each in images:
         found.setdefault(each.prompt, each)
@@ -100,7 +101,7 @@ def _one_of_each_prompt(images: Iterable[CheckImage]) -> list[CheckImage]:
 
 
 def _as_observations(images: Iterable[CheckImage]) -> tuple[Observation, ...]:
-    """Images of a check as a run shows them, called by their prompts."""
+    """Return images of a check as observations titled by their prompts."""
     return tuple(
         Observation(
             title=each.prompt,

@@ -1,4 +1,4 @@
-"""The natural images that a check looks at: those of its split of the dataset, and what its unit answers to them."""
+"""Natural images of a check: those of its split of the dataset, with the unit's activations."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from workers.protocols import Progress
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Images of a split: `positions` (n,), and what each unit of the layer answers to them, `table` (n, units)."""
+    """Images of a split: `positions` (n,), and the activations of each unit of the layer, `table` (n, units)."""
 
     split: MeasuredSplit
     positions: NDArray[np.int64]
     table: NDArray[np.float32]
     activations: Floats
-    """Of the checked unit, (n,)."""
+    """Activations of the checked unit, (n,)."""
 
     def only(self, places: NDArray[np.int64] | slice) -> HeldOut:
-        """The images in these places, in their order."""
+        """Return the images at these places, in their order."""
         return HeldOut(self.split, self.positions[places], self.table[places], self.activations[places])
 
 
 def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress, count: int = 0) -> HeldOut:
-    """So many images, or all that there are; of 0, those of the pilot.
+    """Return `count` images or as many as there are; for 0, the pilot.
 
-    Raises MissingPart if the dataset holds no image back, and Cancelled.
+    Raises MissingPart if the dataset holds out no images, and Cancelled.
     """
     split = unit.lab.held_out_of(unit.spec, "development" if check.split == DEVELOPMENT else "probe")
     place = unit.lab.subject(unit.spec).spec
@@ -43,7 +43,7 @@ def read_held_out(check: LabelCheck, unit: CheckedUnit, progress: Progress, coun
 
 
 def read_controls(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> tuple[float, ...]:
-    """What the unit answers to the pilot, a uniform sample; empty if the dataset holds no image back. Raises
+    """Return the unit's activations on the pilot, a uniform sample; empty if the dataset holds out no images. Raises
     Cancelled."""
     try:
         return tuple(read_held_out(check, unit, progress).activations.tolist())

@@ -1,7 +1,7 @@
-"""Images that checks are made with, drawn once and measured once, whichever check asks for them.
+"""Images of label checks, drawn and measured once for all checks.
 
-Rows of both outlive the check: the same prompt, seed and generator give the same pixels, and the same system answers
-the same to them.
+Their rows outlive the check: the same prompt, seed and generator give the same pixels, and the same system gives the
+same activations.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from workers.record.origins import Origin
 from workers.record.systems import SystemSpec
 
 AT_ONCE = 16
-"""Images that are drawn, or measured, between two looks at whether to stop."""
+"""Number of images drawn or measured between two tests for cancellation."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """An image and what a system answered to it."""
+    """An image and a system's activation."""
 
     image: str
     masked: str
@@ -33,8 +33,8 @@ class Measured:
 
 
 def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) -> list[GeneratedImage]:
-    """The image of each prompt and seed, in order; those that are there are not drawn again. Raises Cancelled."""
-    lab = laboratory()  # first: it adds what plug-ins register
+    """Return the image of each prompt and seed, in order. Existing ones are not drawn again. Raises Cancelled."""
+    lab = laboratory()  # First, because plug-ins register their parts here
     key = registry.TOOLSETS[toolset].generator
     generator = lab.generator(key)
     name = f"{key} {getattr(generator, 'revision', '')}".strip()
@@ -53,6 +53,7 @@ def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) ->
             image = None if picture.refused else images.remember(picture.image, known)
             row = {"prompt": prompt, "seed": seed, "image_id": image, "refused": picture.refused}
             made.append(GeneratedImage(generator=name, prompt_hash=hashes[prompt], **row))
+        # Files before rows
         images.flush()
         GeneratedImage.objects.bulk_create(made, ignore_conflicts=True)
         found |= {(row.prompt_hash, row.seed): row for row in made}
@@ -60,9 +61,10 @@ def draw(toolset: str, wanted: Sequence[tuple[str, int]], progress: Progress) ->
 
 
 def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[str, Measured]:
-    """What the system answers to stored images, by key; what was measured before is read. Raises Cancelled."""
+    """Return the system's activations for stored images, by key. Earlier measurements are reused. Raises Cancelled."""
     lab = laboratory()
     revision = lab.find_revision(spec)
+    # Other options do not change an activation, so runs with different options share measurements
     options = {name: value for name, value in spec.options.items() if name in ("dataset", "surroundings")}
     named = json.dumps([spec.kind, spec.model, revision, spec.layer, spec.unit, options], sort_keys=True)
     system = sha256(named.encode()).hexdigest()
@@ -86,7 +88,7 @@ def measure(spec: SystemSpec, keys: Sequence[str], progress: Progress) -> dict[s
 
 
 def store(pictures: Sequence[Picture]) -> list[str]:
-    """Keys of pictures of a dataset, stored."""
+    """Store pictures of a dataset and return their keys."""
     images = ImagesInDatabase()
     keys = [images.remember(each.image, Provenance(Origin.EXTERNAL, scene=each.scene)) for each in pictures]
     images.flush()

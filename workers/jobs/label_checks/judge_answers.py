@@ -1,4 +1,4 @@
-"""What a judge said of images: plain data between those who ask and those who score."""
+"""Answers of a judge about images, as plain data."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JudgeAnswers:
-    """What a judge said of images, in their order."""
+    """A judge's answers about images, in their order."""
 
     judge: str
     answers: Floats
-    """In [0, 1]; NaN where it gave none."""
+    """Values in [0, 1]; NaN for no answer."""
     exact: bool = False
     free: bool = True
-    """Whether asking again costs nothing."""
+    """True if asking again costs nothing."""
     weights: Floats | None = None
-    """How many images each stands for, on any scale, where only a sample was asked of."""
+    """Relative number of images that each one represents, if only a sample was judged."""
     unread: int = 0
     problem: str = ""

@@ -1,7 +1,8 @@
-"""How often the judge of a check errs, on images whose truth is known by the prompts that they were drawn from.
+"""Measure how often a check's judge errs, on images whose content is known from their prompts.
 
-Those of the label show it. Those of another unit's label do not; where none are there, those that its writer wrote
-not to show it. What the generator fails to draw counts as an error of the judge, so these shares are upper ends.
+Images of the label should show it. Images of another unit's label should not; if there are none, the writer's prompts
+without the label are used. An image that the generator draws wrongly counts as the judge's error, so these shares are
+upper bounds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from workers.record.label_checks import GeneratedResult, JudgeError
 def measure_error(
     check: LabelCheck, unit: CheckedUnit, generated: GeneratedResult, progress: Progress
 ) -> JudgeError | None:
-    """None for a judge that knows, for nobody, and without images. Raises Cancelled, and what the judge raises."""
+    """Return the judge's error; None for an exact judge, no judge, or no images. Raises Cancelled, and the errors of
+    the judge."""
     named = str(check.options.get("judge") or "")
     if not named or (named != BACKBONE and laboratory().presence_judge(named).kind == "exact"):
         return None

@@ -1,4 +1,4 @@
-"""Whether the programs of a run may test labels, who judges, and how many tests the run has used. For `run_round`."""
+"""Decide whether a run's programs may test labels, who judges them, and how many tests are used up. For `run_round`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ VERDICT = "its task ends in a verdict, not in a label of what the system respond
 
 
 def choose_rules(spec: SystemSpec, used: int = 0) -> LabelTestRules:
-    """The judge that a check of the model would have without a backbone: one that costs nothing."""
+    """Return the rules with the judge that a check without a backbone would use: one that is free."""
     judge = choose_method(spec.model, dataset=str(spec.options.get("dataset") or "")).judge
     return LabelTestRules(judge, used=used)
 
 
 def rules_of(run: Run, spec: SystemSpec, results: Sequence[ExperimentEnded] = ()) -> LabelTestRules:
-    """What the run may test, after these experiments."""
+    """Return the rules of the run after these experiments."""
     return LabelTestRules(problem=VERDICT) if find_task(run.task).gives_verdict else choose_rules(spec, _count(results))
 
 
 def lacking(run: Run, spec: SystemSpec) -> frozenset[str]:
-    """The tool's name where the run can test no label, so that its agent is not told of it."""
+    """Return the tool's name if the run cannot test labels, so that its agent is not told about it."""
     return frozenset() if rules_of(run, spec).judge else frozenset({TOOL})
 
 
 def _count(results: Sequence[ExperimentEnded]) -> int:
-    """Tests of labels that gave a score, by the calls that are recorded."""
+    """Count the recorded tests of labels that gave a score."""
     return sum(call.name == f"tools.{TOOL}" and not call.failed for result in results for call in result.calls)

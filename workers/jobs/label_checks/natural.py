@@ -1,7 +1,8 @@
-"""The label against held-out images at their natural base rate: activation against "does the label say it is here".
+"""Test a label on held-out images at their natural base rate: activation against "does the image show the label".
 
-r and AUPRC are the headline of a check, since they fall for labels that are too narrow and for those that are too broad
-(NeuronEval, 2506.05774). Beside them stand floors of two kinds, and a ceiling where the truth is known (`floors`).
+r and AUPRC are the main scores of a check, because they fall both for labels that are too narrow and for labels that
+are too broad (NeuronEval, 2506.05774). Floors of two kinds, and a ceiling if the truth is known, put them in context
+(`floors`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from workers.record.circuits import CIRCUIT, MEMBERS_LAYER, CircuitFindings
 from workers.record.label_checks import CheckImage, NaturalResult
 
 MAX_SURPRISES = 6
-"""Surprises of either kind."""
+"""Maximum number of surprising images of each kind."""
 
 
 @dataclass(frozen=True)
 class JudgedImages:
-    """What the figures of a check rest on, (n,) each; `weights` as in `JudgeAnswers`."""
+    """The data behind the figures of a check, (n,) each. `weights` as in `JudgeAnswers`."""
 
     activations: Floats
     answers: Floats
@@ -45,9 +46,9 @@ class JudgedImages:
 def check_natural(
     check: LabelCheck, unit: CheckedUnit, progress: Progress
 ) -> tuple[NaturalResult, JudgedImages | None]:
-    """What was found, and on which images; None where there are none.
+    """Return the result, and the judged images, None if there are none.
 
-    Raises RequestError if the label has no content that can be tested, Cancelled, and what the judge raises.
+    Raises RequestError if the label has no testable content, Cancelled, and the errors of the judge.
     """
     lab, spec = unit.lab, unit.spec
     try:
@@ -98,7 +99,7 @@ def check_natural(
 def _compare_members(
     check: LabelCheck, unit: CheckedUnit, held: HeldOut, said: JudgeAnswers, progress: Progress
 ) -> CircuitFindings:
-    """How the members of a circuit go together on the images that were judged."""
+    """Compare the members of a circuit on the judged images."""
     count = len(held.positions) if said.weights is None else int(check.kept["sample"]["images"])
     positions, table = held.split.activations(MEMBERS_LAYER, count, progress)
     rows = {int(position): row for row, position in enumerate(positions)}
@@ -109,8 +110,8 @@ def _compare_members(
 
 
 def _choose_kept(said: JudgeAnswers) -> NDArray[np.int64]:
-    """Which images the result tells of: as many as the pilot has, and of those after it the ones that the label
-    describes. A weighted sample is told of whole."""
+    """Return the places of images that the result lists: those of the pilot, and later ones that show the label. A
+    weighted sample is listed in full."""
     places = np.arange(len(said.answers))
     return places[(places < PILOT) | (said.answers >= PRESENT)]
 
@@ -118,7 +119,7 @@ def _choose_kept(said: JudgeAnswers) -> NDArray[np.int64]:
 def _surprises(
     unit: CheckedUnit, held: HeldOut, said: JudgeAnswers, progress: Progress
 ) -> tuple[tuple[CheckImage, ...], tuple[CheckImage, ...]]:
-    """The brightest images that the label does not describe, and the darkest that it does, stored and masked."""
+    """Return the brightest images that do not show the label, and the darkest that do, stored and masked."""
     found = find_surprises(held.activations, said.answers, MAX_SURPRISES)
     wanted = [*found.bright, *found.dark]
     keys = store([held.split.picture(int(held.positions[at])) for at in wanted])

@@ -1,6 +1,6 @@
-"""Detection, also with hard negatives, intruder and simulation on the images that a check's judge was asked about.
+"""Other tests on the judged images of a check: detection, also with hard negatives, intruder, and simulation.
 
-Nothing is asked for them. Fuzzing, which asks about parts of images, is of `parts`.
+They need no further answers. Fuzzing, which asks about parts of images, is in `parts`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ NO_NEIGHBOURS = f"no other unit of the layer goes with this one by r {MIN_R} or 
 
 
 def run_other_tests(held: HeldOut, said: JudgeAnswers, threshold: float, own: int, *, seed: int) -> OtherTests:
-    """All but fuzzing. `threshold` is the unit's mask threshold, `own` its column of the layer's activations.
+    """Run all other tests except fuzzing. `threshold` is the unit's mask threshold, `own` its column in the layer's
+    activations.
 
-    A language model, and people, are asked about a weighted sample: the other tests weigh its images, and there is no
-    intruder test.
+    Language models and people judge a weighted sample: the other tests use its weights, and there is no intruder test.
     """
     activations = held.activations
     intruder = (

@@ -1,6 +1,6 @@
-"""Fuzzing: the check's judge is asked about parts of images where the unit responds, and about parts where it does not.
+"""Fuzzing: ask the check's judge about parts of images where the unit responds, and about parts where it does not.
 
-The images are those of the natural ones that activate the unit most; they are drawn and measured again, for their maps.
+Uses the natural images with the highest activation. They are read and measured again to get their maps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workers.record.estimates import Estimate
 from workers.record.other_tests import FuzzingResult
 
 BACKBONE_PARTS = 25
-"""Parts of either kind that a language model is asked about, at most: each costs as much as an image."""
+"""Maximum number of parts of each kind for a language model: each costs as much as an image."""
 TRIED = "of labels that a run tries, parts are not asked about"
 NO_PEOPLE = "people are not asked about parts of images"
 NO_PARTS = "its judge cannot be asked about parts of images"
@@ -46,16 +46,17 @@ class PartQuestion:
 
 
 Ask = Callable[[Sequence[PartQuestion]], Sequence[float | None]]
-"""What a judge says of each part, in [0, 1]. May raise RequestError for a label that cannot be looked for in parts."""
+"""Return a judge's answer for each part, in [0, 1]. May raise RequestError for a label that cannot be judged on
+parts."""
 
 
 def fuzz(check: LabelCheck, unit: CheckedUnit, held: HeldOut, threshold: float, progress: Progress) -> FuzzingResult:
-    """What the check's judge says of parts. Raises Cancelled, and what a backbone raises."""
+    """Return the result of fuzzing. Raises Cancelled, and the errors of a backbone."""
     named = str(check.options.get("judge") or "")
     if why := TRIED if check.split == DEVELOPMENT else _explain_judge(named):
         return FuzzingResult(Estimate(None, why=why))
     by_backbone = named == BACKBONE
-    if by_backbone:  # `held` is the sample that it was asked about, not all that was measured
+    if by_backbone:  # `held` is only the judged sample here; fuzzing needs all measured images
         held = read_held_out(check, unit, progress, int(check.kept["sample"]["images"]))
 
     def ask(questions: Sequence[PartQuestion]) -> Sequence[float | None]:
@@ -77,7 +78,7 @@ def _fuzz_parts(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> FuzzingResult:
-    """Ask about parts of the images that activate the unit most, up to `most` of either kind."""
+    """Ask about parts of the images with the highest activation, up to `most` of each kind."""
     places = choose_top(held.activations, threshold, 2 * most)
     if why := explain_few_parts(len(places) // 2, len(places) // 2):
         return FuzzingResult(Estimate(None, n=len(places), why=why))
@@ -100,7 +101,7 @@ def _fuzz_parts(
 
 
 def _explain_judge(named: str) -> str:
-    """Why the judge cannot be asked; "" if it can."""
+    """Return why the judge cannot be asked, "" if it can."""
     if named == PEOPLE:
         return NO_PEOPLE
     if named != BACKBONE and not hasattr(laboratory().presence_judge(named), "judge_parts"):
@@ -125,7 +126,7 @@ def _find_regions(
 def _deal(
     positions: Sequence[int], pictures: Sequence[Picture], pairs: Sequence[PartPair | None], seed: int
 ) -> list[PartQuestion]:
-    """One part of each image that has both."""
+    """Return one part of each image that has both kinds."""
     whole = [
         (position, picture, pair)
         for position, picture, pair in zip(positions, pictures, pairs, strict=True)

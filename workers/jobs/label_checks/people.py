@@ -1,7 +1,7 @@
-"""A check whose judges are people: which images they are asked about, and what their answers come to.
+"""Label checks judged by people: choose the images, store the questions, and score the answers.
 
-The weighted sample that a language model would look at (`sampling`), with images of known truth among it. The check
-then waits, which is a state and no error; `experiments/judging` takes the answers and has it go on.
+People judge the same weighted sample as a language model would (`sampling`), mixed with images of known content.
+Meanwhile the check waits, which is not an error; `experiments/judging` collects the answers and resumes it.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from workers.record.estimates import Estimate
 from workers.record.label_checks import CheckImage, GeneratedResult, JudgeError
 
 KNOWN = 6
-"""Known cases that show what the label says, and as many that do not."""
+"""Number of known cases that show the label, and of those that do not."""
 PRESENCE = {PresenceChoice.YES.value: 1.0, PresenceChoice.NO.value: 0.0}
-"""What an answer that decides says."""
+"""Value of an answer. "Cannot tell" has none."""
 
 
 def must_wait(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> bool:
-    """Whether people have still to answer; the first time, they are asked. Raises MissingPart where the dataset has no
-    natural images, Cancelled, and what a generator that broke raises."""
+    """True if people still have to answer. Asks them the first time. Raises MissingPart if the dataset has no natural
+    images, Cancelled, and the errors of a broken generator."""
     if not check.questions.exists():
         _put_questions(check, unit, progress)
     return check.waits_for_people
 
 
 def try_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> GeneratedResult:
-    """Images drawn for the label; a problem where nobody can write or draw them, since people can judge all the
-    same."""
+    """Return images generated for the label, or a problem if no writer or generator is available: people can judge
+    without them."""
     try:
         return check_generated(check, unit, progress)
     except (RequestError, MissingPart) as error:
@@ -66,7 +66,7 @@ def try_generated(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> G
 
 
 def _put_questions(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> None:
-    """Store the images and have reviewers know. The order is drawn by lot, known cases among the others."""
+    """Store the images and notify reviewers. The order is random, with known cases among the others."""
     held, weights = draw_images(check, unit, read_held_out(check, unit, progress), progress)
     positions = held.positions.tolist()
     progress("Storing images for people to judge", 0, len(positions))
@@ -92,7 +92,7 @@ def _put_questions(check: LabelCheck, unit: CheckedUnit, progress: Progress) -> 
 
 
 def _choose_known(images: Iterable[CheckImage]) -> list[str]:
-    """The first image of each prompt, up to `KNOWN`."""
+    """Return the first image of each prompt, up to `KNOWN`."""
     by_prompt: dict[str, str] = {}
     for each in images:
         by_prompt.setdefault(each.prompt, each.image)
@@ -111,16 +111,15 @@ def _notify_reviewers(check: LabelCheck, images: int) -> None:
 
 
 def list_asked(check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress) -> HeldOut:
-    """The images that people were asked about: all of the pilot where they were asked before samples were kept."""
+    """Return the images that people were asked about: the whole pilot for checks from before samples were kept."""
     return draw_images(check, unit, pilot, progress)[0] if "sample" in check.kept else pilot
 
 
 def read_answers(check: LabelCheck, positions: NDArray[np.int64]) -> JudgeAnswers:
-    """For each of the natural images (n,) the mean of the answers that decide; NaN where there is none.
+    """Return the mean of the decisive answers for each natural image, (n,); NaN if there are none.
 
-    "Cannot tell" counts as an answer that could not be read. Images that nobody was shown, since somebody finished
-    before, are left out: pages offer images in an order drawn by lot, so those that were judged are a random part of
-    the sample, and its weights hold for them too.
+    "Cannot tell" counts as unreadable. Images without any answer, because judging was finished early, are left out.
+    Pages show images in random order, so judged ones are a random part of the sample and its weights still apply.
     """
     place = {int(position): at for at, position in enumerate(positions)}
     answers, weights = np.full(len(positions), np.nan), np.zeros(len(positions))
@@ -138,8 +137,8 @@ def read_answers(check: LabelCheck, positions: NDArray[np.int64]) -> JudgeAnswer
 
 
 def measure_people(check: LabelCheck) -> tuple[JudgeError | None, Estimate, Estimate]:
-    """How often they err on the known cases that they were shown, None without any; how far two people who saw the
-    same image agree; and the same corrected for chance, Krippendorff's alpha."""
+    """Return people's error on known cases (None without any), their agreement on the same image, and Krippendorff's
+    alpha, which is corrected for chance."""
     said = {question: list(question.answers.all()) for question in check.questions.prefetch_related("answers")}
     known = [(_mean(answers), each.expected) for each, answers in said.items() if each.expected is not None and answers]
     error = measure_judge_error([mean for mean, _ in known], [bool(true) for _, true in known]) if known else None
@@ -148,7 +147,8 @@ def measure_people(check: LabelCheck) -> tuple[JudgeError | None, Estimate, Esti
 
 
 def _measure_alpha(said: Sequence[Sequence[PresenceAnswer]]) -> Estimate:
-    """Of the answers to each image, any number of them, with the measure of reviews; "cannot tell" is an answer."""
+    """Return Krippendorff's alpha over images with any number of answers, as for reviews. "Cannot tell" is a
+    category."""
     judges = sorted({each.user_id for answers in said for each in answers})
     columns = {judge: place for place, judge in enumerate(judges)}
     values = {choice: value for value, choice in enumerate(PresenceChoice.values)}

@@ -1,4 +1,4 @@
-"""Who says whether images show what the label says: a plug-in that knows or sees, a backbone that looks, or people."""
+"""Choose who judges whether images show what the label says: a plug-in, a backbone that sees images, or people."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ NOBODY = (
 def judge_presence(
     check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress
 ) -> tuple[HeldOut, JudgeAnswers]:
-    """The images that the check's judge is asked about, and its answers: all that it takes of a plug-in, a weighted
-    sample of others.
+    """Return the judged images and the answers: as many as needed for a plug-in, a weighted sample otherwise.
 
-    Raises RequestError if the label has no content that can be tested, Cancelled, and what a backbone raises.
+    Raises RequestError if the label has no testable content, Cancelled, and the errors of a backbone.
     """
     named = str(check.options.get("judge") or "")
     if not named:

@@ -1,7 +1,7 @@
-"""Which natural images a judge is asked about: as many as a free one can take, or a weighted sample.
+"""Choose the natural images that a judge sees: all that a free judge needs, or a weighted sample.
 
-A language model costs money and people their time, so they are asked about few images. These are drawn by strata, with
-the help of a free judge that guesses what the label describes (`workers.metrics.strata`).
+Language models cost money and people cost time, so they see few images. These are drawn by strata, based on a free
+judge's guess (`workers.metrics.strata`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from workers.metrics.strata import draw_strata
 from workers.protocols import Progress
 
 DRAWS = 180
-"""Natural images that a language model or people judge (2506.07985, "Beyond Top Activations", asks about as many)."""
+"""Number of natural images for a language model or people, as in 2506.07985, "Beyond Top Activations"."""
 
 
 def ask_free_judge(named: str, label: str, held: HeldOut, progress: Progress) -> JudgeAnswers:
-    """What a plug-in says of all these images. Raises RequestError if it cannot test the label, and MissingPart."""
+    """Return a plug-in's answers for all these images. Raises RequestError if it cannot test the label, and
+    MissingPart."""
     judge = laboratory().presence_judge(named)
     answers = judge_images(judge, label, held.split.images, held.positions.tolist(), progress)
     return JudgeAnswers(registry.label(registry.PRESENCE_JUDGES, named), answers, exact=judge.kind == "exact")
@@ -37,9 +38,9 @@ def ask_free_judge(named: str, label: str, held: HeldOut, progress: Progress) ->
 def judge_enough_images(
     check: LabelCheck, unit: CheckedUnit, named: str, pilot: HeldOut, progress: Progress
 ) -> tuple[HeldOut, JudgeAnswers]:
-    """The pilot, and more images where the label describes too few of it, with what a plug-in says of them.
+    """Return a plug-in's answers for the pilot, and for more images if too few of the pilot show the label.
 
-    A label that a run tries is tried on the pilot alone. Raises as `ask_free_judge` does, and Cancelled.
+    A label tried during a run uses only the pilot. Raises the errors of `ask_free_judge`, and Cancelled.
     """
     said, n = ask_free_judge(named, check.text, pilot, progress), len(pilot.positions)
     count = plan_images(int((said.answers >= PRESENT).sum()), n)
@@ -53,14 +54,13 @@ def judge_enough_images(
 
 
 def draw_images(check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress) -> tuple[HeldOut, Floats]:
-    """The images that a language model or people are asked about, and the weight of each, (drawn,).
+    """Return the images for a language model or people, and their weights, (drawn,).
 
-    They are drawn once and kept with the check, since a check that is resumed must not pay for others. Raises
-    Cancelled.
+    They are drawn once and kept with the check, because a resumed check must not pay for others. Raises Cancelled.
     """
     if kept := check.kept.get("sample"):
         held = read_held_out(check, unit, progress, kept["images"])
-        if len(held.positions) == kept["images"]:  # fewer if the dataset has changed
+        if len(held.positions) == kept["images"]:  # Fewer if the dataset has changed
             return held.only(np.array(kept["places"], np.int64)), np.array(kept["weights"], np.float64)
     held, guess = _guess_presence(check, unit, pilot, progress)
     seed = int(str(check.options.get("seed") or 0))
@@ -74,12 +74,12 @@ def draw_images(check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: 
 def _guess_presence(
     check: LabelCheck, unit: CheckedUnit, pilot: HeldOut, progress: Progress
 ) -> tuple[HeldOut, Floats | None]:
-    """The images to draw from, and what a free judge says of them: the pilot and None without one that can."""
+    """Return the images to draw from, and a free judge's answers; the pilot and None if there is no such judge."""
     named = str(check.options.get("guess") or "")
     if not named:
         return pilot, None
     try:
         held, said = judge_enough_images(check, unit, named, pilot, progress)
-    except RequestError:  # it cannot read the label, or its weights are not here: the check does without
+    except RequestError:  # It cannot read the label or its weights are missing: the guess is optional
         return pilot, None
     return held, said.answers

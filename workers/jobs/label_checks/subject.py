@@ -1,4 +1,4 @@
-"""The unit that a check is about: its system, its exemplars, its truth where it is known, a label to compare with."""
+"""The unit of a label check: its system, exemplars, known truth, and labels of other units."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from workers.protocols import Exemplar, Progress
 from workers.record.systems import SystemSpec
 
 MAX_OTHERS = 20
-"""Labels of other units that are drawn: more than are used as floors, since not every label can be tested."""
+"""Number of labels of other units that are drawn: more than are used as floors, because some cannot be tested."""
 
 
 @dataclass(frozen=True)
 class CheckedUnit:
-    """See the module. Nothing is measured before it is asked for."""
+    """The unit of a check. Nothing is measured before it is accessed."""
 
     check: LabelCheck
     lab: Laboratory
@@ -29,7 +29,7 @@ class CheckedUnit:
 
     @classmethod
     def of(cls, check: LabelCheck, progress: Progress) -> CheckedUnit:
-        """Raises UnknownName if the unit does not exist."""
+        """Return the unit of a check. Raises UnknownName if it does not exist."""
         spec = check.unit.spec(check.dataset)
         laboratory().check(spec)
         return cls(check, laboratory(), spec, progress)
@@ -40,25 +40,25 @@ class CheckedUnit:
 
     @property
     def exemplar_mean(self) -> float | None:
-        """None for a unit that no image of the dataset activates."""
+        """Return the mean activation of the exemplars; None if no image of the dataset activates the unit."""
         found = [each.activation for each in self.exemplars]
         return sum(found) / len(found) if found else None
 
     @property
     def truth(self) -> str:
-        """What a synthetic neuron responds to; "" for others."""
+        """Return what a synthetic neuron responds to; "" for other units."""
         layer = self.check.unit.layer
         return layer.name_of(self.spec.unit) if self.spec.kind == "synthetic" else ""
 
     @property
     def other_label(self) -> str:
-        """The label of another unit of the model; "" where there is none."""
+        """Return the label of another unit of the model; "" if there is none."""
         return self.other_labels[0] if self.other_labels else ""
 
     @cached_property
     def other_labels(self) -> Sequence[str]:
-        """Labels of other units of the model, up to `MAX_OTHERS`, drawn by the check's key: of its layer first, then
-        of any, then names of classes. The same words occur once, whatever their capitals."""
+        """Return up to `MAX_OTHERS` labels of other units, drawn by the check's key: of the same layer, then of the
+        model, then names of classes. Labels that differ only in case occur once."""
         unit, layer = self.check.unit, self.check.unit.layer
         others = Label.objects.exclude(units=unit).exclude(text__iexact=self.check.text).exclude(text__iexact="none")
         found: dict[str, str] = {}
@@ -72,7 +72,7 @@ class CheckedUnit:
         return list(found.values())
 
     def _draw(self, among: Sequence[str], found: dict[str, str]) -> None:
-        """Fill up what is found, by folded text. The first is that of checks from before several were drawn."""
+        """Add labels to `found` until it is full. The first one is the one that older checks drew."""
         if not among or len(found) >= MAX_OTHERS:
             return
         first = among[int(sha256(self.check.key.encode()).hexdigest(), 16) % len(among)]

@@ -1,6 +1,6 @@
-"""A check by a language model: it writes prompts from the label, and looks at the images of a sample (`sampling`).
+"""Label checks by a language model: it writes prompts from the label, and looks at a sample of images (`sampling`).
 
-Its error is measured on images that it should know: those drawn from its own prompts. Every answer is kept at once.
+Its error is measured on images drawn from its own prompts. Every answer is saved at once.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from workers.protocols import Backbone, Picture, Progress, WrittenPrompts
 from workers.record.limits import Usage
 
 PARTS = "parts"
-"""Under which a check keeps what was said of parts of images."""
+"""Key of a check's answers about parts of images."""
 
 
 def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[str, WrittenPrompts]:
-    """The name of the backbone, and its prompts. Raises RequestError if it writes none that can be read."""
+    """Return the backbone's name and its prompts. Raises RequestError if it writes no readable prompts."""
     backbone = _backbone_of(check, sees=False)
     generator = laboratory().generator(registry.TOOLSETS[str(check.options["toolset"])].generator)
     vocabulary = str(getattr(generator, "vocabulary", ""))
@@ -42,7 +42,7 @@ def write_prompts(check: LabelCheck, count: int, progress: Progress) -> tuple[st
 
 
 def look(check: LabelCheck, label: str, held: HeldOut, weights: Floats, progress: Progress) -> JudgeAnswers:
-    """What the check's backbone says of these images; those that it has answered for before are not asked about."""
+    """Return the backbone's answers for these images. Images it has answered before are not sent again."""
     names = [str(position) for position in held.positions.tolist()]
 
     def read(places: Sequence[int]) -> list[Picture]:
@@ -57,7 +57,7 @@ def look(check: LabelCheck, label: str, held: HeldOut, weights: Floats, progress
 def look_at_parts(
     check: LabelCheck, label: str, names: Sequence[str], marked: Sequence[Image], progress: Progress
 ) -> list[float | None]:
-    """What it says of the bright parts of images, by their names, which are asked about once."""
+    """Return answers about the bright parts of images. Each name is asked about once."""
     return _look_at_new(
         check, label, PARTS, names, lambda places: [Picture(marked[place]) for place in places], progress
     )
@@ -71,8 +71,9 @@ def _look_at_new(
     read: Callable[[Sequence[int]], list[Picture]],
     progress: Progress,
 ) -> list[float | None]:
-    """Answers by name, those that are kept with the check and new ones, which are kept at once."""
+    """Return answers by name. New ones are saved with the check at once."""
     kept: dict[str, float | None] = check.kept.setdefault(store_key, {})
+    # A check that is resumed must not pay twice
     missing = [place for place, name in enumerate(names) if name not in kept]
     for start in range(0, len(missing), presence.MAX_IMAGES):
         progress("Asking what natural images show", start, len(missing))
@@ -86,7 +87,7 @@ def _look_at_new(
 def look_at(
     check: LabelCheck, label: str, keys: Sequence[str], progress: Progress, *, marked: bool = False
 ) -> list[float | None]:
-    """What the check's backbone says of stored images, `presence.MAX_IMAGES` at most; None where it cannot be read."""
+    """Return answers for at most `presence.MAX_IMAGES` stored images; None for an unreadable reply."""
     request = presence.ask_for_presence(label, keys, marked=marked)
     parse = partial(presence.parse_presence, count=len(keys))
     found = ask(_backbone_of(check, sees=True), request, parse, partial(_spend, check), progress)
@@ -100,7 +101,7 @@ def _backbone_of(check: LabelCheck, *, sees: bool) -> Backbone:
 
 
 def _spend(check: LabelCheck, usage: Usage) -> None:
-    """Raises BackboneRefused once the check has cost what it may."""
+    """Add the cost to the check. Raises BackboneRefused if its allowance is used up."""
     spend(check, usage.prompt_tokens, usage.completion_tokens, usage.cost)
     check.refresh_from_db(fields=["cost"])
     limit = float(str(check.options.get("cost_limit") or 0))

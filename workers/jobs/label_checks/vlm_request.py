@@ -1,7 +1,7 @@
-"""A fresh instance of a backbone asked about one thing, with what it took written down at once.
+"""Ask a backbone one question in a new conversation, and record the cost at once.
 
-It knows nothing of any run. A reply that cannot be read is asked for again, a few times; a provider that refuses or
-stays away raises, and whoever asked keeps what is there: a state, never a result.
+The conversation knows nothing of any run. An unreadable reply is asked for again a few times. If the provider refuses
+or is down, an exception is raised, and the caller keeps what it has: that is a state, never a result.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from workers.protocols import Backbone, Message, Progress, usage_of
 from workers.record.limits import Usage, explain_unpriced
 
 ATTEMPTS = 3
-"""Replies to one question, the first included, until one can be read."""
+"""Maximum number of replies to one question until one can be read."""
 
 Read = TypeVar("Read")
 Spend = Callable[[Usage], None]
-"""Writes down what a reply took; raises once an allowance is used up."""
+"""Record the usage of a reply. Raises if an allowance is used up."""
 
 
 def find_backbone(key: str, model: str, *, sees: bool, unpriced: bool) -> Backbone:
-    """The backbone, if it can do what is wanted. Raises MissingPart."""
+    """Return the backbone if it fits. Raises MissingPart if it lacks vision or a known price."""
     backbone = laboratory().backbone(key, model)
     if sees and not backbone.sees:
         raise MissingPart(f"{backbone.label} cannot look at images. Choose a vision-language model.")
@@ -41,7 +41,8 @@ def ask(
     progress: Progress,
     seed: int = 0,
 ) -> Read | None:
-    """What the reply says; None if none of `ATTEMPTS` can be read. Raises Cancelled, and what the backbone raises."""
+    """Return the parsed reply; None if none of `ATTEMPTS` can be read. Raises Cancelled, and the errors of the
+    backbone."""
     for attempt in range(ATTEMPTS):
         try:
             reply = backbone.reply(messages, read_image, lambda _: progress("Asking", 0, 1), seed + attempt)
